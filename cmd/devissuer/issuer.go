@@ -1,6 +1,6 @@
-// Package devissuer is an issuer of tokens for a hub on the same machine: a
-// user who may read its file signs tokens with any role. With it, a development
-// hub requires tokens as one in production does.
+// Package devissuer is a token issuer for a development hub on the same machine.
+// A user who may read the issuer's file can sign tokens with any role. So a
+// development hub can require tokens, as a hub in production does.
 package devissuer
 
 import (
@@ -31,19 +31,21 @@ const Audience = "messagehub"
 // DefaultAddress is the default address of the issuer.
 const DefaultAddress = "127.0.0.1:8082"
 
-// fileName is the name of the file with the key, in the data folder of the hub.
+// fileName is the name of the file in the hub's data folder that contains the
+// issuer's URL and private key.
 const fileName = "dev-issuer.json"
 
-// An Issuer signs tokens.
+// An Issuer signs tokens, and serves the public key with which a hub verifies
+// them.
 type Issuer struct {
 	URL string          `json:"issuer"`
 	Key jose.JSONWebKey `json:"key"` // the private key
 
-	listener net.Listener // nil: the issuer was read from its file, and does not serve
+	listener net.Listener // nil if Read returned the issuer, which then cannot serve
 	fetches  atomic.Int64
 }
 
-// CheckAddress refuses an address that is not a loopback address.
+// CheckAddress returns an error if address is not a loopback address.
 func CheckAddress(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || !loopback.IsDestination(host) {
@@ -52,8 +54,8 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Listen returns an issuer that listens on a loopback address. The caller calls
-// Serve.
+// Listen returns an issuer that listens on a loopback address. The caller must
+// call Serve.
 func Listen(ctx context.Context, address string) (*Issuer, error) {
 	if err := CheckAddress(address); err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func Listen(ctx context.Context, address string) (*Issuer, error) {
 // Close closes the listener.
 func (i *Issuer) Close() error { return i.listener.Close() }
 
-// Serve answers requests until ctx ends.
+// Serve serves requests until ctx ends.
 func (i *Issuer) Serve(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -88,16 +90,16 @@ func (i *Issuer) Serve(ctx context.Context) error {
 	return httpserve.Serve(ctx, i.listener, httpserve.Options{Handler: mux, Server: "the development issuer", MaxConnections: 64})
 }
 
-// Fetches returns how often the keys were fetched.
+// Fetches returns the number of times that the keys were fetched.
 func (i *Issuer) Fetches() int64 { return i.fetches.Load() }
 
 func writeJSON(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(document) // fails if the client has disconnected
+	_ = json.NewEncoder(w).Encode(document) // fails only if the client has disconnected
 }
 
-// Keep writes the issuer to a file in the data folder of the hub that only this
-// user may read.
+// Keep writes the issuer to a file in the data folder of the hub. Only the
+// current user may read the file.
 func (i *Issuer) Keep(folder string) (err error) {
 	if err := datafolder.Make(folder); err != nil {
 		return err
@@ -117,7 +119,7 @@ func (i *Issuer) Keep(folder string) (err error) {
 	return os.Rename(draft.Name(), filepath.Join(folder, fileName))
 }
 
-// Read returns the issuer of the hub with a data folder.
+// Read returns the issuer that Keep wrote to the data folder of a hub.
 func Read(folder string) (*Issuer, error) {
 	text, err := os.ReadFile(filepath.Join(folder, fileName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -141,7 +143,7 @@ type Claims struct {
 	Expires time.Time
 }
 
-// Sign returns a token with claims.
+// Sign returns a token with these claims.
 func (i *Issuer) Sign(c Claims) (string, error) {
 	payload, err := json.Marshal(struct {
 		Issuer   string   `json:"iss"`

@@ -28,7 +28,7 @@ func eventIDs(r io.Reader) (ids []string, err error) {
 	return ids, err
 }
 
-// consumeUntil consumes until done returns true for a bundle that was handled.
+// consumeUntil consumes bundles until done returns true after a bundle.
 func consumeUntil(t *testing.T, c *hubclient.Consumer, handle hubclient.Handler, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,7 +44,7 @@ func consumeUntil(t *testing.T, c *hubclient.Consumer, handle hubclient.Handler,
 
 func TestConsume_DeliversAllEventsInOrderOnce(t *testing.T) {
 	hub := hubtest.Start(t)
-	want := hub.Announce(actor, make([]any, 3000)...) // these are more than one bundle
+	want := hub.Announce(actor, make([]any, 3000)...) // more events than one bundle can contain
 	var got []string
 	bundles := make(map[string]bool)
 	consumeUntil(t, &hubclient.Consumer{Client: hub.Client(), Actor: actor}, func(_ context.Context, b *hubclient.Bundle) error {
@@ -99,7 +99,7 @@ func TestConsume_DeliversABundleAgainThatWasNotHandled(t *testing.T) {
 	}
 }
 
-func TestConsume_TakesABundleThatAnotherHasOpened(t *testing.T) {
+func TestConsume_ReceivesABundleThatAnotherConsumerOpened(t *testing.T) {
 	hub := hubtest.Start(t)
 	want := hub.Announce(actor, 1)
 	opened, err := hub.Client().Peek(t.Context(), actor, hubclient.PeekOptions{})
@@ -114,7 +114,7 @@ func TestConsume_TakesABundleThatAnotherHasOpened(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestConsume_TwoOfOneActorLoseNothingAndKeepTheOrder(t *testing.T) {
+func TestConsume_TwoConsumersLoseNothingAndKeepTheOrder(t *testing.T) {
 	hub := hubtest.Start(t)
 	const n = 40
 	var want []string

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// A domain sends an event. The hub stores it once, however often it is sent.
+// A domain sends an event twice. The hub stores the event once.
 func Example_send() {
 	hub, stop := startHub()
 	defer stop()
@@ -27,7 +27,8 @@ func Example_send() {
 	// 0 accepted, 1 duplicates
 }
 
-// An actor peeks. Until it dequeues the bundle, it gets the same one.
+// An actor peeks twice. Both responses contain the same bundle, because the
+// actor has not dequeued it.
 func Example_peek() {
 	hub, stop := startHub()
 	defer stop()
@@ -47,7 +48,8 @@ func Example_peek() {
 	// bundles: 1
 }
 
-// An actor confirms what it has stored. Then the queue is empty.
+// An actor dequeues a bundle after it has stored the content. The queue is then
+// empty.
 func Example_dequeue() {
 	hub, stop := startHub()
 	defer stop()
@@ -63,7 +65,7 @@ func Example_dequeue() {
 	// Output: true
 }
 
-// Instead of polling in a loop, an actor waits for data: a long poll.
+// With a long poll, an actor waits for data instead of polling in a loop.
 func Example_longPoll() {
 	hub, stop := startHub()
 	defer stop()
@@ -80,7 +82,7 @@ func Example_longPoll() {
 	// Output: events: 1
 }
 
-// An interrupted download is resumed after the last byte that has arrived.
+// An interrupted download is resumed after the last byte that was received.
 func Example_resumedDownload() {
 	hub, stop := startHub()
 	defer stop()
@@ -98,7 +100,7 @@ func Example_resumedDownload() {
 	// complete: true
 }
 
-// A breakingTransport interrupts the first body.
+// A breakingTransport interrupts the first response body.
 type breakingTransport struct {
 	after    int64
 	isBroken bool
@@ -114,7 +116,7 @@ func (t *breakingTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, nil
 }
 
-// A brokenBody fails after its first part.
+// A brokenBody is a response body that fails after its first part.
 type brokenBody struct {
 	io.Reader
 	io.Closer

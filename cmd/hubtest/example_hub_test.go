@@ -14,11 +14,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// exampleActor is the actor of the examples.
+// exampleActor is the id of the actor in the examples.
 const exampleActor = "5790001330552"
 
-// An exampleRun takes the place of a test, because an example has none: it
-// stops the hub, and panics if something fails.
+// An exampleRun replaces the testing.TB that an example does not have. It stops
+// the hub, and panics if the example fails.
 type exampleRun struct {
 	testing.TB
 	cleanups []func()
@@ -30,7 +30,7 @@ func (r *exampleRun) Cleanup(f func())             { r.cleanups = append(r.clean
 func (*exampleRun) Errorf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 func (*exampleRun) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 
-// startHub starts a hub for an example, which calls stop at its end.
+// startHub starts a hub for an example. The example calls stop at its end.
 func startHub(configure ...func(*config.Config)) (hub *hubtest.Hub, stop func()) {
 	run := &exampleRun{}
 	hub = hubtest.Start(run, configure...)
@@ -41,7 +41,7 @@ func startHub(configure ...func(*config.Config)) (hub *hubtest.Hub, stop func())
 	}
 }
 
-// priceEvent returns an event for the actor whose payload is a price.
+// priceEvent returns an event for exampleActor whose payload is a price.
 func priceEvent(id string, price float64) hubclient.Event {
 	payload, err := json.Marshal(map[string]float64{"price": price})
 	exitOn(err)
@@ -58,7 +58,7 @@ func countEvents(body io.Reader) int {
 	return len(events)
 }
 
-// do sends a request to a hub, and decodes the answer into result, if that is not nil.
+// do sends a request to a hub. If result is not nil, it decodes the response into result.
 func do(hub *hubtest.Hub, method, path, body string, header http.Header, result any) {
 	req, err := http.NewRequestWithContext(context.Background(), method, hub.URL+path, bytes.NewBufferString(body))
 	exitOn(err)
@@ -71,7 +71,7 @@ func do(hub *hubtest.Hub, method, path, body string, header http.Header, result 
 	exitOn(resp.Body.Close())
 }
 
-// exitOn ends an example that has failed.
+// exitOn ends the example with a panic if err is not nil.
 func exitOn(err error) {
 	if err != nil {
 		panic(err)

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A receiver subscribes to a topic. The hub calls it with the events that match
-// its filter.
+// A receiver subscribes to a topic. The hub calls the receiver with each event
+// that matches the filter of the subscription.
 func Example_subscription() {
 	hub, stop := startHub(func(cfg *config.Config) {
-		cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true // allows calls to this machine, without TLS
+		cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true // permits calls to this machine, and without TLS
 	})
 	defer stop()
 	received := make(chan string, 1)
@@ -38,7 +38,7 @@ func Example_subscription() {
 	// Output: received: 17
 }
 
-// A store reports that an object was created. A query finds it.
+// A store reports that an object was created. A query returns the object.
 func Example_objectQuery() {
 	hub, stop := startHub()
 	defer stop()

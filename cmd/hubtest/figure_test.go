@@ -21,19 +21,19 @@ import (
 	"github.com/messagehub/messagehub/cmd/hubtest"
 )
 
-// A bundle of the benchmark has 2,048 events of 25 KB: 50 MB, the limit of a
-// bundle.
+// A bundle of the benchmark has 2,048 events of 25 KB. This is 50 MB, the
+// maximum size of a bundle.
 const (
 	figureEvents  = 2048
 	figurePayload = 25 << 10
 	figureBytes   = figureEvents * figurePayload
-	// consumerMemory is the limit for the memory of a process that consumes
-	// such bundles.
+	// consumerMemory is the maximum memory of a process that consumes such
+	// bundles.
 	consumerMemory = 64 << 20
 )
 
-// consumerVariable has the URL of the hub from which a process of this test
-// consumes.
+// consumerVariable is the environment variable with the URL of a hub. A process
+// of this test that finds the variable consumes a bundle from the hub.
 const consumerVariable = "HUBTEST_CONSUME"
 
 func TestMain(m *testing.M) {
@@ -44,16 +44,16 @@ func TestMain(m *testing.M) {
 		}
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
-		fmt.Println(memory.Sys) // Sys never decreases
+		fmt.Println(memory.Sys) // the maximum, because Sys never decreases
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// announceBundles announces bundles of the benchmark.
+// announceBundles announces the events of n bundles of the benchmark.
 func announceBundles(t testing.TB, hub *hubtest.Hub, n int) {
 	t.Helper()
-	payload, err := json.Marshal(strings.Repeat("x", figurePayload-600)) // the rest of an event is in its other members
+	payload, err := json.Marshal(strings.Repeat("x", figurePayload-600)) // the other members of an event are about 600 bytes
 	require.NoError(t, err)
 	const batch = 256
 	for range n * figureEvents / batch {
@@ -69,7 +69,7 @@ func announceBundles(t testing.TB, hub *hubtest.Hub, n int) {
 	}
 }
 
-// consumeOne consumes a bundle and reads its body.
+// consumeOne consumes one bundle with package hubclient, and reads its body.
 func consumeOne(ctx context.Context, url string) error {
 	client, err := hubclient.New(hubclient.Options{URL: url})
 	if err != nil {
@@ -96,7 +96,7 @@ func checkSize(size int64, err error) error {
 	return err
 }
 
-// consumeBare consumes a bundle with plain HTTP.
+// consumeBare consumes one bundle with plain HTTP.
 func consumeBare(ctx context.Context, url string) error {
 	call := func(method, path string) (*http.Response, error) {
 		req, err := http.NewRequestWithContext(ctx, method, url+path, http.NoBody)
@@ -145,8 +145,8 @@ func TestConsume_StreamsABundleOf50MB(t *testing.T) {
 	t.Logf("%d MB of memory", memory>>20)
 }
 
-// BenchmarkConsume compares Consume with plain HTTP, by the fastest runs with
-// bundles of 50 MB.
+// BenchmarkConsume compares the fastest run of Consume with the fastest run over
+// plain HTTP, for bundles of 50 MB.
 func BenchmarkConsume(b *testing.B) {
 	hub := hubtest.Start(b)
 	fastest := map[bool]time.Duration{true: time.Hour, false: time.Hour}

@@ -4,10 +4,10 @@
 //	hub.Announce("5790001330552", map[string]any{"kwh": 1.5})
 //	err := hub.Client().Consume(ctx, "5790001330552", handle)
 //
-// It is the hub that ships, with its engines, its limits and its HTTP edge on a loopback port of its own. It
-// needs no file and no other process, and stops with the test. What it has stored is lost then.
+// The hub is the same as in production, with its engines, its limits and its HTTP API, and listens on a free
+// loopback port. It needs no files and no other processes. When the test ends, the hub stops and loses its data.
 //
-// A test that uses it links the whole hub. Programs use only package hubclient.
+// A test that uses this package links the whole hub. Programs should use only package hubclient.
 package hubtest
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// AdminToken is the token of the operators of a Hub.
+// AdminToken is the operators' token of a Hub.
 const AdminToken = "token-of-the-operators" //nolint:gosec // of a hub of a test
 
 // A Hub is a hub that runs until its test ends.
 type Hub struct {
-	URL string // for actors, domains and operators, without a slash at the end
+	URL string // base URL for actors, domains and operators, without a slash at the end
 
 	t      testing.TB
 	client *hubclient.Client
 }
 
-// Start starts a hub. The functions configure may change its settings before.
-// The hub stops when the test ends. If it cannot be started, or ends with an
-// error, the test fails.
+// Start starts a hub. It first calls the functions configure, which may change
+// the settings. The hub stops when the test ends. If it cannot start, or stops
+// with an error, the test fails.
 func Start(t testing.TB, configure ...func(*config.Config)) *Hub {
 	t.Helper()
 	cfg := config.Default()
@@ -59,17 +59,17 @@ func Start(t testing.TB, configure ...func(*config.Config)) *Hub {
 		}
 	})
 	t.Cleanup(func() {
-		h.client.Close() // so that the hub does not wait for its connections
+		h.client.Close() // otherwise the hub would wait for these connections
 		cancel()
 		running.Wait()
 	})
 	return h
 }
 
-// Client returns a client of the hub for any actor and any domain.
+// Client returns a client that can act as any actor and any domain.
 func (h *Hub) Client() *hubclient.Client { return h.client }
 
-// NewClient returns a client of the hub with other options.
+// NewClient returns a client with these options for the hub.
 func (h *Hub) NewClient(opts hubclient.Options) *hubclient.Client {
 	h.t.Helper()
 	opts.URL = h.URL
@@ -80,9 +80,9 @@ func (h *Hub) NewClient(opts hubclient.Options) *hubclient.Client {
 	return client
 }
 
-// Announce announces one event for each payload to a recipient, in their order,
-// and returns their ids. The events are from the domain TimeSeries and support
-// bundling.
+// Announce announces an event for each payload to a recipient, in the order of
+// the payloads, and returns the ids of the events. The events are from the
+// domain TimeSeries and support bundling.
 func (h *Hub) Announce(recipient string, payloads ...any) (ids []string) {
 	h.t.Helper()
 	events := make([]hubclient.Event, len(payloads))

@@ -13,11 +13,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A starvedListener fails for some time as if the process had no file
-// descriptors left.
+// A starvedListener fails its first calls of Accept as if the process had no
+// file descriptors left.
 type starvedListener struct {
 	net.Listener
-	failures atomic.Int64 // failures that remain
+	failures atomic.Int64 // calls of Accept that will still fail
 }
 
 func (l *starvedListener) Accept() (net.Conn, error) {

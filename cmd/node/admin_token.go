@@ -14,22 +14,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// adminTokenName is the file of the data folder that holds the operator's token of a
-// node whose configuration has none.
+// adminTokenName is the file in the data folder with the operator's token. A
+// node whose configuration has no token creates this file.
 const adminTokenName = "admin.token"
 
 // AdminTokenFile returns the file with the operator's token in a data folder.
 func AdminTokenFile(folder string) string { return filepath.Join(folder, adminTokenName) }
 
-// ReadAdminToken reads the operator's token that a node has created in its data
-// folder. It fails with fs.ErrNotExist if there is no file, and refuses a file
-// that others may read or that is a link.
+// ReadAdminToken reads the operator's token that a node created in its data
+// folder. It fails with fs.ErrNotExist if the file does not exist, and refuses a
+// file that other users may read, or that is a link.
 func ReadAdminToken(folder string) (config.Secret, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", tokenFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // opened for reading only
+	defer func() { _ = root.Close() }() // nothing was written through root
 	token, err := readToken(root)
 	if err != nil {
 		return "", tokenFault(folder, err)
@@ -37,9 +37,9 @@ func ReadAdminToken(folder string) (config.Secret, error) {
 	return token, nil
 }
 
-// keepAdminToken returns the token in the data folder, and creates folder and
-// token if they are missing.
-func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
+// ensureAdminToken returns the token in the data folder. It creates the folder and
+// the token if they do not exist.
+func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
 	folder := cfg.Data
 	if folder == "" {
 		return "", errors.New("there is no data folder")
@@ -51,9 +51,9 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if err != nil {
 		return "", folderFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // writeSecretFile has synced the file
+	defer func() { _ = root.Close() }() // writeSecretFile has already synced the file
 	if cfg.InMemory || !cfg.UsesFolder() {
-		warnOfOpenFolder(folder, root, logger) // otherwise the store has warned
+		warnOfOpenFolder(folder, root, logger) // for other settings, openStore logs this warning
 	}
 	token, err := ReadAdminToken(folder)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if err := writeSecretFile(root, adminTokenName, "messagehub-"+rand.Text()+"\n"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", folderFault(folder, err)
 	}
-	return ReadAdminToken(folder) // another process may have created it first
+	return ReadAdminToken(folder) // reads the file again, because another process may have created it first
 }
 
 func readToken(root *os.Root) (config.Secret, error) {

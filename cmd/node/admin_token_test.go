@@ -29,7 +29,7 @@ func withoutToken(data string) config.Config {
 	return cfg
 }
 
-// order sends an operator's order with a header Authorization, and returns the status.
+// order sends an operator's order with this Authorization header, and returns the status.
 func order(t *testing.T, url, authorization, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -44,9 +44,9 @@ func order(t *testing.T, url, authorization, body string) int {
 	return resp.StatusCode
 }
 
-// nginx starts a reverse proxy with the defaults of nginx: proxy_pass
-// http://ADDRESS, which sends the address as Host, and no header that names the
-// client.
+// nginx starts a reverse proxy that behaves like nginx with "proxy_pass
+// http://ADDRESS" and default settings: it sends ADDRESS as Host, and no header
+// with the client's address.
 func nginx(t *testing.T, hub string) string {
 	t.Helper()
 	target, err := url.Parse(hub)
@@ -122,7 +122,7 @@ func TestInsecureHub_KeepsTheHostCheckOnALoopbackAddress(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		want := http.StatusBadRequest
 		if listen == "0.0.0.0:0" {
-			want = http.StatusNoContent // the operator may give any name
+			want = http.StatusNoContent // a hub that listens on every address accepts any Host
 		}
 		require.Equal(t, want, resp.StatusCode, listen)
 		require.NoError(t, stop())

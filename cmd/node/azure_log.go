@@ -11,22 +11,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// LogAzure lets the clients of Azure log to logger, if it logs at debug level
-// now. The setting is one of the whole process and must be made before any
-// client exists, because the clients read it without a lock. So raising the
-// level later does not turn their log on; while it is off, they compose no
-// lines.
+// LogAzure sends the log of the Azure clients to logger, if logger is at debug
+// level when LogAzure is called. The setting applies to the whole process, and
+// must be made before any client exists, because the clients read it without a
+// lock. Raising the level later therefore does not turn their log on. While it
+// is off, the clients compose no log lines.
 func LogAzure(ctx context.Context, logger *slog.Logger) {
 	if logger.Enabled(ctx, slog.LevelDebug) {
 		azlog.SetListener(azureListener(logger))
 	}
 }
 
-// maxAzureText is the limit of the text of a line, in bytes. A request has a line for each of its headers.
+// maxAzureText is the limit of the text of a log line, in bytes. The log of a
+// request has a line for each header.
 const maxAzureText = 4 << 10
 
 // azureListener returns a function that logs events of the clients. The clients
-// leave out the values of headers and queries that they do not know;
+// omit the values of headers and query parameters that they do not know;
 // azureListener removes other secrets.
 func azureListener(logger *slog.Logger) func(azlog.Event, string) {
 	return func(event azlog.Event, text string) {
@@ -34,9 +35,9 @@ func azureListener(logger *slog.Logger) func(azlog.Event, string) {
 	}
 }
 
-// redactAzure returns a text of the clients without secrets. A text about a
-// signature or the header Authorization is replaced as a whole: azcosmos and
-// azblob quote what they have signed when it is refused.
+// redactAzure returns a log text of the clients without secrets. It replaces the
+// whole text if the text is about a signature or the Authorization header: when
+// a signature is refused, azcosmos and azblob quote the text that they signed.
 func redactAzure(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

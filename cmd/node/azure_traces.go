@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// azureTraces returns a provider that records the requests of the clients of
-// Cosmos and Blob Storage below the span of a request or message. It does not
-// record requests that the hub makes on its own, such as those of a sweep.
-// Without a provider it records nothing.
+// azureTraces returns a provider that records the requests of the Cosmos and
+// Blob Storage clients below the span of a request or message. It does not
+// record background requests of the hub, such as those of a sweep. If provider
+// is nil, it records nothing.
 func azureTraces(provider trace.TracerProvider) tracing.Provider {
 	if provider == nil {
 		return tracing.Provider{}
@@ -36,7 +36,7 @@ type childTracer struct{ trace.Tracer }
 // Start implements trace.Tracer.
 func (t childTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
-		outlasted := domain.TraceContextOf(ctx) // the request that started work which outlasts it
+		outlasted := domain.TraceContextOf(ctx) // the request that started this background work
 		if !outlasted.Sampled {
 			return ctx, noop.Span{}
 		}
@@ -49,8 +49,8 @@ func (t childTracer) Start(ctx context.Context, name string, options ...trace.Sp
 	return trace.ContextWithSpan(ctx, quiet), quiet
 }
 
-// A quietSpan records that it failed without the text of the error: the clients
-// quote the address of the document and the answer, which contain ids.
+// A quietSpan records a failure without the text of the error: the clients quote
+// the address of the document and the response, which contain ids.
 type quietSpan struct{ trace.Span }
 
 // SetStatus implements trace.Span.

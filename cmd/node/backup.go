@@ -25,13 +25,14 @@ import (
 const AzureBackup = "use the backups of the services: continuous backup of Cosmos DB, and versions and soft delete of the blobs of the content container, both kept for the same time. " +
 	"To restore, stop all hubs, restore the Cosmos account to a moment, then the blobs to the same moment or a later one, and run messagehub check --repair before a hub starts"
 
-// backupRest is the pause after each piece of work, in multiples of its
-// duration: it leaves three quarters of a processor to the requests of actors
-// and domains.
+// backupRest is the length of the pause after each piece of work, as a multiple
+// of the work's duration. It leaves three quarters of a processor to the
+// requests of actors and domains.
 const backupRest = 3
 
-// noBackup says why a hub with these settings cannot be backed up, "" if it can.
-func noBackup(cfg *config.Config) string {
+// backupObstacle returns the reason why a hub with these settings cannot be backed up,
+// or "" if it can.
+func backupObstacle(cfg *config.Config) string {
 	var azure []string
 	for _, service := range []struct {
 		key    string
@@ -50,7 +51,7 @@ func noBackup(cfg *config.Config) string {
 	return ""
 }
 
-// backUp writes an archive of the data folder while the node works. Only one
+// backUp writes an archive of the data folder while the node runs. Only one
 // backup runs at a time.
 func (n *Node) backUp(ctx context.Context, w io.Writer) (err error) {
 	contents, err := n.store.dir.Hold()
@@ -97,18 +98,20 @@ func (n *Node) currentTime() time.Time {
 	return time.Now()
 }
 
-// archiveTree returns the part of an archive that has the folder of a hold.
+// archiveTree returns the part of an archive that contains the held folder
+// without the files to skip.
 func archiveTree(name string, hold *datafolder.Hold, skip []string) backup.Tree {
 	return backup.Tree{Name: name, Each: func(visit func(string, *os.File, fs.FileInfo) error) error { return hold.Each(skip, visit) }}
 }
 
-// folderFiles returns the small files that a data folder has beside its stores.
+// folderFiles returns the small files of a data folder that are not part of a
+// store's tree.
 func folderFiles(folder string) (files []backup.File, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // opened for reading only
+	defer func() { _ = root.Close() }() // nothing was written through root
 	for _, name := range []string{datafolder.IdentityFile, busFolder + "/" + datafolder.MarkFile, cosmosFolder + "/" + datafolder.MarkFile, pushKeyName} {
 		text, err := root.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && name == pushKeyName {
@@ -126,7 +129,7 @@ func folderFiles(folder string) (files []backup.File, err error) {
 // *InUseError if a hub uses it, and with a *NoDataError if the folder has no
 // data. progress may be nil.
 func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer, progress func(backup.Progress)) (err error) {
-	if reason := noBackup(cfg); reason != "" {
+	if reason := backupObstacle(cfg); reason != "" {
 		return errors.New(reason)
 	}
 	if err := requireData(cfg); err != nil {

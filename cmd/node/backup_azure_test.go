@@ -22,34 +22,35 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// azure is a Cosmos account and a storage account behind HTTP, whose states can
+// A cloudAccounts is a Cosmos account and a storage account behind HTTP, whose states can
 // be saved and restored independently, as on Azure.
-type azure struct {
+type cloudAccounts struct {
 	*testing.T
 	folder string
 }
 
-func (a *azure) path(names ...string) string {
+func (a *cloudAccounts) path(names ...string) string {
 	return filepath.Join(append([]string{a.folder}, names...)...)
 }
 
-// keep copies the state of both accounts while nothing uses them.
-func (a *azure) keep(moment string) {
+// saveState copies the state of both accounts. The accounts must not be open.
+func (a *cloudAccounts) saveState(moment string) {
 	for _, account := range []string{"cosmos", "blobs"} {
 		require.NoError(a, os.CopyFS(a.path(moment, account), os.DirFS(a.path("now", account))))
 	}
 }
 
-// restore restores each account to a saved state.
-func (a *azure) restore(documents, contents string) {
+// restore restores the Cosmos account to the moment documents, and the storage
+// account to the moment contents.
+func (a *cloudAccounts) restore(documents, contents string) {
 	require.NoError(a, os.RemoveAll(a.path("now")))
 	for account, moment := range map[string]string{"cosmos": documents, "blobs": contents} {
 		require.NoError(a, os.CopyFS(a.path("now", account), os.DirFS(a.path(moment, account))))
 	}
 }
 
-// serve serves both accounts while use runs.
-func (a *azure) serve(use func(cfg config.Config)) {
+// serve serves both accounts over HTTP until use returns.
+func (a *cloudAccounts) serve(use func(cfg config.Config)) {
 	engine, err := embedded.Open(embedded.Options{Dir: a.path("now", "cosmos")})
 	require.NoError(a, err)
 	defer func() { require.NoError(a, engine.Close()) }()
@@ -67,7 +68,7 @@ func (a *azure) serve(use func(cfg config.Config)) {
 }
 
 // announce sends events whose payloads are stored in the storage account.
-func (a *azure) announce(from, to int) {
+func (a *cloudAccounts) announce(from, to int) {
 	a.serve(func(cfg config.Config) {
 		n, stop := start(a.T, cfg, node.Options{})
 		for i := from; i <= to; i++ {
@@ -80,8 +81,8 @@ func (a *azure) announce(from, to int) {
 	})
 }
 
-// check runs check --repair and then check, and returns both reports.
-func (a *azure) check(cfg config.Config) (repaired, after hub.CheckReport) {
+// check runs check with and then without --repair, and returns both reports.
+func (a *cloudAccounts) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	logger := slog.New(slog.DiscardHandler)
 	repaired, err := node.Check(a.Context(), cfg, hub.CheckOptions{Repair: true}, logger)
 	require.NoError(a, err)
@@ -90,9 +91,9 @@ func (a *azure) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	return repaired, after
 }
 
-// drain dequeues until it gets no bundle, and returns the numbers of the events
-// and the last answer.
-func (a *azure) drain(n *node.Node) (numbers []int, status int, body string) {
+// drain peeks and dequeues until no bundle is left. It returns the numbers of
+// the events, and the last response.
+func (a *cloudAccounts) drain(n *node.Node) (numbers []int, status int, body string) {
 	for {
 		req, err := http.NewRequestWithContext(a.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
 		require.NoError(a, err)
@@ -121,16 +122,16 @@ func sequence(from, to int) (numbers []int) {
 	return numbers
 }
 
-// The accounts are restored to different moments.
+// The Cosmos account and the storage account are restored to different moments.
 func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
-	a := &azure{t, t.TempDir()}
+	a := &cloudAccounts{t, t.TempDir()}
 	a.announce(1, 3)
-	a.keep("first")
+	a.saveState("first")
 	a.announce(4, 6)
-	a.keep("second")
+	a.saveState("second")
 
 	t.Run("documents older than blobs", func(t *testing.T) {
-		a := &azure{t, a.folder}
+		a := &cloudAccounts{t, a.folder}
 		a.restore("first", "second")
 		a.serve(func(cfg config.Config) {
 			repaired, after := a.check(cfg)
@@ -142,7 +143,7 @@ func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 			require.Equal(t, http.StatusNoContent, status)
 			require.NoError(t, stop())
 		})
-		a.announce(4, 6) // the senders repeat what was lost
+		a.announce(4, 6) // the senders repeat the events that the restore lost
 		a.serve(func(cfg config.Config) {
 			n, stop := start(t, cfg, node.Options{})
 			numbers, _, _ := a.drain(n)
@@ -151,7 +152,7 @@ func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 		})
 	})
 	t.Run("documents younger than blobs", func(t *testing.T) {
-		a := &azure{t, a.folder}
+		a := &cloudAccounts{t, a.folder}
 		a.restore("second", "first")
 		a.serve(func(cfg config.Config) {
 			_, after := a.check(cfg)

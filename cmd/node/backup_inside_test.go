@@ -27,13 +27,13 @@ func openFolder(t *testing.T, folder string) *Node {
 	return n
 }
 
-// A hook calls do before the first byte is written.
-type hook struct {
+// A hookedBuffer calls do before it accepts the first byte.
+type hookedBuffer struct {
 	bytes.Buffer
 	do func()
 }
 
-func (h *hook) Write(p []byte) (int, error) {
+func (h *hookedBuffer) Write(p []byte) (int, error) {
 	if h.do != nil {
 		h.do()
 		h.do = nil
@@ -51,14 +51,14 @@ func readAll(t *testing.T, c repository.Content, name string, length int) string
 	return string(text)
 }
 
-// busQueue returns a queue from which a hub does not receive.
+// busQueue returns a queue of the bus from which the hub does not receive.
 func busQueue() string {
 	cfg := config.Default()
 	return cfg.Queues()[cfg.Groups().Origins()[0]].Dequeue
 }
 
-// Contents are deleted while the backup runs.
-func TestBackup_HasEveryStoreAndWhatIsDeletedMeanwhile(t *testing.T) {
+// Contents are deleted during the backup.
+func TestBackup_HasContentsDeletedDuringTheBackup(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	n := openFolder(t, folder)
 	for _, name := range []string{"kept/a", "deleted/b", "gone/c/d", "gone/c/e"} {
@@ -72,7 +72,7 @@ func TestBackup_HasEveryStoreAndWhatIsDeletedMeanwhile(t *testing.T) {
 	require.NoError(t, sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("message")}, nil))
 	require.NoError(t, client.Close(t.Context()))
 
-	archive := &hook{do: func() {
+	archive := &hookedBuffer{do: func() {
 		for _, store := range []repository.Content{n.store.content, n.store.exchange} {
 			require.NoError(t, store.Delete(t.Context(), "deleted/b"))
 			_, err := store.Open(t.Context(), repository.Section{Object: "deleted/b", Length: 1})
@@ -110,13 +110,13 @@ func TestBackup_HasEveryStoreAndWhatIsDeletedMeanwhile(t *testing.T) {
 	require.NoError(t, client.Close(t.Context()))
 }
 
-func TestBackup_ThatFailsHoldsNothingMore(t *testing.T) {
+func TestBackup_ThatFailsReleasesDeletedContents(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	n := openFolder(t, folder)
 	defer func() { require.NoError(t, n.Close()) }()
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		require.ErrorIs(t, n.backUp(ctx, &hook{do: cancel}), context.Canceled)
+		require.ErrorIs(t, n.backUp(ctx, &hookedBuffer{do: cancel}), context.Canceled)
 		require.NoDirExists(t, filepath.Join(folder, "content", "+held"))
 	}
 	require.NoError(t, n.backUp(t.Context(), io.Discard))
@@ -132,6 +132,6 @@ func TestBackup_OfAzureAndOfMemoryIsRefused(t *testing.T) {
 		cfg, err := config.Load(config.Inputs{Environ: []string{setting}})
 		require.NoError(t, err)
 		require.ErrorContains(t, Backup(t.Context(), &cfg, "v1", io.Discard, nil), want)
-		require.Contains(t, noBackup(&cfg), want)
+		require.Contains(t, backupObstacle(&cfg), want)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// fill sends n events of 1 KB over HTTP, all for one cabinet of an actor.
-func fill(b *testing.B, url, actor string, n int) {
+// fillCabinet sends n events of 1 KB over HTTP, all for one cabinet of one actor.
+func fillCabinet(b *testing.B, url, actor string, n int) {
 	b.Helper()
 	fillOrigin(b, url, actor, "TimeSeries", n)
 }
@@ -43,7 +43,7 @@ func BenchmarkPeekOverHTTP(b *testing.B) {
 			size := 0
 			for i := range b.N {
 				actor := fmt.Sprintf("actor-%d", i)
-				fill(b, n.URL(), actor, 51_200)
+				fillCabinet(b, n.URL(), actor, 51_200)
 				peek := func() {
 					status, body := call(b, http.MethodGet, n.URL()+"/v1/peek", actor, "")
 					require.Equal(b, http.StatusOK, status)

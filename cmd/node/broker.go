@@ -13,7 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// openBroker returns the use cases of the broker over the push side of a node.
+// openBroker returns the use cases of the broker, built on the push side of the
+// node.
 func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Sealer, clock func() time.Time) *broker.Service {
 	return broker.New(ports, keys, broker.Options{
 		CheckURL:     func(ctx context.Context, url string) error { return asCallbackFault(p.client.CheckURL(ctx, url)) },
@@ -23,7 +24,8 @@ func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Se
 	})
 }
 
-// sealerOf returns nil for no keys: a nil pointer in an interface would not be nil.
+// sealerOf returns keys as a Sealer. It returns nil for a nil pointer, because
+// an interface that holds a nil pointer is not nil.
 func sealerOf(keys *subscribe.Keyring) broker.Sealer {
 	if keys == nil {
 		return nil
@@ -31,7 +33,8 @@ func sealerOf(keys *subscribe.Keyring) broker.Sealer {
 	return keys
 }
 
-// asCallbackFault adds the name of the form's field to the error of a URL.
+// asCallbackFault adds the name of the form field, callbackUrl, to the error of
+// a URL check.
 func asCallbackFault(err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +42,7 @@ func asCallbackFault(err error) error {
 	return domain.Errorf(domain.KindOf(err), "callbackUrl: %s", strings.TrimPrefix(err.Error(), "/callback_url: "))
 }
 
-// checkMetadata refuses headers of a producer that the hub sets itself in
+// checkMetadata refuses headers of a producer that the hub sets in its own
 // calls.
 func checkMetadata(headers map[string]string, tokenHeader string) error {
 	if _, isToken := headers[tokenHeader]; isToken {
@@ -48,8 +51,8 @@ func checkMetadata(headers map[string]string, tokenHeader string) error {
 	return webhook.CheckHeaders(headers)
 }
 
-// callees finds the consumers and the watches of cursors, and leaves other
-// cursors to the next source.
+// callees finds the consumer or watch that a cursor belongs to. For other
+// cursors it calls the next source, others.
 type callees struct {
 	others  delivery.Receivers
 	broker  *broker.Service
@@ -82,7 +85,7 @@ func (c *httpCaller) callConsumer(ctx context.Context, to *broker.Callee, call *
 		ContentType: m.ContentType, Metadata: broker.MetadataOf(m), Payload: m.Payload,
 	})
 	if err != nil {
-		return timedOut().Answer
+		return timeoutResult().Answer
 	}
 	return result.Answer
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// The acceptance cases of the broker that are about deliveries, each with its
-// number. api/broker/CASES.md lists all cases.
+// The acceptance cases of the broker that are about deliveries. The test names
+// have the numbers of api/broker/CASES.md, which lists all cases.
 
-// A shownJob is a job in an answer.
+// A shownJob is a job as the response shows it.
 type shownJob struct {
 	ID, Message, Status, RetriggerURL string
 	Attempts                          int
@@ -33,7 +33,8 @@ func deadLetters(t *testing.T, n *node.Node, consumer string) []shownJob {
 	return list.DeadLetters
 }
 
-// failing answers the first calls for each message with a status.
+// failing responds with status to the first calls for each message, and then
+// with success.
 func failing(calls, status int) func(*receivedCall) int {
 	var mu sync.Mutex
 	failed := make(map[string]int)
@@ -115,8 +116,8 @@ func TestCase39_AConsumerThatFailsIsRetriedAndHarmsNoOther(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// The original needs 2N + 8 seconds for N messages, with pauses of whole
-// seconds between attempts.
+// For comparison: the original system needs 2N + 8 seconds for N messages,
+// because it pauses for whole seconds between attempts.
 func TestCase62_BatchesReachFiveConsumersThatFailTwice(t *testing.T) {
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
 	receivers, callbacks := make(map[string]*callReceiver), make(map[string]string)
@@ -175,7 +176,7 @@ func TestCase64_AConsumerThatAlwaysFailsIsCalledSixTimes(t *testing.T) {
 
 func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	cfg := brokerSettings(t.TempDir())
-	cfg.Broker.RetryDelay = time.Hour // so that a failed job waits until the consumer peeks
+	cfg.Broker.RetryDelay = time.Hour // a failed job waits until the consumer peeks
 	r := receive(t, func(*receivedCall) int { return http.StatusInternalServerError })
 	n, stop := start(t, cfg, node.Options{})
 	putChannel(t, n, map[string]string{"shop": r.URL})
@@ -189,7 +190,7 @@ func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, body := send(t, n, http.MethodGet, consumer+"/peek", "", "", "X-Broker-Consumer-Token", "of-shop")
 		if status == http.StatusNoContent {
-			return false // the failure is not stored yet
+			return false // the store does not have the failure yet
 		}
 		require.Equal(t, http.StatusOK, status, body)
 		require.NoError(t, json.Unmarshal([]byte(body), &bundle))
@@ -200,7 +201,7 @@ func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	require.Equal(t, path, "/broker/channel/prices/message/"+bundle.Messages[0].ID)
 	_, jobs := statuses(t, n, path)
 	require.Equal(t, "Retry-In-flight", jobs["shop"])
-	for range 2 { // a Dequeue may be repeated
+	for range 2 { // a second Dequeue must succeed too
 		status, body := send(t, n, http.MethodDelete, bundle.DequeueURL, "", "", "X-Broker-Consumer-Token", "of-shop")
 		require.Equal(t, http.StatusNoContent, status, body)
 	}

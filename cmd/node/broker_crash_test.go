@@ -22,8 +22,8 @@ import (
 )
 
 // A brokerWorld is an account with a channel whose consumer fails until its job
-// is dead, and then succeeds. One node after another executes what managers,
-// the producer and the consumer request.
+// is a dead letter, and then succeeds. A sequence of nodes serves the requests
+// of managers, the producer and the consumer.
 type brokerWorld struct {
 	*testing.T
 	account   *accounttest.Account
@@ -49,14 +49,14 @@ type crashNode struct {
 	stop func()
 }
 
-// start starts a node, which repeats no request to the store unless retries is
-// 0.
+// start starts a node. retries is the number of retries that its requests to
+// the store share: 0 for the default, negative for none.
 func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	consumers := &callees{policy: policy}
 	_, _, consumer := brokerParties(w.T)
 	engine := delivery.New(delivery.Ports{Streams: documents, Cursors: documents, Shards: documents, Receivers: consumers, Caller: w}, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // the other shards are empty
+		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // no other shard has cursors
 	})
 	b := broker.New(broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}, w.keys, broker.Options{
 		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled,
@@ -68,7 +68,7 @@ func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	return &crashNode{b, func() { cancel(); running.Wait() }}
 }
 
-// sleep lets time pass, by the clock of the bubble.
+// sleep advances the clock of the synctest bubble.
 func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -76,7 +76,8 @@ func sleep(d time.Duration) {
 
 var crashOperator = &broker.Credentials{IsAdmin: true}
 
-// putAll puts all parties, each twice.
+// putAll creates the producer, the channel and the consumer. Each PUT is sent
+// twice.
 func (n *crashNode) putAll(t *testing.T) error {
 	t.Helper()
 	producer, channel, consumer := brokerParties(t)
@@ -97,11 +98,12 @@ func (n *crashNode) putAll(t *testing.T) error {
 	return nil
 }
 
-// A retriggerFunc lets a node re-trigger a message whose job is dead.
+// A retriggerFunc re-triggers a message whose job is a dead letter.
 type retriggerFunc func(t *testing.T, n *crashNode, message string) error
 
-// finishWork lets a new node do everything that has not been done. The node repeats
-// no request to the store unless retries is 0.
+// finishWork starts a new node, which completes all remaining work. retries is
+// the number of retries that its requests to the store share: 0 for the
+// default, negative for none.
 func (w *brokerWorld) finishWork(retries int, retrigger retriggerFunc) error {
 	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
 	defer n.stop()
@@ -150,7 +152,7 @@ func brokerParties(t *testing.T) (producer, channel, consumer domain.PartyID) {
 }
 
 // A node crashes at each request of the PUTs, the broadcast, the calls and the
-// re-trigger, and another one continues: the message exists once and is
+// re-trigger, and another node continues. The message must exist once and be
 // delivered.
 func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	for what, retrigger := range map[string]retriggerFunc{
@@ -163,15 +165,15 @@ func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 			return n.RetriggerMessage(t.Context(), crashOperator, channel, message)
 		},
 	} {
-		crashesEverywhere(t, what, func(t *testing.T, n int, last faulty.Fault) bool {
-			return brokerCrashes(t, n, last, retrigger)
+		crashAtEachRequest(t, what, func(t *testing.T, n int, last faulty.Fault) bool {
+			return crashBroker(t, n, last, retrigger)
 		})
 	}
 }
 
-// crashesEverywhere calls test with a crash at each of its requests, with both
-// kinds of faults.
-func crashesEverywhere(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
+// crashAtEachRequest calls test with a crash at the n-th request for n = 1, 2, …,
+// until a run has fewer than n requests. It does so for both kinds of faults.
+func crashAtEachRequest(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(name+"/"+last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,9 +195,9 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 	return &brokerWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// brokerCrashes crashes a node at its n-th request, and reports whether there
-// was one.
-func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
+// crashBroker crashes a node at its n-th request. It returns false if the run
+// had fewer than n requests.
+func crashBroker(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
 	w.account.Line.CrashAt(n, last)
 	_ = w.finishWork(-1, retrigger)
@@ -206,8 +208,8 @@ func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFu
 	return crashed
 }
 
-// requireDelivered requires that the channel has a number of messages, and that
-// all are delivered.
+// requireDelivered requires that the channel has this number of messages, and
+// that all are delivered.
 func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standing {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
@@ -228,12 +230,12 @@ func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standin
 	return standing
 }
 
-// A node crashes at each request of a Peek and a Dequeue, and another one
-// continues: the bundle that the consumer has seen stays the same until it is
-// dequeued, the consumer is not called with its messages, and no message
-// remains.
+// A node crashes at each request of a Peek and a Dequeue, and another node
+// continues. The bundle that the consumer received must stay the same until it
+// is dequeued. The consumer must not be called with its messages, and no message
+// may remain.
 func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
-	crashesEverywhere(t, "doors", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+	crashAtEachRequest(t, "peek and dequeue", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 		w := newBrokerWorld(t)
 		c := &crashFetcher{brokerWorld: w}
 		node := w.start(0, crashFetcherPolicy)
@@ -263,11 +265,11 @@ func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 // crashFetcherPolicy delays a message for an hour after a failure.
 var crashFetcherPolicy = domain.BrokerPolicy(time.Hour, 5)
 
-// A crashFetcher fetches messages whose first call has failed.
+// A crashFetcher is a consumer that fetches messages whose first call failed.
 type crashFetcher struct {
 	*brokerWorld
-	bundle   *broker.Bundle // the bundle that it has seen
-	dequeued bool           // a Dequeue has succeeded
+	bundle   *broker.Bundle // the bundle that the consumer received
+	dequeued bool           // true once a Dequeue returned success
 }
 
 // sendAll sends three messages, of two priorities, and waits until their calls have failed.
@@ -285,7 +287,8 @@ func (c *crashFetcher) sendAll(n *crashNode) error {
 	return nil
 }
 
-// fetch peeks twice and dequeues twice, unless the consumer knows that the bundle is dequeued.
+// fetch peeks twice and dequeues twice. It skips the Dequeues if a Peek shows
+// that the bundle is already dequeued.
 func (c *crashFetcher) fetch(n *crashNode) error {
 	_, _, consumer := brokerParties(c.T)
 	creds := crashCredentials(c.T)
@@ -294,7 +297,7 @@ func (c *crashFetcher) fetch(n *crashNode) error {
 		switch {
 		case err != nil:
 			return err
-		case bundle == nil: // the answer was lost, or the answer to the Dequeue was
+		case bundle == nil: // an earlier Dequeue was applied, or a crash lost the reply
 			require.True(c, c.dequeued || c.bundle != nil, "there was a bundle")
 		case c.bundle == nil:
 			require.Len(c, bundle.Messages, 3)

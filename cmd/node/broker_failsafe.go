@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// openFailSafe opens the fail-safe worker of the broker, if the configuration
-// wants one. token is the token of the operators.
+// openFailSafe creates the fail-safe worker of the broker if broker.fail-safe is
+// worker. token is the operator's token, which the worker sends with its calls.
 func (n *Node) openFailSafe(cfg *config.Config, token config.Secret) error {
 	if cfg.Broker.FailSafe != config.FailSafeWorker || n.push.broker == nil {
 		return nil

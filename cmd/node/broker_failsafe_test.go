@@ -13,14 +13,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// workerSettings returns the settings of a node whose worker has short pauses.
+// workerSettings returns the settings of a node whose fail-safe worker pauses
+// only briefly.
 func workerSettings(dir string) config.Config {
 	cfg := brokerSettings(dir)
 	cfg.Broker.FailSafe, cfg.Broker.RationalDelay = config.FailSafeWorker, 50*time.Millisecond
 	return cfg
 }
 
-func TestAWorker_AsksTheAddressOfTheSetting(t *testing.T) {
+func TestFailSafeWorker_CallsTheRetriggerURL(t *testing.T) {
 	lists, retriggers := make(chan string, 1000), make(chan string, 1000)
 	hubs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Broker-Admin-Token") != "token-of-the-operators" {
@@ -46,10 +47,10 @@ func TestAWorker_AsksTheAddressOfTheSetting(t *testing.T) {
 	require.Empty(t, retriggers, "no job is re-triggered again and again")
 }
 
-func TestAWorker_AsksItsOwnNodeWithoutTheSetting(t *testing.T) {
+func TestFailSafeWorker_CallsItsOwnNodeByDefault(t *testing.T) {
 	answers := make(chan string, 1000)
 	cfg := workerSettings(t.TempDir())
-	cfg.Admin.Token = "" // the node creates a token
+	cfg.Admin.Token = "" // the node creates the operator's token
 	_, stop := start(t, cfg, node.Options{WrapHandler: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			recorder := httptest.NewRecorder()

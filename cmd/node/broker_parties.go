@@ -18,37 +18,37 @@ import (
 )
 
 // A brokerSetup stores the producers, channels and consumers of the
-// configuration.
+// configuration. In this file, each of them is called a party.
 //
-// A party that is already as configured is not changed. So any number of nodes
-// may do this at the same time and at every start, and a node that crashes in
-// between leaves nothing that blocks another. If two nodes have different
-// configurations, the one that starts last wins; parties that are in no
+// A party that is already stored as configured is not changed. So any number of
+// nodes may run the setup at the same time and at every start, and a node that
+// crashes during the setup does not block other nodes. If the configurations of
+// two nodes differ, the node that starts last wins. Parties that are not in the
 // configuration are kept.
 //
 // A party that cannot be stored does not stop the node. While the store cannot
-// be reached, or the host of a callback URL cannot be looked up, the node
-// retries until it succeeds or stops. Permanent faults, such as a missing token
-// or a URL that must not be called, are logged once as an error, and /readyz
-// warns about them.
+// be reached, or the host of a callback URL cannot be resolved, the node retries
+// until it succeeds or stops. Permanent faults, such as a missing token or a URL
+// that must not be called, are logged once as an error, and /readyz warns about
+// them.
 type brokerSetup struct {
 	put      func(ctx context.Context, id domain.PartyID, d broker.Draft) (created bool, err error)
 	logger   *slog.Logger
-	fraction func() float64 // random, in [0, 1)
+	fraction func() float64 // returns a random number in [0, 1)
 
 	mu       sync.Mutex
-	pending  config.BrokerParties // a channel before its consumers
+	pending  config.BrokerParties // parties that are not stored yet; channels come before consumers
 	reported map[domain.PartyID]bool
 	refused  int
 }
 
-// The limits of a brokerSetup.
+// Limits of a brokerSetup.
 const (
 	partiesAtOnce    = 8
 	setupTimeout     = 15 * time.Second // limit of the first attempts, for which Open waits
 	minSetupPause    = time.Second
 	maxSetupPause    = 30 * time.Second
-	conflictAttempts = 4 // attempts for a party that other nodes store at the same time
+	conflictAttempts = 4 // attempts to store a party while other nodes change it
 )
 
 func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) *brokerSetup {
@@ -68,14 +68,14 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 	return s
 }
 
-// storeAllOnce tries once to store all parties, before the node serves.
+// storeAllOnce tries once to store each party, before the node serves requests.
 func (s *brokerSetup) storeAllOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	s.storePending(ctx)
 }
 
-// retryPending retries until no party is pending, or ctx ends.
+// retryPending retries until no party is pending, or ctx is done.
 func (s *brokerSetup) retryPending(ctx context.Context) {
 	for pause := minSetupPause; s.countPending() > 0; pause = min(2*pause, maxSetupPause) {
 		wait := time.Duration((0.5 + s.fraction()/2) * float64(pause))
@@ -93,7 +93,7 @@ func (s *brokerSetup) countPending() int {
 }
 
 // storePending tries to store each pending party: first producers and channels,
-// then consumers, whose channels have to exist.
+// then consumers, because the channel of a consumer must exist.
 func (s *brokerSetup) storePending(ctx context.Context) {
 	s.mu.Lock()
 	all := s.pending
@@ -111,12 +111,12 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 				return nil
 			})
 		}
-		_ = storing.Wait() // a party that fails is pending or refused
+		_ = storing.Wait() // storeParty logs errors and returns none
 	}
 }
 
-// storeParty tries to store a party. Unless a retry may succeed, it removes the
-// party from the pending ones.
+// storeParty tries to store a party. It removes the party from pending unless
+// the error may be temporary.
 func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	created, err := s.putParty(ctx, &p)
 	name := p.ID.Describe()
@@ -127,7 +127,7 @@ func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 		if created {
 			s.logger.InfoContext(ctx, "created a producer, channel or consumer from the configuration", "party", name)
 		}
-	case s.mayPass(p.ID, err):
+	case s.isTemporary(p.ID, err):
 		if !s.reported[p.ID] {
 			s.reported[p.ID] = true
 			s.logger.WarnContext(ctx, "cannot store a producer, channel or consumer from the configuration yet; the node tries again", "party", name, "error", err)
@@ -140,9 +140,9 @@ func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(x config.BrokerParty) bool { return x.ID == p.ID })
 }
 
-// putParty stores a party. If another node stores it at the same time, the call
-// fails with a conflict; then the party is already as configured, or is stored
-// again.
+// putParty stores a party. It retries after a conflict, which means that another
+// node changed the party at the same time. If that node stored the same
+// configuration, the retry changes nothing.
 func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (created bool, err error) {
 	draft := broker.Draft{Label: p.Name, CallbackURL: p.CallbackURL}
 	token, hasToken, err := p.Token.Read()
@@ -161,12 +161,12 @@ func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (crea
 	return created, err
 }
 
-// mayPass reports whether a retry may succeed. The caller holds mu.
-func (s *brokerSetup) mayPass(id domain.PartyID, err error) bool {
+// isTemporary reports whether a retry may succeed. The caller holds s.mu.
+func (s *brokerSetup) isTemporary(id domain.PartyID, err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Invalid, domain.Damaged, domain.NewerFormat:
 		return false
-	case domain.NotFound: // the channel of a consumer does not exist yet
+	case domain.NotFound: // a retry succeeds only if the channel of the consumer is still pending
 		return id.IsConsumer() && slices.ContainsFunc(s.pending, func(x config.BrokerParty) bool { return x.ID == id.Channel() })
 	default:
 		return true

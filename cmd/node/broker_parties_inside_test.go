@@ -36,7 +36,8 @@ const setupFile = `broker:
 
 var setupEnviron = []string{"SHOP=hush-1", "PRICES=hush-2", "BILLING=hush-3", "AUDIT=hush-4"}
 
-// setupConfig returns the configuration of a file.
+// setupConfig returns the configuration that the YAML text and the environment
+// specify.
 func setupConfig(t *testing.T, text string, environ []string) *config.Config {
 	t.Helper()
 	b, err := config.ReadBroker(strings.NewReader(text), "hub.yaml", environ)
@@ -46,7 +47,7 @@ func setupConfig(t *testing.T, text string, environ []string) *config.Config {
 	return &cfg
 }
 
-// A setupWorld is an account on which nodes store the parties of their configuration.
+// A setupWorld is an account on which several nodes store the parties of their configurations.
 type setupWorld struct {
 	*testing.T
 	account *accounttest.Account
@@ -62,8 +63,8 @@ func newSetupWorld(t *testing.T) *setupWorld {
 	return &setupWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// node returns the setup of another node. It repeats no request to the store
-// unless retries is 0.
+// node returns the brokerSetup of a new node. retries is the number of retries
+// that its requests to the store share: 0 for the default, negative for none.
 func (w *setupWorld) node(cfg *config.Config, retries int) *brokerSetup {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	ports := broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}
@@ -72,8 +73,8 @@ func (w *setupWorld) node(cfg *config.Config, retries int) *brokerSetup {
 	})
 }
 
-// stored returns the parties of the account by their descriptions. It checks that each consumer has
-// a cursor.
+// stored returns the parties of the account by their descriptions. It requires
+// that each consumer has a cursor.
 func (w *setupWorld) stored() map[string]*repository.Party {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
@@ -127,8 +128,8 @@ func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
 	require.Len(t, then, 4)
 }
 
-// A node crashes at each request while it stores its parties. The next one
-// completes them.
+// A node crashes at each request while it stores its parties. The next node
+// stores the remaining parties.
 func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
@@ -150,7 +151,7 @@ func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-func TestBrokerSetup_OfManyNodesMeets(t *testing.T) {
+func TestBrokerSetup_OfManyNodesStoresEachPartyOnce(t *testing.T) {
 	w := newSetupWorld(t)
 	for round := range 5 {
 		cfg := setupConfig(t, strings.ReplaceAll(setupFile, ".example/", fmt.Sprintf(".example/%d", round)), append(setupEnviron, fmt.Sprintf("PRICES=hush-%d", round)))
@@ -163,7 +164,7 @@ func TestBrokerSetup_OfManyNodesMeets(t *testing.T) {
 		for _, s := range nodes {
 			running.Go(func() {
 				s.storeAllOnce(t.Context())
-				s.retryPending(t.Context()) // it returns at once unless a party is pending
+				s.retryPending(t.Context()) // retryPending returns immediately if no party is pending
 			})
 		}
 		running.Wait()
@@ -190,13 +191,13 @@ func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { s.retryPending(ctx) })
-		<-time.After(10 * time.Minute) // on the clock of the bubble
+		<-time.After(10 * time.Minute) // time of the synctest bubble
 		require.Equal(t, 4, s.countPending())
 		require.Equal(t, 4, strings.Count(w.log.String(), "from the configuration yet"), "each is logged once")
 		require.NotContains(t, w.log.String(), "level=ERROR")
 
 		w.account.Line.Break(nil)
-		running.Wait() // it takes at most one pause
+		running.Wait() // retryPending ends after at most one pause
 		require.ElementsMatch(t, setupParties, namesOf(w.stored()))
 		require.Empty(t, s.warnings())
 		cancel()
@@ -204,7 +205,7 @@ func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestBrokerSetup_EndsWithItsNode(t *testing.T) {
+func TestBrokerSetup_StopsWithItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSetupWorld(t)
 		w.account.Line.Break(func(int, *http.Request) faulty.Fault { return faulty.Unavailable })
@@ -216,7 +217,7 @@ func TestBrokerSetup_EndsWithItsNode(t *testing.T) {
 	})
 }
 
-// A permanent fault is logged once, and the other parties are stored.
+// A permanent fault is logged once, and all other parties are stored.
 func TestBrokerSetup_ReportsWhatCannotBeStored(t *testing.T) {
 	w := newSetupWorld(t)
 	w.options.CheckURL = func(_ context.Context, url string) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// brokerSettings returns the settings of a node whose broker soon gives up on a
-// failing consumer.
+// brokerSettings returns the settings of a node whose broker gives up on a
+// failing consumer after a short time.
 func brokerSettings(dir string) config.Config {
 	cfg := pushSettings(dir)
 	cfg.Admin.Token = "token-of-the-operators"
@@ -43,7 +43,7 @@ func putChannel(t *testing.T, n *node.Node, consumers map[string]string) {
 	}
 }
 
-// broadcast sends a message to the channel and returns its path.
+// broadcast sends a message to the channel and returns the path of the message.
 func broadcast(t *testing.T, n *node.Node, body string, headers ...string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL()+"/broker/channel/prices/broadcast", strings.NewReader(body))
@@ -61,7 +61,7 @@ func broadcast(t *testing.T, n *node.Node, body string, headers ...string) strin
 	return resp.Header.Get("Location")
 }
 
-// A brokerMessage is the answer to GET of a message.
+// A brokerMessage is the response to GET of a message.
 type brokerMessage struct {
 	Status string
 	Jobs   []struct{ ID, Consumer, Status string }
@@ -82,7 +82,7 @@ func statuses(t *testing.T, n *node.Node, path string) (message string, jobs map
 	return m.Status, jobs
 }
 
-func TestABroadcast_ReachesEveryConsumerThatWasThere(t *testing.T) {
+func TestABroadcast_ReachesTheConsumersThatExistBefore(t *testing.T) {
 	first, second, late := receive(t, nil), receive(t, nil), receive(t, nil)
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
 	putChannel(t, n, map[string]string{"first": first.URL, "second": second.URL})

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// registerBuildInfo adds the metric that distinguishes the builds of several nodes.
+// registerBuildInfo registers the metric that shows which build each node runs.
 func registerBuildInfo(metrics prometheus.Registerer, version, revision string) {
 	promauto.With(metrics).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "messagehub_build_info",
@@ -17,8 +17,8 @@ func registerBuildInfo(metrics prometheus.Registerer, version, revision string) 
 	}, []string{"version", "goversion", "revision"}).WithLabelValues(cmp.Or(version, "unknown"), runtime.Version(), revision).Set(1)
 }
 
-// recordedRevision returns the commit that the go command has recorded in the program,
-// or unknown if it has recorded none.
+// recordedRevision returns the commit that the go command recorded in the
+// program, or "unknown" if it recorded none.
 func recordedRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

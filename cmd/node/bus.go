@@ -19,31 +19,31 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// A bus is the Service Bus namespace between this node and the domains: one on
-// Azure, or an embedded one, which the domains reach through a listener.
+// A bus is the Service Bus namespace between this node and the domains. It is a
+// namespace on Azure, or an embedded one that domains reach through a listener.
 type bus struct {
-	own  *embedded.Namespace // the embedded namespace; nil: the namespace is on Azure
-	door net.Listener        // nil: no listener for domains
-	tls  *tls.Config         // TLS of the listener; nil: none
-	open func() (*azservicebus.Client, error)
+	own      *embedded.Namespace // the embedded namespace; nil if the namespace is on Azure
+	listener net.Listener        // nil if domains cannot connect
+	tls      *tls.Config         // TLS of the listener; nil if it has none
+	open     func() (*azservicebus.Client, error)
 }
 
-// clientOptions let a client make a single attempt for each call: the callers
+// clientOptions allow a client only one attempt for each call. The callers
 // retry, because they know the purpose of the call.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
-// clientOptionsWithDial returns clientOptions with a function that connects to
-// the bus.
+// clientOptionsWithDial returns clientOptions for a client that connects with
+// dial.
 func clientOptionsWithDial(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	o := clientOptions()
 	o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
 	return o
 }
 
-// overNetwork returns the options of a client that reaches a namespace over the
-// network of the node.
+// overNetwork returns the options of a client that connects over the network of
+// the node.
 func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	if opts.DialBus != nil {
 		return clientOptionsWithDial(opts.DialBus)
@@ -58,8 +58,8 @@ func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	return o
 }
 
-// isEmulator reports whether a connection string belongs to an emulator, which
-// speaks AMQP without TLS.
+// isEmulator reports whether a connection string belongs to the Service Bus
+// emulator, which speaks AMQP without TLS.
 func isEmulator(connection string) bool {
 	for part := range strings.SplitSeq(connection, ";") {
 		name, value, _ := strings.Cut(part, "=")
@@ -100,20 +100,21 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	if err != nil {
 		return nil, err
 	}
-	b := &bus{own: own, tls: opts.doorTLS(cfg.Bus)}
+	b := &bus{own: own, tls: opts.listenerTLS(cfg.Bus)}
 	if err := opts.folder.List(busFolder); err != nil {
 		return nil, errors.Join(folderFault(cfg.Data, err), own.Close())
 	}
 	b.open = func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), clientOptionsWithDial(wrapDial(own.Dial, opts.WrapBus)))
 	}
-	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
+	if b.listener, err = listenForDomains(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
 	return b, nil
 }
 
-// busKeys returns the keys of the embedded bus: nil for the well-known one.
+// busKeys returns the keys of the embedded bus. It returns nil if only the
+// well-known key is valid.
 func busKeys(cfg *config.Config) []embedded.Key {
 	if cfg.Bus.Key == "" {
 		return nil
@@ -121,10 +122,10 @@ func busKeys(cfg *config.Config) []embedded.Key {
 	return []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cfg.Bus.Key.Reveal(), Rights: embedded.All}}
 }
 
-// doorTLS returns the TLS of the listener by which domains reach an embedded
-// engine; nil for none. An engine with the well-known key can only be reached
-// from this machine.
-func (o *Options) doorTLS(engine config.OwnEngine) *tls.Config {
+// listenerTLS returns the TLS of the listener through which domains reach an
+// embedded engine, or nil if the listener has no TLS. An engine with the
+// well-known key is reachable only from this machine, so it needs none.
+func (o *Options) listenerTLS(engine config.OwnEngine) *tls.Config {
 	if o.certificate == nil || engine.Key == "" {
 		return nil
 	}
@@ -136,7 +137,7 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 		open := func() (*azservicebus.Client, error) {
 			return azservicebus.NewClientFromConnectionString(connection, overNetwork(opts, isEmulator(connection)))
 		}
-		client, err := open() // open makes no call; it only reads the connection string
+		client, err := open() // does not connect; it only parses the connection string
 		if err != nil {
 			return nil, errors.New("servicebus.connection: want a connection string, such as Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…")
 		}
@@ -151,8 +152,8 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// configuredEntities returns the queues of the embedded bus, from the table of
-// package deployment. Their size is the default of the embedded bus.
+// configuredEntities returns the queues of the embedded bus, as package
+// deployment lists them. Their size is the default of the embedded bus.
 func configuredEntities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
 	for _, q := range deployment.Queues(cfg) {
@@ -165,9 +166,10 @@ func configuredEntities(cfg *config.Config) embedded.Entities {
 	return all
 }
 
-// openDoor listens for domains at the address that the setting key has. If only
-// the default address is taken, the node runs without this listener.
-func openDoor(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
+// listenForDomains listens at an address for connections of domains. key is the
+// setting of the address. If the address is the default and already in use, the
+// node logs a warning and runs without this listener.
+func listenForDomains(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -179,19 +181,19 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 	return l, err
 }
 
-// serve serves domains until ctx ends.
+// serve serves connections of domains until ctx ends.
 func (b *bus) serve(ctx context.Context) error {
-	if b.door == nil {
+	if b.listener == nil {
 		return nil
 	}
-	if err := b.own.Serve(ctx, b.door, embedded.ServeOptions{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
-		return fmt.Errorf("serve the bus on %s: %w", b.door.Addr(), err)
+	if err := b.own.Serve(ctx, b.listener, embedded.ServeOptions{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
+		return fmt.Errorf("serve the bus on %s: %w", b.listener.Addr(), err)
 	}
 	return nil
 }
 
-// failed returns a channel with an error once the embedded bus can no longer
-// work. Without an embedded bus it never has one.
+// failed returns a channel that receives an error when the embedded bus can no
+// longer work. If the bus is on Azure, the channel is nil.
 func (b *bus) failed() <-chan error {
 	if b.own == nil {
 		return nil
@@ -204,8 +206,8 @@ func (b *bus) close() error {
 		return nil
 	}
 	var errs []error
-	if b.door != nil {
-		if err := b.door.Close(); !errors.Is(err, net.ErrClosed) {
+	if b.listener != nil {
+		if err := b.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

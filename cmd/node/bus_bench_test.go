@@ -28,8 +28,9 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// A pipeline has all parts that announcements pass through: a bus on a loopback
-// port, the ingestion, a hub and its store on the engine, all on disk.
+// A pipeline consists of all parts that process announcements: a bus on a
+// loopback port, the ingestion, a hub, and its store on the embedded engine. All
+// data is on disk.
 type pipeline struct {
 	*testing.B
 	hub  *watchedHub
@@ -76,14 +77,14 @@ func newPipeline(b *testing.B) *pipeline {
 	}
 }
 
-// A watchedHub knows when events became visible.
+// A watchedHub records when each event became visible.
 type watchedHub struct {
 	*hub.Hub
 
 	mu      sync.Mutex
 	visible map[domain.EventID]time.Time
 	wanted  int
-	done    chan struct{} // closed when that number of events is visible
+	done    chan struct{} // closed when wanted events are visible
 }
 
 func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
@@ -103,7 +104,7 @@ func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ing
 	return ingested, err
 }
 
-// visibleEvents returns a channel that is closed when that number of events is
+// visibleEvents returns a channel that is closed when this number of events is
 // visible.
 func (h *watchedHub) visibleEvents(events int) <-chan struct{} {
 	h.mu.Lock()
@@ -124,7 +125,8 @@ func (p *pipeline) startIngestion() {
 	})
 }
 
-// client returns a client that is closed at the end.
+// client returns a client of the bus. The end of the benchmark closes the
+// client.
 func (p *pipeline) client() *azservicebus.Client {
 	p.Helper()
 	c, err := p.open()
@@ -135,9 +137,9 @@ func (p *pipeline) client() *azservicebus.Client {
 
 const busSessions = 64
 
-// announced returns the id of an event, and a message that announces count
-// events from first on.
-func announced(first, count int) (domain.EventID, *azservicebus.Message) {
+// newAnnouncement returns a message that announces count events, numbered from first,
+// and the id of the first one.
+func newAnnouncement(first, count int) (domain.EventID, *azservicebus.Message) {
 	type event struct {
 		ID               string `json:"id"`
 		Recipient        string `json:"recipient"`
@@ -163,8 +165,8 @@ func announced(first, count int) (domain.EventID, *azservicebus.Message) {
 	return id, &azservicebus.Message{Body: body, ContentType: to.Ptr(contract.JSON), SessionID: &recipient}
 }
 
-// sendEvents announces a number of events, perMessage in each message, and as many
-// messages as fit in each batch: a batch goes to one session.
+// sendEvents announces events, perMessage events in each message. A batch has
+// messages of one session only, as many as fit.
 func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) {
 	messages := events / perMessage
 	for session := range busSessions {
@@ -176,7 +178,7 @@ func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) 
 			batch = nil
 		}
 		for n := session; n < messages; n += busSessions {
-			_, m := announced(n*perMessage, perMessage)
+			_, m := newAnnouncement(n*perMessage, perMessage)
 			for batch == nil || batch.AddMessage(m, nil) != nil {
 				flush()
 				var err error
@@ -189,8 +191,8 @@ func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) 
 }
 
 // BenchmarkIngestionOverServiceBus moves events from the bus to the store, over
-// 64 sessions. The events wait in the bus already, or are sent at the same
-// time.
+// 64 sessions. The events are either sent before the ingestion starts, or while
+// it runs.
 func BenchmarkIngestionOverServiceBus(b *testing.B) {
 	for _, perMessage := range []int{1, 100} {
 		for _, when := range []string{"before", "meanwhile"} {
@@ -218,8 +220,8 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 }
 
 // BenchmarkVisibleAfterSending sends 500 messages per second at a fixed rate,
-// and reports the time until each can be peeked. In the first second the
-// sessions are opened, so that second is reported separately.
+// and reports the time until each event can be peeked. It reports the first
+// second separately, because the sessions are opened then.
 func BenchmarkVisibleAfterSending(b *testing.B) {
 	const senders, pause = 8, 2 * time.Millisecond
 	p := newPipeline(b)
@@ -239,7 +241,7 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 		require.NoError(b, err)
 		all.Go(func() {
 			for j := range due {
-				id, m := announced(j.event, 1)
+				id, m := newAnnouncement(j.event, 1)
 				sent[i][id] = j.due
 				require.NoError(b, out.SendMessage(b.Context(), m, nil))
 			}
@@ -268,7 +270,7 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 	}
 	b.ReportMetric(float64(slices.Max(opening).Microseconds())/1000, "opening-ms")
 	if len(took) == 0 {
-		return // too few for a percentile
+		return // too few samples for a percentile
 	}
 	slices.Sort(took)
 	for _, percent := range []int{50, 99} {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-func TestBus_TakesEventsWhileStrangersHoldTheConnections(t *testing.T) {
-	cfg := withDoors("")
+func TestBus_ReceivesEventsWhileStrangersUseAllConnections(t *testing.T) {
+	cfg := withListeners("")
 	cfg.Limits.BusConnections = 32
 	cfg.Domains = nil
 	n, stop := start(t, cfg, node.Options{})

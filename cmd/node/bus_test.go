@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A client renews its tokens in the background even if it is not used. While
-// the bus cannot be reached, it pauses between attempts only if it is allowed a
-// second one.
+// A client of the bus renews its tokens in the background, even when it is idle.
+// If its retry options allow only one attempt, the library does not pause
+// between attempts while the bus is unavailable.
 func TestAClientDoesNotSpinWhileTheBusIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var setup embedded.Entities
@@ -53,7 +53,7 @@ func TestAClientDoesNotSpinWhileTheBusIsUnavailable(t *testing.T) {
 		select {
 		case <-spins:
 			require.Fail(t, "it spins")
-		case <-time.After(10 * time.Minute): // the token is renewed after five minutes
+		case <-time.After(10 * time.Minute): // the client renews its token after five minutes
 		}
 		require.Positive(t, dials.Load(), "it has tried")
 	})

@@ -13,23 +13,23 @@ import (
 )
 
 // certificate is the certificate of the server. Its files, and the file of the
-// authorities of client certificates, are read again once they have changed, so
-// that a renewed certificate needs no restart.
+// client authorities, are read again when they change, so that a renewed
+// certificate requires no restart.
 type certificate struct {
 	files  config.TLS
 	logger *slog.Logger
 
 	mu        sync.Mutex
 	loaded    *tls.Certificate
-	read      []os.FileInfo // state of the files when loaded was read
-	isFailing bool          // the last attempt to read the files failed
+	read      []os.FileInfo // state of the files when loaded was read from them
+	isFailing bool          // true if the last attempt to read the files failed
 
-	authorities          *tls.Config // TLS settings with the authorities of client certificates; nil: clients are not asked for one
-	readAuthorities      os.FileInfo // state of the file when authorities was read
-	areAuthoritiesFailed bool        // the last attempt to read the file failed
+	authorities          *tls.Config // TLS settings with the client authorities; nil if clients are not asked for a certificate
+	readAuthorities      os.FileInfo // state of the file when authorities was read from it
+	areAuthoritiesFailed bool        // true if the last attempt to read the file failed
 }
 
-// loadCertificate returns nil if no files are configured.
+// loadCertificate returns nil if no certificate is configured.
 func loadCertificate(files config.TLS, logger *slog.Logger) (*certificate, error) {
 	if files.Certificate == "" {
 		return nil, nil
@@ -38,7 +38,7 @@ func loadCertificate(files config.TLS, logger *slog.Logger) (*certificate, error
 	return c, errors.Join(c.load(), c.loadAuthorities())
 }
 
-// config returns the TLS settings of a server.
+// config returns the TLS settings of the server.
 func (c *certificate) config() *tls.Config {
 	config := c.newConfig()
 	if c.files.ClientCA != "" {
@@ -54,22 +54,22 @@ func (c *certificate) newConfig() *tls.Config {
 	}
 }
 
-// configForClient returns the TLS settings with the current authorities. If
-// their file cannot be read, the previous ones stay in use. A client without a
-// certificate is accepted; one whose certificate has expired or is from another
-// authority fails in the handshake.
+// configForClient returns the TLS settings with the current client authorities.
+// If their file cannot be read, the previous authorities remain valid. A client
+// without a certificate is accepted. A client whose certificate has expired, or
+// is from another authority, fails in the handshake.
 func (c *certificate) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.loadAuthorities()
-	if err != nil && !c.areAuthoritiesFailed { // logged once: anyone can begin handshakes, which would fill the log
+	if err != nil && !c.areAuthoritiesFailed { // logged only once: any client can begin handshakes and so fill the log
 		c.logger.Warn("the authorities of client certificates were not read again", "error", err)
 	}
 	c.areAuthoritiesFailed = err != nil
 	return c.authorities, nil
 }
 
-// loadAuthorities reads the file of the authorities if it has changed.
+// loadAuthorities reads the file of the client authorities if it has changed.
 func (c *certificate) loadAuthorities() error {
 	if c.files.ClientCA == "" {
 		return nil
@@ -89,8 +89,8 @@ func (c *certificate) loadAuthorities() error {
 	if !pool.AppendCertsFromPEM(text) {
 		return invalidFile("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", c.files.ClientCA)
 	}
-	// The new settings have new session ticket keys, so no session that other
-	// authorities accepted is resumed.
+	// New settings have new session ticket keys. So a client cannot resume a
+	// session that the previous authorities accepted.
 	c.authorities, c.readAuthorities = c.newConfig(), info
 	c.authorities.ClientAuth, c.authorities.ClientCAs = tls.VerifyClientCertIfGiven, pool
 	return nil
@@ -119,20 +119,20 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// isSameVersion reports whether a file has not changed between two calls of
-// Stat. The time is not enough to detect it: a file that replaces another may
-// be older, and file times are coarse.
+// isSameVersion reports whether a file is unchanged between two calls of Stat.
+// It compares more than the modification time: file times are coarse, and a file
+// that replaces another may be older.
 func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// get returns the current certificate. If the files cannot be read, it returns
-// the previous one.
+// get returns the current certificate. If its files cannot be read, get returns
+// the previous certificate.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.load()
-	if err != nil && !c.isFailing { // logged once: anyone can begin handshakes, which would fill the log
+	if err != nil && !c.isFailing { // logged only once: any client can begin handshakes and so fill the log
 		c.logger.Warn("the certificate of the server was not renewed", "error", err)
 	}
 	c.isFailing = err != nil

@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificateTimes exports the validity period of the server's certificate.
-// Without TLS it exports nothing. The start is exported too, because an alert
-// two weeks before the end is late for a certificate of a year, and longer than
-// the life of one of six days.
+// certificateTimes exports the validity period of the server's certificate, or
+// nothing without TLS. The start is exported too, so that an alert can depend on
+// the lifetime: two weeks before the end is late for a certificate of a year,
+// and longer than the lifetime of a certificate of six days.
 type certificateTimes struct{ certificate *certificate }
 
 var (

@@ -32,8 +32,8 @@ func serverFiles(t *testing.T, ca *authority) config.TLS {
 	return files
 }
 
-// client returns the transport of a client that trusts ca, shows certificates
-// and supports HTTP/2.
+// client returns the transport of a client that trusts ca, presents the given
+// certificates, and supports HTTP/2.
 func (ca *authority) client(shown ...tls.Certificate) *http.Transport {
 	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: ca.pool(), Certificates: shown, MinVersion: tls.VersionTLS12}}
 }
@@ -56,14 +56,14 @@ func TestTLS_OldCertificateStaysUntilTheNewPairIsComplete(t *testing.T) {
 	next := serverFiles(t, second)
 	whole, err := os.ReadFile(next.Certificate)
 	require.NoError(t, err)
-	for _, text := range [][]byte{whole, whole[:len(whole)/2], []byte("no certificate"), nil} { // with the key of the first certificate
+	for _, text := range [][]byte{whole, whole[:len(whole)/2], []byte("no certificate"), nil} { // each text is combined with the key of the first certificate
 		require.NoError(t, os.WriteFile(cfg.TLS.Certificate, text, 0o600))
 		answersTo(first)
 	}
 	require.NoError(t, os.Rename(next.Key, cfg.TLS.Key))
 	answersTo(first)
 	require.NoError(t, os.Rename(next.Certificate, cfg.TLS.Certificate))
-	hourAgo := time.Now().Add(-time.Hour) // a file time as cp -p leaves it
+	hourAgo := time.Now().Add(-time.Hour) // cp -p preserves such an old file time
 	require.NoError(t, os.Chtimes(cfg.TLS.Certificate, hourAgo, hourAgo))
 	answersTo(second)
 	require.NoError(t, stop())
@@ -125,9 +125,9 @@ func TestTLS_AsksForClientCertificatesOfItsAuthorities(t *testing.T) {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(n.URL(), "https://"), config)
 		require.NoError(t, err, "a client of TLS 1.3 shakes hands before the hub has read its certificate")
-		_, err = conn.Read(make([]byte, 1)) // otherwise a request could meet the closed connection before it reads the alert
+		_, err = conn.Read(make([]byte, 1)) // read the alert before a request is sent: after the hub closes the connection, a request would fail with another error
 		require.ErrorContains(t, err, "remote error: tls: ", name)
-		_ = conn.Close() // the error depends on what the hub has closed first
+		_ = conn.Close() // Close may fail, because the hub closes the connection too
 	}
 	require.NoError(t, stop())
 }
@@ -151,7 +151,8 @@ func TestTLS_OldAuthoritiesStayUntilTheFileHasNewOnes(t *testing.T) {
 	n, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	tomorrow := time.Now().Add(24 * time.Hour)
 	ofFirst, ofSecond := first.issueClient(t, "supplier", tomorrow), second.issueClient(t, "supplier", tomorrow)
-	// A client would use its sessions to resume what was accepted before.
+	// With a session cache, a client tries to resume a session that the
+	// previous authorities accepted.
 	sessions := map[*tls.Certificate]tls.ClientSessionCache{&ofFirst: tls.NewLRUClientSessionCache(0), &ofSecond: tls.NewLRUClientSessionCache(0)}
 	accepts := func(shown *tls.Certificate) bool {
 		transport := server.client()
@@ -165,7 +166,7 @@ func TestTLS_OldAuthoritiesStayUntilTheFileHasNewOnes(t *testing.T) {
 			return false
 		}
 		require.Equal(t, 2, resp.ProtoMajor)
-		_, err = io.Copy(io.Discard, resp.Body) // also reads the ticket of the session
+		_, err = io.Copy(io.Discard, resp.Body) // reads the session ticket, too
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		return true

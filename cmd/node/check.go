@@ -28,11 +28,12 @@ func (e *NoDataError) Error() string {
 	return fmt.Sprintf("data folder %s: no hub has kept anything there; name its folder with --data", e.Folder)
 }
 
-// Check compares the stored data that cfg names with the invariants, without a
-// hub: it serves and sweeps nothing. It writes only the repairs of opts.Repair,
-// and the identity of a folder and the level of a store that an earlier version
-// has created. It fails with a *InUseError if a process uses the data folder,
-// and with a *NoDataError if there is no data.
+// Check compares the stored data that cfg names with the invariants, without
+// running a hub. It writes only three things: the repairs if opts.Repair is set,
+// the identity of a data folder, and the level of a store; the last two only if
+// an earlier version created the folder or store without them. It fails with a
+// *InUseError if a process uses the data folder, and with a *NoDataError if the
+// folder has no data.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
 	if err := requireData(&cfg); err != nil {
 		return report, err
@@ -49,8 +50,8 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	return s.checkStore(ctx, opts)
 }
 
-// requireData fails with a *NoDataError if cfg names a folder in which no hub
-// has stored anything.
+// requireData fails with a *NoDataError if cfg names a data folder in which no
+// hub has stored anything.
 func requireData(cfg *config.Config) error {
 	if !cfg.Embedded() {
 		return nil
@@ -66,8 +67,8 @@ func requireData(cfg *config.Config) error {
 	return &NoDataError{cfg.Data}
 }
 
-// checkStore is the Checker of the store. It checks the mailboxes and then,
-// unless the check is about one actor, the objects of stores.
+// checkStore is the Checker of the store. It checks the mailboxes. If the check
+// is not limited to one actor, it then checks the objects of the stores.
 func (s *nodeStore) checkStore(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	var mailboxes hub.CheckReport
 	if !objectstore.IsCheckPosition(opts.Resume) {

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// checkMetrics has the result of the last complete check of all mailboxes on
-// this node. The metrics have no value before the first one.
+// checkMetrics exports the result of the last complete check of all mailboxes by
+// this node. The metrics have no value before the first check.
 type checkMetrics struct {
-	ended    *prometheus.GaugeVec // a vector without labels, which is empty before the first check
-	findings *prometheus.GaugeVec // a vector without labels, which is empty before the first check
+	ended    *prometheus.GaugeVec // has no labels; unlike a plain gauge, a vector is empty before the first check
+	findings *prometheus.GaugeVec // has no labels; unlike a plain gauge, a vector is empty before the first check
 }
 
 func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
@@ -32,8 +32,8 @@ func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
 	}
 }
 
-// observeChecker returns a Checker that runs next and records its results. A
-// check of one actor, or one that resumes an earlier check, is not recorded.
+// observeChecker returns a Checker that calls next and records its result. It
+// does not record a check of one actor, or a check that resumes an earlier one.
 func (m *checkMetrics) observeChecker(next hub.Checker, clock func() time.Time) hub.Checker {
 	return func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		report, err := next(ctx, opts)

@@ -30,7 +30,7 @@ func TestCheck_OfARunningNodeAndOfItsFolderAfterwards(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(body), "\n")
 	var last struct{ Report hub.CheckReport }
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
-	last.Report.Objects, last.Report.Rows = 0, 0 // the hub's own content is reported as an object some time later
+	last.Report.Objects, last.Report.Rows = 0, 0 // the ledger counts the hub's own content only after some time
 	require.Equal(t, hub.CheckReport{Recipients: 1, Cabinets: 1, Drawers: 1, Events: 1, Findings: []hub.Finding{}}, last.Report)
 
 	_, err := node.Check(t.Context(), settings(dir), hub.CheckOptions{}, slog.New(slog.DiscardHandler))
@@ -42,7 +42,7 @@ func TestCheck_OfARunningNodeAndOfItsFolderAfterwards(t *testing.T) {
 	require.Zero(t, report.Found)
 }
 
-func TestWhereNoNodeWasThereIsNothingToCheck(t *testing.T) {
+func TestCheck_RefusesAFolderWithoutData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	_, err := node.Check(t.Context(), settings(dir), hub.CheckOptions{}, slog.New(slog.DiscardHandler))
 	require.ErrorAs(t, err, new(*node.NoDataError))
@@ -50,7 +50,7 @@ func TestWhereNoNodeWasThereIsNothingToCheck(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestAnAccountIsCheckedWhereverItIs(t *testing.T) {
+func TestCheck_OfARemoteAccountReadsItsEvents(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()
@@ -66,7 +66,7 @@ func TestAnAccountIsCheckedWhereverItIs(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestTheRetentionOfTheConfigurationIsThatOfTheStore(t *testing.T) {
+func TestTheStore_HasTheRetentionOfTheConfiguration(t *testing.T) {
 	for retention, kept := range map[time.Duration]bool{time.Minute: false, 0: true, 7 * 24 * time.Hour: true} {
 		engine, err := embedded.Open(embedded.Options{})
 		require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestTheRetentionOfTheConfigurationIsThatOfTheStore(t *testing.T) {
 	}
 }
 
-// closedBundleLasts reports whether the closed bundle is kept for longer than span.
+// closedBundleLasts reports whether the closed bundle is kept longer than span.
 func closedBundleLasts(t *testing.T, engine *embedded.Engine, span time.Duration) bool {
 	t.Helper()
 	credential, err := azcosmos.NewKeyCredential(engine.Key())

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// A descriptorPlan is how many file descriptors each listener may use for its
-// connections. The rest is for the files of the engines, for content that is
-// being read, and for connections to Azure.
+// A descriptorPlan limits the file descriptors that each listener may use for
+// its connections. The remaining descriptors are for the files of the engines,
+// for content that is read, and for connections to Azure.
 type descriptorPlan struct {
 	hub   int // connections of actors, domains and operators over HTTP
 	bus   int // connections of domains to the embedded bus
@@ -19,22 +19,23 @@ type descriptorPlan struct {
 }
 
 const (
-	maxHubConnections  = 14_000 // three quarters of them are enough for 10,000 long polls
-	maxDoorConnections = 1000   // for the bus, and for the shared storage
-	maxOtherFiles      = 1024
+	maxHubConnections    = 14_000 // three quarters of this number are enough for 10,000 long polls
+	maxDomainConnections = 1000   // for each of the listeners of the bus and the shared storage
+	maxOtherFiles        = 1024
 
 	maxOperatorConnections = 128
-	minBusConnections      = 32 // the hub itself uses a quarter of them
+	minBusConnections      = 32 // the hub itself uses a quarter of these connections
 )
 
-// planDescriptors divides the descriptors of a process among its listeners.
+// planDescriptors divides the file descriptors of the process among its
+// listeners.
 func planDescriptors(limit int) descriptorPlan {
 	others := min(limit/4, maxOtherFiles)
-	door := min(limit/8, maxDoorConnections)
-	return descriptorPlan{hub: max(1, min(limit-others-2*door, maxHubConnections)), bus: max(1, door), blobs: max(1, door)}
+	perListener := min(limit/8, maxDomainConnections)
+	return descriptorPlan{hub: max(1, min(limit-others-2*perListener, maxHubConnections)), bus: max(1, perListener), blobs: max(1, perListener)}
 }
 
-// busConnections returns how many connections the embedded bus may have.
+// busConnections returns the maximum number of connections to the embedded bus.
 func busConnections(cfg *config.Config) int {
 	return min(cfg.Limits.BusConnections, max(minBusConnections, planDescriptors(connlimit.FileLimit()).bus))
 }
@@ -54,15 +55,16 @@ func connectionLimits(cfg *config.Config) connlimit.Options {
 	return limits
 }
 
-// operatorConnections returns the limits of the listener for operators. They
-// have no limit for each address: all probes may come from one address.
+// operatorConnections returns the limits of the listener for operators. It has
+// no limit per address, because all health probes may come from one address.
 func operatorConnections() connlimit.Options {
 	return connlimit.Options{Limit: max(1, min(maxOperatorConnections, connlimit.FileLimit()/16))}
 }
 
-// waitingPeeks returns how many Peeks may wait for data on a listener with a
-// limit of connections. A quarter of the connections remains for other
-// requests: a connection with a waiting Peek is never closed to make room.
+// waitingPeeks returns the maximum number of waiting Peeks on a listener with
+// this limit of connections. It reserves a quarter of the connections for other
+// requests, because the hub never closes a connection with a waiting Peek to
+// accept another.
 func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int {
 	limit := max(1, min(cfg.Limits.Waiting, connections*3/4))
 	if limit < cfg.Limits.Waiting {
@@ -72,7 +74,7 @@ func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int 
 	return limit
 }
 
-// registerConnections exports the counts of l as metrics.
+// registerConnections registers the connection counts of l as metrics.
 func registerConnections(registry prometheus.Registerer, l *connlimit.Limiter) {
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

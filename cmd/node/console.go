@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// newConsole returns the pages for operators.
+// newConsole returns the web pages for operators.
 func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes *survey.Service, finder *find.Service, letters *deadletters.Service, check hub.Checker, token config.Secret) *console.Console {
 	opts := console.Options{
 		Version:     cmp.Or(n.opts.Version, "unknown"),
@@ -46,9 +46,10 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 	return console.New(opts)
 }
 
-// sessionKey returns the secret of the console's sessions, "" for one that only
-// this process knows. A token that is short enough to be guessed is not used,
-// because each visitor has a cookie against which to test guesses.
+// sessionKey returns the secret that signs the console's sessions, or "" for a
+// random secret of this process. A token that is short enough to be guessed is
+// not used, because every visitor has a session cookie with which guesses can be
+// verified offline.
 func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
 	switch {
 	case cfg.Console.SessionKey != "":
@@ -70,8 +71,8 @@ func shownSettings(cfg *config.Config) []console.Setting {
 	return shown
 }
 
-// listNodes returns the nodes that use the store. A data folder has only this
-// one.
+// listNodes returns the nodes that use the store, and the level of the store.
+// Only this node can use a data folder.
 func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, err error) {
 	status := n.level.currentStatus()
 	if n.level.member == nil {
@@ -86,10 +87,11 @@ func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, 
 	return nodes, status.Level, nil
 }
 
-// sampleEvents is the number of events of sample traffic.
+// sampleEvents is the number of events that sendSample stores.
 const sampleEvents = 5
 
-// sendSample stores a few events for an actor that is used for nothing else.
+// sendSample stores sampleEvents events for an actor that exists only for this
+// purpose.
 func (n *Node) sendSample(ctx context.Context) (actor domain.ActorID, stored int, err error) {
 	if actor, err = domain.ParseActorID(console.SampleActor); err != nil {
 		return actor, 0, err

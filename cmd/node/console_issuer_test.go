@@ -31,8 +31,8 @@ func (p person) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, er
 	}, nil
 }
 
-// startIssuer starts an issuer, and returns the settings of a hub whose
-// operators sign in there.
+// startIssuer starts an OpenID Connect issuer. It returns the settings of a hub
+// whose operators sign in there.
 func startIssuer(t *testing.T) (*mockoidc.MockOIDC, config.Config) {
 	t.Helper()
 	issuer, err := mockoidc.Run()
@@ -59,7 +59,8 @@ func newPageReader(t *testing.T) *pageReader {
 	return &pageReader{t, &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// send returns the answer to a request, and its body. With a form, it is a POST.
+// send returns the response to a request, and its body. The request is a POST if
+// form is not nil, else a GET.
 func (p *pageReader) send(address string, form url.Values) (*http.Response, string) {
 	p.t.Helper()
 	method := http.MethodGet
@@ -80,7 +81,8 @@ func (p *pageReader) send(address string, form url.Values) (*http.Response, stri
 	return response, string(body)
 }
 
-// get requires that an address answers with a status, and returns the page.
+// get requires that a GET of the address returns the status, and returns the
+// page.
 func (p *pageReader) get(address string, status int) string {
 	p.t.Helper()
 	response, body := p.send(address, nil)
@@ -88,8 +90,8 @@ func (p *pageReader) get(address string, status int) string {
 	return body
 }
 
-// signIn signs in at the issuer, and returns the page to which the browser is
-// redirected.
+// signIn signs in at the issuer, and returns the page that follows the last
+// redirect.
 func (p *pageReader) signIn(hub, next string, status int) string {
 	p.t.Helper()
 	for address := hub + "/console/sign-in/start?next=" + url.QueryEscape(next); ; {

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An account is an embedded engine behind HTTP, in the state in which an
-// operator has left it.
+// An account is an embedded engine behind HTTP, whose containers a test creates
+// and changes as an operator would.
 type account struct {
 	*testing.T
 	engine *embedded.Engine
@@ -96,7 +96,7 @@ func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
 func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	a := newAccount(t)
 	a.provision()
-	n, stop := start(t, a.settings(), node.Options{Transport: withoutCreation{http.DefaultClient}})
+	n, stop := start(t, a.settings(), node.Options{Transport: creationRefuser{http.DefaultClient}})
 	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
 	require.Equal(t, http.StatusAccepted, status, body)
 	status, body = call(t, http.MethodGet, n.URL()+"/v1/peek", "a", "")
@@ -113,19 +113,20 @@ func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	require.Contains(t, body, "run messagehub provision, and restart the hub")
 	require.NoError(t, stop())
 
-	cfg := a.settings() // the containers were created by messagehub provision
+	cfg := a.settings() // the operator created the containers with messagehub provision
 	_, err := node.Provision(t.Context(), &cfg, node.ProvisionOptions{}, node.Options{})
 	require.NoError(t, err)
-	n, stop = start(t, cfg, node.Options{Transport: withoutCreation{http.DefaultClient}})
+	n, stop = start(t, cfg, node.Options{Transport: creationRefuser{http.DefaultClient}})
 	status, body = call(t, http.MethodGet, n.URL()+"/v1/subscriptions", "a", "")
 	require.Equal(t, http.StatusOK, status, body)
 	require.NoError(t, stop())
 }
 
-// withoutCreation is an account that refuses to create containers.
-type withoutCreation struct{ next policy.Transporter }
+// creationRefuser is the transport of an account that refuses to create
+// containers.
+type creationRefuser struct{ next policy.Transporter }
 
-func (w withoutCreation) Do(req *http.Request) (*http.Response, error) {
+func (w creationRefuser) Do(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/colls") {
 		return &http.Response{
 			StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: make(http.Header),
@@ -138,7 +139,7 @@ func (w withoutCreation) Do(req *http.Request) (*http.Response, error) {
 func TestReadyz_NamesTheContainerThatIsGone(t *testing.T) {
 	a := newAccount(t)
 	cfg := a.settings()
-	cfg.Cosmos.TailEvents = 0 // so that an event in a tail needs no other container
+	cfg.Cosmos.TailEvents = 0 // no events in the head, so that storing an event needs the container cabinet
 	n, _ := start(t, cfg, node.Options{ReadinessInterval: 10 * time.Millisecond})
 	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")
 	require.Equal(t, 200, status, body)

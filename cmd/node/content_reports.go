@@ -18,18 +18,18 @@ import (
 
 const (
 	maxContentReports   = 10_000           // waiting reports
-	contentReportBatch  = 64               // reports that are stored together
-	contentReportTries  = 3                // attempts before a report is lost
+	contentReportBatch  = 64               // maximum number of reports that are stored in one call
+	contentReportTries  = 3                // attempts before a report is counted as lost
 	contentReportPause  = time.Second      // pause between attempts
-	contentReportsAtEnd = 2 * time.Second  // limit for storing the waiting reports when the node stops
+	contentReportsAtEnd = 2 * time.Second  // limit for storing the queued reports when the node stops
 	contentReportLimit  = 10 * time.Second // limit of one call of the ledger
 )
 
-// contentReports stores in the ledger of objects what the embedded stores put
-// and delete: the hub's own content, and the account that it shares with the
-// domains. Accounts on Azure report by Event Grid. A report that cannot be
-// stored, or for which there is no room, is counted and lost: nothing waits for
-// reports, and a crawl of the bucket finds the missing changes.
+// contentReports reports to the ledger of objects what the embedded stores put
+// and delete: the hub's own content, and the storage account that it shares with
+// the domains. Accounts on Azure report through Event Grid instead. A report is
+// lost, and counted as lost, if it cannot be stored or the queue is full: no Put
+// or Delete waits for a report. A crawl of the bucket finds the lost changes.
 type contentReports struct {
 	content, exchange string // names of the buckets
 	queue             chan contentReport
@@ -45,12 +45,12 @@ type contentReports struct {
 type contentReport struct {
 	repository.ObjectReport
 	folder string
-	at     time.Time // when a folder was deleted
-	number int64     // sequencer of the deletion of a folder
+	at     time.Time // time of the deletion of the folder
+	number int64     // sequencer of the deletion of the folder
 }
 
-// newContentReports returns nil if no embedded store could report, or if there
-// is no ledger.
+// newContentReports returns nil if no store is embedded, or if the node has no
+// ledger.
 func newContentReports(cfg *config.Config, opts *Options, metrics prometheus.Registerer) *contentReports {
 	if opts.PullOnly || !cfg.EmbeddedBlob() {
 		return nil
@@ -95,8 +95,8 @@ func (r *contentReports) blobChanged() func(embedded.BlobEvent) {
 	}
 }
 
-// wrapContent returns a store that passes calls on to content and reports
-// changes to r.
+// wrapContent returns a store that forwards calls to content and reports changes
+// to r.
 func (r *contentReports) wrapContent(content repository.Content) repository.Content {
 	if r == nil {
 		return content
@@ -122,8 +122,8 @@ func (r *contentReports) enqueue(report contentReport) {
 	}
 }
 
-// nextStamp returns the time and the number of an event. Numbers ascend with
-// the clock.
+// nextStamp returns the current time, and a number for an event. The number is
+// the time in nanoseconds, but always greater than the previous number.
 func (r *contentReports) nextStamp() (time.Time, int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,15 +137,15 @@ func (r *contentReports) nextStamp() (time.Time, int64) {
 func ownEvent(typ domain.ObjectEventType, reason domain.ObjectReason, at time.Time, number int64) domain.ObjectEvent {
 	sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, fmt.Sprintf("%048X", number))
 	if err != nil {
-		panic(err) // the sequencer is valid
+		panic(err) // cannot happen: a hexadecimal number is a valid sequencer
 	}
 	e := domain.ObjectEvent{Type: typ, Sequencer: sequencer, Time: at}
 	e.Reason = reason
 	return e
 }
 
-// run stores reports until ctx ends. The reports that wait then are stored
-// within a short grace period.
+// run stores reports until ctx ends. It then stores the queued reports, for at
+// most contentReportsAtEnd.
 func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -167,9 +167,9 @@ func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	r.lost.Add(float64(len(r.queue)))
 }
 
-// storeWaiting stores a report and those that wait behind it. The deletion of a
-// folder ends the batch, because the objects in the folder must be stored
-// before.
+// storeWaiting stores a report and the reports queued behind it, in one batch.
+// The deletion of a folder ends the batch, because the earlier reports about the
+// folder's objects must be stored first.
 func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Objects, report contentReport) {
 	var batch []repository.ObjectReport
 	for {
@@ -191,7 +191,8 @@ func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Ob
 	r.store(ctx, objects, batch)
 }
 
-// store stores events, and retries those that fail for a while.
+// store stores a batch. It retries the events that fail, up to
+// contentReportTries attempts, and then counts them as lost.
 func (r *contentReports) store(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) {
 	var last error
 	for try := 0; len(batch) > 0 && try < contentReportTries; try++ {
@@ -208,7 +209,8 @@ func (r *contentReports) store(ctx context.Context, objects repository.Objects, 
 		slog.String("bucket", batch[0].Name.Bucket()), slog.Int("changes", len(batch)), slog.Any("error", last))
 }
 
-// storeOnce returns the events that failed, and the error of the last one.
+// storeOnce tries to store a batch. It returns the events that failed, and the
+// error of the last one.
 func (r *contentReports) storeOnce(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) (failed []repository.ObjectReport, last error) {
 	ctx, cancel := context.WithTimeout(ctx, contentReportLimit)
 	defer cancel()
@@ -225,7 +227,7 @@ func (r *contentReports) storeOnce(ctx context.Context, objects repository.Objec
 	return failed, last
 }
 
-// storeFolder stores the deletion of all objects in a folder that the ledger
+// storeFolder stores the deletion of each object of the folder that the ledger
 // knows.
 func (r *contentReports) storeFolder(ctx context.Context, objects repository.Objects, report contentReport) {
 	in := repository.ObjectRange{Bucket: r.content, Prefix: report.folder + "/", OnlyCurrent: true}
@@ -251,7 +253,7 @@ func (r *contentReports) countLost(what string, err error) {
 	r.logger.Warn("a change of the hub's own contents is not in the ledger of objects; crawl the bucket", "object", what, "error", err)
 }
 
-// waitFor waits for a duration. It returns false if ctx ended before.
+// waitFor waits for d. It returns false if ctx ended first.
 func waitFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -263,7 +265,7 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// reportedContent reports the calls that succeed.
+// reportedContent reports each Put and deletion that succeeds.
 type reportedContent struct {
 	repository.Content
 	reports *contentReports
@@ -302,7 +304,7 @@ func (c *reportedContent) DeleteFolder(ctx context.Context, folder string) error
 	return err
 }
 
-// A countingReader counts the bytes that are read.
+// A countingReader counts the bytes that are read from it.
 type countingReader struct {
 	from io.Reader
 	n    int64

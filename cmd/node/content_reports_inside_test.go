@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openReporting opens a node in memory, which does not run. settle stores what
-// it has reported.
+// openReporting opens an in-memory node without running it. settle stores the
+// reports that the node queued.
 func openReporting(t *testing.T) (n *Node, settle func()) {
 	t.Helper()
 	cfg := config.Default()
@@ -36,7 +36,7 @@ func openReporting(t *testing.T) (n *Node, settle func()) {
 	return n, func() { n.objects.runReports(ended, n.opts.reports) }
 }
 
-// object returns what the ledger knows of an object of the hub's own content.
+// object returns the ledger's entry of an object.
 func (n *Node) object(t *testing.T, bucket, key string) domain.Object {
 	t.Helper()
 	name, err := domain.ParseObjectName(bucket, key)
@@ -92,7 +92,7 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 		return found.Gone
 	}
 	object := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New())
-	other := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New()) // the content of a reply that lost a race
+	other := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New()) // content of a reply that lost the race against another reply
 	for _, name := range []string{object, other} {
 		require.NoError(t, n.store.content.Put(ctx, name, strings.NewReader("content")))
 	}
@@ -107,7 +107,8 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 	require.EqualValues(t, 1, testutil.ToFloat64(n.opts.contents.missing.WithLabelValues("bundle")))
 }
 
-// newReports returns reports whose ledger belongs to the test.
+// newReports returns contentReports without a ledger; the test passes a ledger
+// to run.
 func newReports(t *testing.T) (*contentReports, repository.Content) {
 	t.Helper()
 	cfg := config.Default()
@@ -126,14 +127,15 @@ func TestAReport_DelaysNoPutWhileTheLedgerIsUnavailable(t *testing.T) {
 	require.EqualValues(t, 5, testutil.ToFloat64(r.lost))
 }
 
-// awayObjects fails some calls completely, or for the events of one object.
-type awayObjects struct {
+// failingObjects is a ledger that fails some calls completely, or only for the
+// events of one object.
+type failingObjects struct {
 	*memory.Objects
 	fails int
-	key   string // "": all
+	key   string // fails only for this object; "" for all
 }
 
-func (a *awayObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+func (a *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	away := domain.Errorf(domain.Unavailable, "%w", errors.New("away"))
 	if a.fails--; a.fails >= 0 && a.key == "" {
 		return nil, away
@@ -147,7 +149,7 @@ func (a *awayObjects) Ingest(ctx context.Context, reports []repository.ObjectRep
 	return results, err
 }
 
-func TestAReportThatFails_IsTriedAgainAndThenLost(t *testing.T) {
+func TestAReportThatFails_IsRetriedAndThenLost(t *testing.T) {
 	for _, tc := range []struct {
 		fails        int
 		key          string
@@ -167,10 +169,10 @@ func TestAReportThatFails_IsTriedAgainAndThenLost(t *testing.T) {
 				require.NoError(t, content.Put(ctx, fmt.Sprintf("payloads/%d", i), strings.NewReader("x")))
 			}
 			go func() {
-				r.run(ctx, &awayObjects{Objects: memory.NewObjects(), fails: tc.fails, key: tc.key})
+				r.run(ctx, &failingObjects{Objects: memory.NewObjects(), fails: tc.fails, key: tc.key})
 				close(done)
 			}()
-			<-time.After(time.Hour) // on the clock of the bubble
+			<-time.After(time.Hour) // time of the synctest bubble
 			cancel()
 			<-done
 			require.EqualValues(t, tc.stored, testutil.ToFloat64(r.stored), "%+v", tc)

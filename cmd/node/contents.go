@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// ownContents passes deletions of contents from the ledger of objects to the
-// hub, once the hub is open.
+// ownContents forwards deletions of contents from the ledger of objects to the
+// hub. Until the hub is open, it fails.
 type ownContents struct {
 	hub     atomic.Pointer[hub.Hub]
 	missing *prometheus.CounterVec
@@ -42,7 +42,7 @@ func (c *ownContents) Gone(ctx context.Context, key string) error {
 	return h.ContentGone(ctx, key)
 }
 
-// countMissing counts a content that the hub has found missing.
+// countMissing counts a content that the hub found missing.
 func (c *ownContents) countMissing(kind hub.MissingContent) {
 	c.missing.WithLabelValues(string(kind)).Inc()
 }
@@ -53,14 +53,16 @@ func contentBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ContentContainer()
 }
 
-// exchangeBucket returns the bucket that the hub shares with the domains.
+// exchangeBucket returns the bucket that the hub shares with the domains, in the
+// same form as contentBucket.
 func exchangeBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ExchangeContainer()
 }
 
-// ownRetentions returns how long the rows of the hub's own objects are kept:
-// not longer than acknowledged events. The hub deletes each of its contents at
-// some time, and the rows of the deleted ones would accumulate otherwise.
+// ownRetentions returns how long the ledger retains the rows of the hub's own
+// objects: at most as long as acknowledged events. The hub deletes each of its
+// contents at some time; without this limit the rows of deleted contents would
+// accumulate.
 func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
 	own := cfg.Retention
 	if longest := cfg.Objects.Retention; longest > 0 && (own <= 0 || longest < own) {
@@ -71,7 +73,7 @@ func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
 }
 
 // storageAccount returns the name of the storage account. It is the first part
-// of the host or, for an emulator with an IP address, of the path.
+// of the host name or, for an emulator with an IP address, of the path.
 func storageAccount(cfg *config.Config) string {
 	if cfg.EmbeddedBlob() {
 		return embedded.WellKnownAccount

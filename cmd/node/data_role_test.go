@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A dataRoleGate allows a principal only the requests that a role of the data
-// plane permits.
+// A dataRoleGate is a Cosmos account that allows only the requests that a role
+// of the data plane permits.
 type dataRoleGate struct {
 	http.Handler
 	actions []string
@@ -30,8 +30,8 @@ type dataRoleGate struct {
 	refused []string
 }
 
-// ServeHTTP answers 403 to a request that needs an action which the role does
-// not have.
+// ServeHTTP responds with 403 to a request if the role lacks an action that the
+// request needs.
 func (g *dataRoleGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -64,7 +64,8 @@ func (g *dataRoleGate) hasUsed(action string) bool {
 }
 
 // dataActions returns the actions that a request needs. The documentation of
-// Cosmos names none for a patch, which reads a document and replaces it.
+// Cosmos DB names no action for a patch; it reads and replaces a document, so it
+// needs the actions for these.
 func dataActions(r *http.Request, body []byte) []string {
 	const account, container = "Microsoft.DocumentDB/databaseAccounts/", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/"
 	ofOperation := map[string][]string{
@@ -103,14 +104,14 @@ func dataActions(r *http.Request, body []byte) []string {
 	return []string{r.Method + " " + r.URL.Path}
 }
 
-// TestDataRole_IsWhatAHubNeedsAndNoMore runs a hub whose identity has the role
+// TestDataRole_HasExactlyTheActionsOfAHub runs a hub whose identity has the role
 // from the templates.
-func TestDataRole_IsWhatAHubNeedsAndNoMore(t *testing.T) {
+func TestDataRole_HasExactlyTheActionsOfAHub(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()
 	cfg := pushSettings(t.TempDir())
-	cfg.Push.Attempts = 1 // so that a call that fails becomes a dead letter
+	cfg.Push.Attempts = 1 // a call that fails once becomes a dead letter
 	role := deployment.NewTable(&cfg).DataRole
 	gate := &dataRoleGate{Handler: engine.Handler(), actions: role.Actions}
 	cfg.Cosmos.Endpoint, cfg.Cosmos.Key = serveHTTP(t, engine.Handler()), config.Secret(engine.Key())

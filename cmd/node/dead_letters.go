@@ -10,15 +10,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The reasons why dead letters of the queues of content requests are not sent
-// again.
+// The reasons why operators cannot resend dead letters of the queues for content
+// requests and their replies.
 const (
 	noRequestAgain = "the hub asks again by itself, when the actor peeks"
 	noReplyAgain   = "no request waits for the reply; the hub asks again when the actor peeks"
 )
 
-// deadLetterQueues returns the queues whose dead letters operators can reach: those that the hub
-// receives from and, on a bus of the node's own, those that domains receive from, too.
+// deadLetterQueues returns the queues whose dead letters operators can manage.
+// These are the queues from which the hub receives and, on an embedded bus, also
+// the queues from which domains receive.
 func deadLetterQueues(cfg *config.Config) (queues []deadletters.Queue) {
 	noResend, isOfDomain := make(map[string]string), make(map[string]bool)
 	for _, q := range cfg.Queues() {
@@ -36,8 +37,8 @@ func deadLetterQueues(cfg *config.Config) (queues []deadletters.Queue) {
 	return queues
 }
 
-// newDeadLetterBus returns access to the dead letters of b. It connects when it
-// is first used.
+// newDeadLetterBus returns access to the dead letters of b. It connects on first
+// use.
 func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 	o := deadletterqueue.Options{Open: b.open, Clock: opts.Clock, Logger: opts.Logger}
 	if b.own != nil {
@@ -46,8 +47,8 @@ func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 	return deadletterqueue.New(o)
 }
 
-// newDeadLetters returns the use cases of operators. Its metric exists only if
-// the bus counts dead letters.
+// newDeadLetters returns the use cases of dead letters for operators. It
+// registers their metric only if the bus can count dead letters.
 func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders repository.DeadLetterActions, metrics prometheus.Registerer) *deadletters.Service {
 	queues := deadLetterQueues(cfg)
 	if d.bus.own != nil {

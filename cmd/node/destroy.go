@@ -13,14 +13,15 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// testPrefix is the prefix of the names that Destroy deletes.
+// testPrefix is the prefix that the name of a resource must have before Destroy
+// deletes it.
 const testPrefix = "test-"
 
-// Destroy deletes everything that Provision creates on Azure, with its data,
-// and returns every resource. It deletes nothing unless every resource has the
-// prefix of tests in its name: the database, the blob containers, and the
-// queues or their namespace. The database itself is kept, because it may have
-// other containers.
+// Destroy deletes everything that Provision creates on Azure, including its
+// data, and returns all resources. It deletes nothing unless the names of the
+// database, the blob containers, and the queues or their namespace have the
+// prefix testPrefix. It keeps the database itself, which may have other
+// containers.
 func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource, error) {
 	opts.setConnections(cfg)
 	defer opts.network.close()
@@ -50,8 +51,8 @@ func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource,
 	return all, ctx.Err()
 }
 
-// refuseDestroy returns an error that names each resource without the prefix of
-// tests.
+// refuseDestroy returns an error that names each resource without the prefix
+// testPrefix.
 func refuseDestroy(cfg *config.Config, opts *Options) error {
 	var refused []error
 	want := func(key, name string) {

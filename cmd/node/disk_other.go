@@ -2,5 +2,5 @@
 
 package node
 
-// measureDisk measures nothing on this system.
+// measureDisk returns zeros, because disk usage is not measured on this system.
 func measureDisk(string) (diskUsage, error) { return diskUsage{}, nil }

@@ -14,30 +14,31 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// DoctorOptions say which checks Diagnose runs.
+// DoctorOptions select the checks that Diagnose runs.
 type DoctorOptions struct {
-	// Online adds the checks that call the accounts, the namespace and the issuers of the configuration,
-	// and that write and delete a document and blobs of their own.
+	// Online adds the checks that call the Azure accounts, the Service Bus
+	// namespace and the issuers of the configuration. Some of them write and
+	// delete a test document and test blobs.
 	Online bool
 
-	// Start runs only the cheap checks that change nothing that Open needs and
-	// that Open does not make itself: the configuration, the identity, the
-	// proxy, the certificate, and the time of a write.
+	// Start runs only cheap checks that Open depends on, but does not make
+	// itself: the configuration, the identity, the proxy, the certificate, and
+	// the time of a write. None of them changes data that Open needs.
 	Start bool
 }
 
 // A Diagnosis is the result of Diagnose.
 type Diagnosis struct {
 	doctor.Report
-	Units float64       // request units of the Cosmos account that the checks used
+	Units float64       // request units of the Cosmos account that the checks consumed
 	Took  time.Duration // duration of all checks together
 }
 
 // Diagnose runs the checks of messagehub doctor for a valid configuration. It
-// never fails: every fault is a finding. Without Online it calls no other
-// machine, and uses no request units. If the process dies, it may leave a
-// document or blobs behind, as packages cosmos/probe and repository/content
-// document, and a file .doctor-… in the data folder; the next run removes them.
+// returns every fault as a finding, and never an error. Without Online it calls
+// no other machine and consumes no request units. If the process dies, a test
+// document, test blobs (see packages cosmos/probe and repository/content), or a
+// file .doctor-… in the data folder may remain; the next run deletes them.
 func Diagnose(ctx context.Context, cfg *config.Config, do DoctorOptions, opts Options) *Diagnosis {
 	return newDiagnosis(cfg, do, opts).run(ctx)
 }
@@ -52,18 +53,18 @@ type diagnosis struct {
 
 	// Properties of the machine, which a test replaces.
 	fileLimit   func() int
-	variable    func(name string) string // returns a variable of the environment
+	variable    func(name string) string // returns the value of an environment variable
 	measureDisk func(folder string) (diskUsage, error)
 	writeSynced func(folder string) (time.Duration, error)
 
 	mu      sync.Mutex
-	answers map[string]*endpointAnswer // answers by the name of the part that was called
+	answers map[string]*endpointAnswer // response of each endpoint, by the name of the part it belongs to
 }
 
 func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.setConnections(cfg)
-	opts.busRetryDelay = 50 * time.Millisecond // an operator waits, and the client is used for a short time only
+	opts.busRetryDelay = 50 * time.Millisecond // short, because an operator waits for the result
 	d := &diagnosis{
 		cfg: cfg, do: do, opts: &opts, clock: opts.Clock, meter: &unitMeter{},
 		fileLimit: connlimit.FileLimit, variable: os.Getenv, measureDisk: measureDisk, writeSynced: func(folder string) (time.Duration, error) { return writeSynced(folder, syncedWrites) },
@@ -78,12 +79,12 @@ func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis
 }
 
 func (d *diagnosis) run(ctx context.Context) *Diagnosis {
-	began := time.Now() // the duration is shown to an operator, so it is real time
+	began := time.Now() // real time rather than d.clock, because the duration is shown to an operator
 	defer d.opts.network.close()
 	report := doctor.Run(ctx, d.checkTable(), doctor.Options{})
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		f.Text, _ = config.Redact(f.Text) // errors of libraries quote addresses
+		f.Text, _ = config.Redact(f.Text) // errors of libraries may quote addresses with secrets
 		f.Remedy, _ = config.Redact(f.Remedy)
 	}
 	return &Diagnosis{Report: *report, Units: d.meter.units(), Took: time.Since(began)}
@@ -121,8 +122,8 @@ func (d *diagnosis) checkTable() []doctor.Check {
 	return checks
 }
 
-// onlineChecks returns the checks that call other machines. Embedded parts have
-// none.
+// onlineChecks returns the checks that call other machines. Embedded parts need
+// no such checks.
 func (d *diagnosis) onlineChecks() []doctor.Check {
 	var checks []doctor.Check
 	add := func(name string, run func(context.Context) []doctor.Finding, needs ...string) {
@@ -152,7 +153,7 @@ func (d *diagnosis) onlineChecks() []doctor.Check {
 
 type addCheck = func(name string, run func(context.Context) []doctor.Finding, needs ...string)
 
-// A unitMeter counts the request units of answers that pass through it.
+// A unitMeter is a transport that counts the request units in the responses.
 type unitMeter struct {
 	next http.RoundTripper
 
@@ -171,7 +172,7 @@ func (m *unitMeter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes the idle connections of the next transport.
+// CloseIdleConnections closes the idle connections of the wrapped transport.
 func (m *unitMeter) CloseIdleConnections() {
 	if c, ok := m.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// checkBlobContainers compares the containers of the storage account with what the hub needs.
+// checkBlobContainers compares the containers of the storage account with those that the hub needs.
 func (d *diagnosis) checkBlobContainers(ctx context.Context) []doctor.Finding {
 	var all []Resource
 	for _, c := range deployment.Blobs(d.cfg) {
@@ -23,8 +23,8 @@ func (d *diagnosis) checkBlobContainers(ctx context.Context) []doctor.Finding {
 	return comparisonFindings(all, "container")
 }
 
-// checkBlobRights tests each right in each container, with a blob that it
-// creates for the test.
+// checkBlobRights tests each right in each container, with a test blob that it
+// creates.
 func (d *diagnosis) checkBlobRights(ctx context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	var granted []string

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// addBus adds the checks of the namespace.
+// addBus adds the checks of the Service Bus namespace.
 func (d *diagnosis) addBus(add addCheck) {
 	e := endpoint{setting: d.busSetting(), service: "Service Bus"}
 	if d.cfg.ServiceBus.Namespace != "" {
@@ -30,7 +30,7 @@ func (d *diagnosis) addBus(add addCheck) {
 	add("servicebus.queues", d.checkBusQueues, "servicebus.clock", "servicebus.token")
 }
 
-// busSetting returns the setting that names the namespace.
+// busSetting returns the name of the setting that configures the namespace.
 func (d *diagnosis) busSetting() string {
 	if d.cfg.ServiceBus.Namespace != "" {
 		return "servicebus.namespace"
@@ -40,7 +40,7 @@ func (d *diagnosis) busSetting() string {
 
 func (d *diagnosis) isBusEmulator() bool { return isEmulator(d.cfg.ServiceBus.Connection.Reveal()) }
 
-// busHostname returns the host of the namespace without a port.
+// busHostname returns the host name of the namespace, without a port.
 func (d *diagnosis) busHostname() string {
 	host := d.busHost()
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -57,15 +57,15 @@ func (d *diagnosis) checkBusName(ctx context.Context) []doctor.Finding {
 	return singleFinding(d.lookUp(ctx, d.busSetting(), host))
 }
 
-// checkBusConnection connects to the port of AMQP, the only one that the hub
-// uses.
+// checkBusConnection connects to the AMQP port, which is the only port that the
+// hub uses.
 func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 	conn, err := d.opts.network.dialBus(ctx, "wss://"+d.busHost()+"/", d.isBusEmulator())
 	if err != nil {
 		return singleFinding(d.explainBusConnection(ctx, err))
 	}
 	secured, isTLS := conn.(*tls.Conn)
-	_ = conn.Close() // nothing was sent
+	_ = conn.Close() // nothing was written to the connection
 	if !isTLS {
 		return singleFinding(doctor.Passed("", "%s accepts AMQP, without TLS", d.busHost()))
 	}
@@ -74,8 +74,8 @@ func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 }
 
 // explainBusConnection returns the finding about a namespace that cannot be
-// reached over AMQP. If its port for HTTPS is reachable, a firewall allows web
-// traffic only.
+// reached over AMQP. If its HTTPS port is reachable, the finding says that a
+// firewall allows only web traffic.
 func (d *diagnosis) explainBusConnection(ctx context.Context, err error) doctor.Finding {
 	port := "5671"
 	if _, own, splitErr := net.SplitHostPort(d.busHost()); splitErr == nil {
@@ -97,7 +97,7 @@ func (d *diagnosis) explainBusConnection(ctx context.Context, err error) doctor.
 }
 
 // requestBus sends a request without a token to the namespace, and records the
-// time in the answer.
+// time that the response shows.
 func (d *diagnosis) requestBus(ctx context.Context) error {
 	scheme := map[bool]string{true: "http://", false: "https://"}[d.isBusEmulator()]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+d.busHost()+"/$namespaceinfo", http.NoBody)
@@ -109,7 +109,7 @@ func (d *diagnosis) requestBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // only the header is needed
+	_ = resp.Body.Close() // the response is needed only for its header
 	d.setAnswer("servicebus", &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	return nil
 }
@@ -121,8 +121,8 @@ func (d *diagnosis) checkBusClock(ctx context.Context) []doctor.Finding {
 	return d.checkClock("servicebus")
 }
 
-// busLinks returns the links that the hub opens to queues, from the table of
-// roles.
+// busLinks returns the links that the hub opens to queues, according to the role
+// grants of package deployment.
 func (d *diagnosis) busLinks() (links []buslinks.Link) {
 	table := deployment.NewTable(d.cfg)
 	for _, g := range table.Grants {
@@ -135,7 +135,7 @@ func (d *diagnosis) busLinks() (links []buslinks.Link) {
 	return links
 }
 
-// checkBusRights opens a link for each right, and sends no message.
+// checkBusRights opens a link for each right. It sends no message.
 func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	b, err := azureBus(ctx, d.cfg, d.opts)
 	if err != nil {
@@ -148,14 +148,14 @@ func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), hubTimeout)
 		defer cancel()
-		_ = client.Close(closing) // the namespace closes the connection in the end
+		_ = client.Close(closing) // if Close fails, the namespace closes the idle connection later
 	}()
 	results := buslinks.Run(ctx, client, "messagehub.doctor-"+d.opts.newID(), d.busLinks())
 	var found []doctor.Finding
 	receives, sends := 0, 0
 	for i := range results {
 		r := &results[i]
-		if f, isFault := d.judgeLink(r); isFault {
+		if f, isFault := d.linkFinding(r); isFault {
 			found = append(found, f)
 		} else if r.Sends {
 			sends++
@@ -166,8 +166,8 @@ func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	return passedUnless(found, "the hub may receive from %d queues, and send to %d", receives, sends)
 }
 
-// judgeLink returns the finding about a link that was not opened.
-func (d *diagnosis) judgeLink(r *buslinks.Result) (f doctor.Finding, isFault bool) {
+// linkFinding returns the finding about a link that could not be opened.
+func (d *diagnosis) linkFinding(r *buslinks.Result) (f doctor.Finding, isFault bool) {
 	what, role := "receive from", deployment.Receiver.Name
 	if r.Sends {
 		what, role = "send to", deployment.Sender.Name
@@ -194,8 +194,8 @@ func (d *diagnosis) judgeLink(r *buslinks.Result) (f doctor.Finding, isFault boo
 }
 
 // checkBusQueues compares the tier of the namespace and the properties of its
-// queues with what the hub needs. Reading them requires the right Manage, which
-// the hub itself does not need.
+// queues with those that the hub needs. Reading these properties requires the
+// right Manage, which the hub itself does not need.
 func (d *diagnosis) checkBusQueues(ctx context.Context) []doctor.Finding {
 	if d.endpointAnswer("servicebus") == nil {
 		return singleFinding(doctor.Skip("", "the management of the namespace does not answer"))

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// resourceFindings returns the faults of a resource that Provision has
-// compared.
+// resourceFindings returns the findings about the faults that Provision found in
+// a resource.
 func resourceFindings(r *Resource) (found []doctor.Finding) {
 	const remedy = "run messagehub provision; where its credential may not do this, messagehub provision --check prints the commands"
 	what := r.Kind + " " + r.Name
@@ -47,7 +47,7 @@ func resourceFindings(r *Resource) (found []doctor.Finding) {
 	return found
 }
 
-// comparisonFindings returns the findings about resources that Provision has compared.
+// comparisonFindings returns the findings about the resources of one kind, as compared by Provision.
 func comparisonFindings(all []Resource, kind string) []doctor.Finding {
 	var found []doctor.Finding
 	n := 0
@@ -60,7 +60,7 @@ func comparisonFindings(all []Resource, kind string) []doctor.Finding {
 	return passedUnless(found, "%d %ss are as the hub needs them", n, kind)
 }
 
-// checkCosmosContainers compares the containers of the account with what the hub needs.
+// checkCosmosContainers compares the containers of the Cosmos account with those that the hub needs.
 func (d *diagnosis) checkCosmosContainers(ctx context.Context) []doctor.Finding {
 	all, err := provisionCosmos(ctx, d.cfg, ProvisionOptions{CheckOnly: true}, d.opts)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *diagnosis) checkCosmosContainers(ctx context.Context) []doctor.Finding 
 	return comparisonFindings(all, "container")
 }
 
-// connectCosmos connects to the account. The caller closes the result.
+// connectCosmos connects to the Cosmos account. The caller closes the database.
 func (d *diagnosis) connectCosmos() (*client.Database, error) {
 	connection, err := accountConnection(d.cfg, d.opts)
 	if err != nil {
@@ -78,9 +78,9 @@ func (d *diagnosis) connectCosmos() (*client.Database, error) {
 	return client.Connect(connection)
 }
 
-// checkCosmosRights tests each right of the role of the hub, with a document
-// that it creates in one container. The check of the containers, which reads
-// all of them, shows that the role applies to the others.
+// checkCosmosRights tests each right of the hub's role, with a test document in
+// one container. The other containers need no test: checkCosmosContainers reads
+// all of them, which shows that the role covers the whole account.
 func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	}
 	role := deployment.NewTable(d.cfg).DataRole
 	result := probe.Run(ctx, testedRights(role)...)
-	found, granted := d.judgeRights(role.Name, &result)
+	found, granted := d.rightsFindings(role.Name, &result)
 	if result.Left {
 		found = append(found, doctor.Warn("", "the document by which rights are tested could not be deleted", "run messagehub doctor --online again once the right items/delete is granted; it removes the document"))
 	}
@@ -104,8 +104,8 @@ func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	return passedUnless(found, "%s", text)
 }
 
-// testedRights returns the rights of a role that package probe tests. Reading metadata is tested by the
-// check of the containers.
+// testedRights returns the rights of a role that package probe tests. The right
+// to read metadata is not included, because checkCosmosContainers tests it.
 func testedRights(role deployment.DataRole) (names []string) {
 	for _, name := range [...]string{rights.Query, rights.Create, rights.Read, rights.Replace, rights.Upsert, rights.ChangeFeed, rights.Delete} {
 		if slices.ContainsFunc(role.Actions, func(a string) bool { return strings.HasSuffix(a, "/"+name) }) {
@@ -115,8 +115,8 @@ func testedRights(role deployment.DataRole) (names []string) {
 	return names
 }
 
-// judgeRights returns the findings about rights, and the names of those that are granted.
-func (d *diagnosis) judgeRights(role string, result *rights.Result) (found []doctor.Finding, granted []string) {
+// rightsFindings returns the findings about rights, and the names of those that are granted.
+func (d *diagnosis) rightsFindings(role string, result *rights.Result) (found []doctor.Finding, granted []string) {
 	var denied []string
 	var refusal error
 	for _, r := range result.Rights {
@@ -140,7 +140,7 @@ func (d *diagnosis) judgeRights(role string, result *rights.Result) (found []doc
 	return found, granted
 }
 
-// denialRemedy returns what to do about a credential that the account refuses.
+// denialRemedy returns the remedy for a credential that the account refuses.
 func (d *diagnosis) denialRemedy(role string, refusal error) string {
 	switch {
 	case strings.Contains(strings.ToLower(refusal.Error()), "firewall"):
@@ -151,7 +151,7 @@ func (d *diagnosis) denialRemedy(role string, refusal error) string {
 	return fmt.Sprintf("give the identity the role %s for the database %s; messagehub provision --format az prints the commands", role, d.cfg.Cosmos.Database)
 }
 
-// checkNodes reports the other nodes that work on the account.
+// checkNodes reports the other nodes that use the account.
 func (d *diagnosis) checkNodes(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {

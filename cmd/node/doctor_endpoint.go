@@ -20,12 +20,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// An endpoint is a service that the hub calls because it is not embedded.
+// An endpoint is a service that the hub calls over the network, because the
+// service is not embedded.
 type endpoint struct {
-	setting string   // name of the setting
-	url     *url.URL // nil: not configured
-	scope   string   // scope of its tokens; "": a key is used
-	service string   // name of the service in errors
+	setting string   // name of the setting that configures the service
+	url     *url.URL // nil if the service is not configured
+	scope   string   // scope of the hub's tokens; "" if the hub uses a key
+	service string   // name of the service in error texts
 }
 
 func (d *diagnosis) cosmosEndpoint() endpoint {
@@ -44,7 +45,7 @@ func (d *diagnosis) blobEndpoint() endpoint {
 	return e
 }
 
-// parsedURL returns the URL of a text, nil if the text is not a URL.
+// parsedURL parses a URL. It returns nil if the text is not an absolute URL.
 func parsedURL(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -53,7 +54,7 @@ func parsedURL(text string) *url.URL {
 	return u
 }
 
-// addEndpoint adds the checks of a service that is called over HTTP.
+// addEndpoint adds the checks of a service that the hub calls over HTTP.
 func (d *diagnosis) addEndpoint(add addCheck, part string, e endpoint) {
 	add(part+".name", func(ctx context.Context) []doctor.Finding { return d.checkName(ctx, e) })
 	add(part+".connection", func(ctx context.Context) []doctor.Finding { return d.checkConnection(ctx, part, e) }, part+".name")
@@ -101,12 +102,12 @@ func (d *diagnosis) endpoints() (all []endpoint) {
 	return all
 }
 
-// proxyOf returns the proxy for a URL, nil if it is called directly.
+// proxyOf returns the proxy for a URL, or nil if the URL is called directly.
 func (d *diagnosis) proxyOf(u *url.URL) (*url.URL, error) {
 	return d.opts.network.proxy(&http.Request{URL: u})
 }
 
-// checkName looks up the addresses of an endpoint.
+// checkName resolves the host name of an endpoint.
 func (d *diagnosis) checkName(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.url == nil {
 		return singleFinding(doctor.Fail(e.setting, "it is not a URL", "correct "+e.setting))
@@ -144,10 +145,10 @@ func (d *diagnosis) lookUp(ctx context.Context, setting, host string) doctor.Fin
 	return doctor.Passed("", "%s is %s", host, strings.Join(texts, ", "))
 }
 
-// An endpointAnswer is what an endpoint has answered to a request without a token.
+// An endpointAnswer is the response of an endpoint to a request without a token.
 type endpointAnswer struct {
 	date     string    // header Date
-	received time.Time // middle of the request, on the clock of this machine
+	received time.Time // midpoint between request and response, on the clock of this machine
 }
 
 func (d *diagnosis) setAnswer(part string, a *endpointAnswer) {
@@ -162,7 +163,7 @@ func (d *diagnosis) endpointAnswer(part string) *endpointAnswer {
 	return d.answers[part]
 }
 
-// checkConnection sends a request without a token: any answer shows that the
+// checkConnection sends a request without a token. Any response shows that the
 // endpoint is reachable.
 func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint) []doctor.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url.Scheme+"://"+e.url.Host+"/", http.NoBody)
@@ -174,7 +175,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	if err != nil {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, err))
 	}
-	_ = resp.Body.Close() // only the header is needed
+	_ = resp.Body.Close() // the response is needed only for its header
 	d.setAnswer(part, &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))
@@ -202,11 +203,11 @@ func portOf(u *url.URL) string {
 }
 
 // explainConnection returns the finding about an endpoint that was not reached.
-// u is the URL that determines the proxy; nil: no proxy is used.
+// u is the URL that determines the proxy; it is nil if no proxy is used.
 func (d *diagnosis) explainConnection(ctx context.Context, setting, host, port string, u *url.URL, err error) doctor.Finding {
 	var proxy *url.URL
 	if u != nil {
-		proxy, _ = d.proxyOf(u) // the request fails with the same error
+		proxy, _ = d.proxyOf(u) // an error here also fails the request itself
 	}
 	if proxy != nil {
 		if f, isOfProxy := explainProxy(setting, host, proxy, err); isOfProxy {
@@ -249,10 +250,11 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// proxyAuthRequired is the text by which package http reports a proxy that asks for a password.
+// proxyAuthRequired is the error text of net/http for a proxy that requires a password.
 var proxyAuthRequired = http.StatusText(http.StatusProxyAuthRequired)
 
 // explainProxy returns the finding about an error that the proxy caused.
+// isOfProxy is false if the proxy did not cause the error.
 func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Finding, isOfProxy bool) {
 	const remedy = "correct HTTPS_PROXY, or add the host to NO_PROXY"
 	op, isOp := errors.AsType[*net.OpError](err)
@@ -268,8 +270,9 @@ func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Fin
 	return f, false
 }
 
-// isRefusalOfProxy reports whether the text of an error is the status with
-// which a proxy refuses CONNECT: package http returns only the status text.
+// isRefusalOfProxy reports whether an error text ends with a status with which a
+// proxy refuses CONNECT. Package net/http returns only the status text, without
+// a type or code.
 func isRefusalOfProxy(text string) bool {
 	for _, status := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		if strings.HasSuffix(text, ": "+http.StatusText(status)) {
@@ -279,15 +282,16 @@ func isRefusalOfProxy(text string) bool {
 	return false
 }
 
-// The differences between clocks above which requests are at risk, and above
-// which they are refused: Microsoft Entra and Service Bus accept tokens within
-// 5 minutes, Cosmos DB and Blob Storage accept signatures within 15.
+// Differences between clocks: above riskySkew requests are at risk, and above
+// refusedSkew they are refused. Microsoft Entra and Service Bus accept tokens
+// within 5 minutes; Cosmos DB and Blob Storage accept signatures within 15
+// minutes.
 const (
 	riskySkew   = 30 * time.Second
 	refusedSkew = 5 * time.Minute
 )
 
-// checkClock compares the clock of this machine with that of an endpoint.
+// checkClock compares the clock of this machine with the clock of an endpoint.
 func (d *diagnosis) checkClock(part string) []doctor.Finding {
 	return singleFinding(d.compareClock("", d.endpointAnswer(part)))
 }
@@ -300,7 +304,7 @@ func (d *diagnosis) compareClock(subject string, a *endpointAnswer) doctor.Findi
 	if err != nil {
 		return doctor.Skip(subject, "the answer has no time")
 	}
-	skew := a.received.Sub(theirs.Add(500 * time.Millisecond)) // the header has whole seconds
+	skew := a.received.Sub(theirs.Add(500 * time.Millisecond)) // the header Date has whole seconds
 	text := fmt.Sprintf("the clock of this machine is %s %s", skew.Abs().Round(time.Second), map[bool]string{true: "behind", false: "ahead"}[skew < 0])
 	const remedy = "synchronize the clock of this machine, such as with timedatectl set-ntp true"
 	switch {
@@ -312,7 +316,7 @@ func (d *diagnosis) compareClock(subject string, a *endpointAnswer) doctor.Findi
 	return doctor.Passed(subject, "the clock of this machine differs by less than %s", max(time.Second, skew.Abs().Truncate(time.Second)+time.Second))
 }
 
-// chargeOf returns the request units in the header of an answer of Cosmos.
+// chargeOf returns the request units in the headers of a Cosmos response.
 func chargeOf(header http.Header) float64 {
 	charge, err := strconv.ParseFloat(header.Get("x-ms-request-charge"), 64)
 	if err != nil {
@@ -321,8 +325,8 @@ func chargeOf(header http.Header) float64 {
 	return charge
 }
 
-// busHost returns the host of the namespace, "" if the bus is embedded or the
-// setting cannot be read.
+// busHost returns the host of the namespace. It returns "" if the bus is
+// embedded, or if the setting cannot be parsed.
 func (d *diagnosis) busHost() string {
 	if d.cfg.EmbeddedBus() {
 		return ""
@@ -333,7 +337,7 @@ func (d *diagnosis) busHost() string {
 	return hostOfConnection(d.cfg.ServiceBus.Connection)
 }
 
-// hostOfConnection returns the host of a connection string, with its port if it has one.
+// hostOfConnection returns the host in a connection string, including the port if there is one.
 func hostOfConnection(connection config.Secret) string {
 	for part := range strings.SplitSeq(connection.Reveal(), ";") {
 		name, value, _ := strings.Cut(part, "=")

@@ -38,20 +38,20 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A plant is a fault that a test plants, and the finding that the doctor must
-// report.
-type plant struct {
+// A plantedFault is a fault that a test introduces, and the finding that the doctor
+// must report.
+type plantedFault struct {
 	name  string
-	plant func(d *doctored)
+	plant func(d *inspectedHub)
 
 	check  string
 	state  doctor.State
-	text   string // substring of the text
-	remedy string // substring of the remedy
+	text   string // substring of the finding's text
+	remedy string // substring of the finding's remedy
 }
 
-// isFound reports whether a finding names the fault.
-func (p *plant) isFound(all []doctor.Finding) bool {
+// isFound reports whether the expected finding is in all.
+func (p *plantedFault) isFound(all []doctor.Finding) bool {
 	for _, f := range find(all, p.check) {
 		if f.State == p.state && strings.Contains(f.Text, p.text) && strings.Contains(f.Remedy, p.remedy) {
 			return true
@@ -60,10 +60,10 @@ func (p *plant) isFound(all []doctor.Finding) bool {
 	return false
 }
 
-// run plants the fault and requires its finding.
-func (p *plant) run(t *testing.T, keys ...bus.Key) {
+// run introduces the fault and requires the finding.
+func (p *plantedFault) run(t *testing.T, keys ...bus.Key) {
 	t.Helper()
-	d := newDoctored(t, keys...)
+	d := newInspectedHub(t, keys...)
 	p.plant(d)
 	began := time.Now()
 	report := d.diagnose()
@@ -74,7 +74,7 @@ func (p *plant) run(t *testing.T, keys ...bus.Key) {
 		switch f.State {
 		case doctor.Fault, doctor.Warning:
 			require.NotEmpty(t, f.Remedy, "%+v", f)
-			if f.Check == "configuration" { // some plants remove settings
+			if f.Check == "configuration" { // some faults are removed settings, which causes findings about the configuration, too
 				continue
 			}
 			require.Equal(t, strings.SplitN(p.check, ".", 2)[0], strings.SplitN(f.Check, ".", 2)[0], "another part is blamed: %+v", f)
@@ -86,25 +86,25 @@ func (p *plant) run(t *testing.T, keys ...bus.Key) {
 }
 
 func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
-	for _, p := range []plant{
-		{"a file in place of the data folder", func(d *doctored) {
+	for _, p := range []plantedFault{
+		{"a file in place of the data folder", func(d *inspectedHub) {
 			require.NoError(d, os.WriteFile(d.cfg.Data, nil, 0o600))
 			d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = "", ""
 		}, "folder", doctor.Fault, "it is not a folder", "choose another with --data"},
-		{"a restore that was interrupted", func(d *doctored) {
-			d.keepData()
+		{"a restore that was interrupted", func(d *inspectedHub) {
+			d.useDataFolder()
 			require.NoError(d, os.MkdirAll(filepath.Join(d.cfg.Data, ".restore"), 0o700))
 		}, "folder", doctor.Fault, "a restore into", "run messagehub restore again"},
-		{"a link in the data folder", func(d *doctored) {
-			d.keepData()
+		{"a link in the data folder", func(d *inspectedHub) {
+			d.useDataFolder()
 			require.NoError(d, os.Symlink(d.TempDir(), filepath.Join(d.cfg.Data, "cosmos")))
 		}, "folder", doctor.Fault, "is a link", "mount what it leads to"},
-		{"a data folder that others may read", func(d *doctored) {
-			d.keepData()
+		{"a data folder that others may read", func(d *inspectedHub) {
+			d.useDataFolder()
 			require.NoError(d, os.Chmod(d.cfg.Data, 0o755))
 		}, "folder", doctor.Warning, "other users may read or write", "chmod 700"},
-		{"another process with the data folder", func(d *doctored) {
-			d.keepData()
+		{"another process with the data folder", func(d *inspectedHub) {
+			d.useDataFolder()
 			root, err := os.OpenRoot(d.cfg.Data)
 			require.NoError(d, err)
 			d.Cleanup(func() { _ = root.Close() })
@@ -112,32 +112,32 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 			require.NoError(d, err)
 			d.Cleanup(func() { _ = lock.Close() })
 		}, "lock", doctor.Fault, "another process has the data folder", "stop that process"},
-		{"a full disk", func(d *doctored) {
-			d.keepData()
+		{"a full disk", func(d *inspectedHub) {
+			d.useDataFolder()
 			d.cfg.Limits.FreeDisk = 1 << 60
 		}, "space", doctor.Fault, "less than limits.free-disk", "free space on it"},
-		{"a port of another program", func(d *doctored) { d.cfg.Listen = occupied(d.T) }, "ports", doctor.Fault, "another process has this port", "choose another port with --listen"},
-		{"an address of another machine", func(d *doctored) { d.cfg.Listen = "192.0.2.1:80" }, "ports", doctor.Fault, "does not have that address", "choose one of its own with --listen"},
-		{"a certificate that has expired", func(d *doctored) {
+		{"a port of another program", func(d *inspectedHub) { d.cfg.Listen = serveNoHub(d.T) }, "ports", doctor.Fault, "another process has this port", "choose another port with --listen"},
+		{"an address of another machine", func(d *inspectedHub) { d.cfg.Listen = "192.0.2.1:80" }, "ports", doctor.Fault, "does not have that address", "choose one of its own with --listen"},
+		{"a certificate that has expired", func(d *inspectedHub) {
 			d.cfg.TLS.Certificate, d.cfg.TLS.Key = writeCertificate(d.T, time.Now().Add(-time.Hour))
 		}, "certificate", doctor.Fault, "has expired at", "renew it"},
-		{"a certificate that expires soon", func(d *doctored) {
+		{"a certificate that expires soon", func(d *inspectedHub) {
 			d.cfg.TLS.Certificate, d.cfg.TLS.Key = writeCertificate(d.T, time.Now().Add(5*24*time.Hour+time.Hour))
 		}, "certificate", doctor.Warning, "expires in 5 days", "renew it"},
-		{"the key of another certificate", func(d *doctored) {
+		{"the key of another certificate", func(d *inspectedHub) {
 			d.cfg.TLS.Certificate, _ = writeCertificate(d.T, time.Now().Add(time.Hour))
 			_, d.cfg.TLS.Key = writeCertificate(d.T, time.Now().Add(time.Hour))
 		}, "certificate", doctor.Fault, "private key does not match public key", "correct the files"},
-		{"payloads on this machine, and events on Azure", func(d *doctored) { d.cfg.Blob = config.Default().Blob }, "configuration", doctor.Warning, "only one node may use the account", "set blob.endpoint"},
-		{"a key of Azure", func(d *doctored) { d.cfg.Cosmos.Endpoint = "https://a.documents.azure.com:443/" }, "configuration", doctor.Warning, "cosmos.key: a key of Azure gives all rights", "use an identity"},
-		{"no key for the secrets of subscriptions", func(d *doctored) { d.cfg.Push.SecretKey = "" }, "configuration", doctor.Warning, "payloads are on Azure", "set push.secret-key-file"},
-		{"an audience that its issuer never writes", func(d *doctored) {
+		{"payloads on this machine, and events on Azure", func(d *inspectedHub) { d.cfg.Blob = config.Default().Blob }, "configuration", doctor.Warning, "only one node may use the account", "set blob.endpoint"},
+		{"a key of Azure", func(d *inspectedHub) { d.cfg.Cosmos.Endpoint = "https://a.documents.azure.com:443/" }, "configuration", doctor.Warning, "cosmos.key: a key of Azure gives all rights", "use an identity"},
+		{"no key for the secrets of subscriptions", func(d *inspectedHub) { d.cfg.Push.SecretKey = "" }, "configuration", doctor.Warning, "payloads are on Azure", "set push.secret-key-file"},
+		{"an audience that its issuer never writes", func(d *inspectedHub) {
 			d.cfg.OIDC.Issuers, d.cfg.OIDC.Audiences = []string{"https://login.microsoftonline.com/t/v2.0"}, []string{"api://messagehub"}
 			d.opts.LookUp = func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no network") }
 		}, "configuration", doctor.Warning, "issues tokens of version 2", "application (client) id"},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			d := newDoctored(t)
+			d := newInspectedHub(t)
 			p.plant(d)
 			report := node.Diagnose(t.Context(), &d.cfg, node.DoctorOptions{}, d.opts)
 			require.True(t, p.isFound(report.Findings), "%+v", report.Findings)
@@ -146,21 +146,22 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 	}
 }
 
-// keepData lets the hub store its data in the folder, which exists.
-func (d *doctored) keepData() {
+// useDataFolder configures the hub to store its data in the data folder, which it
+// creates.
+func (d *inspectedHub) useDataFolder() {
 	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = "", ""
 	require.NoError(d, os.MkdirAll(d.cfg.Data, 0o700))
 }
 
-// occupied returns an address at which a program listens that is not a hub.
-func occupied(t *testing.T) string {
+// serveNoHub returns the address of a program that is not a hub.
+func serveNoHub(t *testing.T) string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }
 
-// writeCertificate writes a certificate for localhost with its key, and returns
-// the names of the files.
+// writeCertificate writes a certificate for localhost and its key, and returns
+// the names of the two files.
 func writeCertificate(t *testing.T, until time.Time) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -181,18 +182,18 @@ func writeCertificate(t *testing.T, until time.Time) (certificate, key string) {
 }
 
 func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
-	plants := []plant{
-		{"a name that does not exist", func(d *doctored) {
+	plants := []plantedFault{
+		{"a name that does not exist", func(d *inspectedHub) {
 			d.cfg.Cosmos.Endpoint = "https://absent.example:443/"
 			d.opts.LookUp = func(_ context.Context, host string) ([]netip.Addr, error) {
 				return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 			}
 		}, "cosmos.name", doctor.Fault, "the name absent.example cannot be looked up", "correct cosmos.endpoint"},
 		{
-			"a port where no service listens", func(d *doctored) { d.cfg.Cosmos.Endpoint = "http://" + closedPort(d.T) + "/" },
+			"a port where no service listens", func(d *inspectedHub) { d.cfg.Cosmos.Endpoint = "http://" + closedPort(d.T) + "/" },
 			"cosmos.connection", doctor.Fault, "is refused", "check that the service runs there",
 		},
-		{"a certificate of an unknown authority", func(d *doctored) {
+		{"a certificate of an unknown authority", func(d *inspectedHub) {
 			server := httptest.NewUnstartedServer(http.NotFoundHandler())
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.StartTLS()
@@ -200,47 +201,47 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 			d.cfg.Cosmos.Endpoint = server.URL + "/"
 		}, "cosmos.connection", doctor.Fault, "this machine does not trust the certificate", "if a proxy inspects TLS"},
 		{
-			"a server without TLS", func(d *doctored) {
+			"a server without TLS", func(d *inspectedHub) {
 				d.cfg.Cosmos.Endpoint = strings.Replace(d.cfg.Cosmos.Endpoint, "http:", "https:", 1)
 			},
 			"cosmos.connection", doctor.Fault, "does not speak TLS", "correct the scheme or the port",
 		},
 		{
-			"a clock that is behind", func(d *doctored) { d.cfg.Cosmos.Endpoint = serveAt(d, 10*time.Minute) },
+			"a clock that is behind", func(d *inspectedHub) { d.cfg.Cosmos.Endpoint = serveAt(d, 10*time.Minute) },
 			"cosmos.clock", doctor.Fault, "the clock of this machine is 10m0s behind", "synchronize the clock",
 		},
 		{
-			"a clock that is a little ahead", func(d *doctored) { d.cfg.Cosmos.Endpoint = serveAt(d, -time.Minute) },
+			"a clock that is a little ahead", func(d *inspectedHub) { d.cfg.Cosmos.Endpoint = serveAt(d, -time.Minute) },
 			"cosmos.clock", doctor.Warning, "the clock of this machine is 1m", "synchronize the clock",
 		},
-		{"another key", func(d *doctored) { d.cfg.Cosmos.Key = "b3RoZXI=" }, "cosmos.rights", doctor.Fault, "the account grants no right", "check cosmos.key"},
-		{"a firewall", func(d *doctored) {
+		{"another key", func(d *inspectedHub) { d.cfg.Cosmos.Key = "b3RoZXI=" }, "cosmos.rights", doctor.Fault, "the account grants no right", "check cosmos.key"},
+		{"a firewall", func(d *inspectedHub) {
 			d.refuseDocuments = func(*http.Request) http.HandlerFunc {
 				return answerWith(http.StatusForbidden, `{"message":"Request originated from IP 192.0.2.1 through public internet. This is blocked by your Cosmos DB account firewall settings."}`)
 			}
 		}, "cosmos.rights", doctor.Fault, "the account grants no right", "allow the addresses of this machine in the firewall"},
-		{"a container that is missing", func(d *doctored) { d.recreateContainer("streams", nil) }, "cosmos.containers", doctor.Fault, "container streams does not exist", "run messagehub provision"},
-		{"all containers missing", func(d *doctored) { d.cfg.Cosmos.Database = "other" }, "cosmos.containers", doctor.Fault, "container catalog does not exist", "run messagehub provision"},
-		{"a container without TTL", func(d *doctored) {
+		{"a container that is missing", func(d *inspectedHub) { d.recreateContainer("streams", nil) }, "cosmos.containers", doctor.Fault, "container streams does not exist", "run messagehub provision"},
+		{"all containers missing", func(d *inspectedHub) { d.cfg.Cosmos.Database = "other" }, "cosmos.containers", doctor.Fault, "container catalog does not exist", "run messagehub provision"},
+		{"a container without TTL", func(d *inspectedHub) {
 			d.changeContainer("bundles", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
 		}, "cosmos.containers", doctor.Fault, "container bundles: its default TTL is not set", "run messagehub provision"},
-		{"a container that deletes what it holds", func(d *doctored) {
+		{"a container that deletes what it holds", func(d *inspectedHub) {
 			d.changeContainer("catalog", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr[int32](3600) })
 		}, "cosmos.containers", doctor.Fault, "container catalog: its default TTL is 3600", "run messagehub provision"},
-		{"a container without an index", func(d *doctored) {
+		{"a container without an index", func(d *inspectedHub) {
 			d.changeContainer("cabinet", func(p *azcosmos.ContainerProperties) {
 				p.IndexingPolicy.IncludedPaths = p.IndexingPolicy.IncludedPaths[:2]
 			})
 		}, "cosmos.containers", doctor.Fault, "container cabinet: its indexing policy does not index /until/?", "run messagehub provision"},
-		{"a container with more indexes", func(d *doctored) {
+		{"a container with more indexes", func(d *inspectedHub) {
 			d.changeContainer("cabinet", func(p *azcosmos.ContainerProperties) {
 				p.IndexingPolicy.IncludedPaths = append(p.IndexingPolicy.IncludedPaths, azcosmos.IncludedPath{Path: "/weight/?"})
 			})
 		}, "cosmos.containers", doctor.Warning, "also indexes /weight/?", "run messagehub provision"},
-		{"another partition key", func(d *doctored) {
+		{"another partition key", func(d *inspectedHub) {
 			d.recreateContainer("objects", &azcosmos.ContainerProperties{ID: "objects", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/id"}, Version: 2}})
 		}, "cosmos.containers", doctor.Fault, "its partition key is /id, want", "create it again"},
-		{"no right to read metadata", func(d *doctored) {
+		{"no right to read metadata", func(d *inspectedHub) {
 			d.refuseDocuments = func(r *http.Request) http.HandlerFunc {
 				if strings.Contains(r.URL.Path, "/colls/") && !strings.Contains(r.URL.Path, "/docs") {
 					return answerWith(http.StatusForbidden, "{}")
@@ -248,7 +249,7 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 				return nil
 			}
 		}, "cosmos.containers", doctor.Fault, "the credential may not read its properties", "readMetadata"},
-		{"an account that answers 503", func(d *doctored) {
+		{"an account that answers 503", func(d *inspectedHub) {
 			d.refuseDocuments = func(r *http.Request) http.HandlerFunc {
 				if strings.Contains(r.URL.Path, "/docs") {
 					return answerWith(http.StatusServiceUnavailable, "{}")
@@ -256,28 +257,28 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 				return nil
 			}
 		}, "cosmos.rights", doctor.Fault, "could not be tested", "run messagehub doctor --online again"},
-		{"a node of another version", func(d *doctored) {
+		{"a node of another version", func(d *inspectedHub) {
 			d.opts.Version = "2.0.0"
 			start(d.T, d.cfg, node.Options{Version: "1.0.0", ReadinessInterval: -1})
 		}, "cosmos.nodes", doctor.Warning, "1 of version 1.0.0", "upgrade them"},
-		{"a store of a newer version", func(d *doctored) {
+		{"a store of a newer version", func(d *inspectedHub) {
 			start(d.T, d.cfg, node.Options{Version: "2.0.0", ReadinessInterval: -1, Levels: level.Table{{Since: "1.0.0"}, {Since: "2.0.0"}}})
 		}, "cosmos.nodes", doctor.Fault, "the store has level 2", "use that version on this machine"},
 		{
-			"a proxy that refuses", func(d *doctored) { d.behindProxy(answerWith(http.StatusForbidden, "")) },
+			"a proxy that refuses", func(d *inspectedHub) { d.useOnlyProxy(answerWith(http.StatusForbidden, "")) },
 			"cosmos.connection", doctor.Fault, "does not connect to absent.example", "add it to NO_PROXY",
 		},
 		{
-			"a proxy that wants a password", func(d *doctored) { d.behindProxy(answerWith(http.StatusProxyAuthRequired, "")) },
+			"a proxy that wants a password", func(d *inspectedHub) { d.useOnlyProxy(answerWith(http.StatusProxyAuthRequired, "")) },
 			"cosmos.connection", doctor.Fault, "asks for a password", "put user and password into HTTPS_PROXY",
 		},
-		{"a proxy that is away", func(d *doctored) {
-			d.behindProxy(nil)
+		{"a proxy that is away", func(d *inspectedHub) {
+			d.useOnlyProxy(nil)
 		}, "cosmos.connection", doctor.Fault, "cannot be reached", "correct HTTPS_PROXY"},
 	}
 	for _, right := range []string{"items/create", "items/read", "items/replace", "items/upsert", "items/delete", "executeQuery"} {
-		plants = append(plants, plant{
-			"no right " + strings.ReplaceAll(right, "/", " "), func(d *doctored) { d.refuseDocuments = withoutAction(right) },
+		plants = append(plants, plantedFault{
+			"no right " + strings.ReplaceAll(right, "/", " "), func(d *inspectedHub) { d.refuseDocuments = refuseAction(right) },
 			"cosmos.rights", doctor.Fault, "the credential does not have the right " + right, "check cosmos.key",
 		})
 	}
@@ -289,9 +290,10 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 	}
 }
 
-// behindProxy lets the hub call only the Cosmos account, through a proxy with
-// the given answers; nil: one that cannot be reached.
-func (d *doctored) behindProxy(answer http.Handler) {
+// useOnlyProxy configures a hub that calls only the Cosmos account, through a
+// proxy that responds as answer does. If answer is nil, the proxy cannot be
+// reached.
+func (d *inspectedHub) useOnlyProxy(answer http.Handler) {
 	proxy := "http://" + closedPort(d.T)
 	if answer != nil {
 		proxy = serveHTTP(d.T, answer)
@@ -299,10 +301,10 @@ func (d *doctored) behindProxy(answer http.Handler) {
 	d.cfg.Cosmos.Endpoint = "https://absent.example:443/"
 	d.cfg.Blob, d.cfg.ServiceBus = config.Default().Blob, config.Default().ServiceBus
 	d.cfg.Blob.Endpoint, d.cfg.ServiceBus.Connection = "", ""
-	d.proxiedBy(proxy)
+	d.useProxy(proxy)
 }
 
-// closedPort returns an address of this machine at which nothing listens.
+// closedPort returns an address of this machine on which no program listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -310,8 +312,8 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// serveAt serves the Cosmos account with a clock that differs from that of this machine.
-func serveAt(d *doctored, ahead time.Duration) string {
+// serveAt serves the Cosmos account with a clock that is ahead of the clock of this machine.
+func serveAt(d *inspectedHub, ahead time.Duration) string {
 	return serveHTTP(d.T, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
 		d.engine.Handler().ServeHTTP(w, r)
@@ -319,9 +321,9 @@ func serveAt(d *doctored, ahead time.Duration) string {
 }
 
 func TestDoctor_FindsFaultsOfTheStorageAccount(t *testing.T) {
-	plants := []plant{
-		{"another key", func(d *doctored) { d.cfg.Blob.Key = "b3RoZXI=" }, "blob.containers", doctor.Fault, "read container messagehub-content", ""},
-		{"a container that is missing", func(d *doctored) { d.cfg.Blob.Container = "other" }, "blob.containers", doctor.Fault, "container other-content does not exist", "run messagehub provision"},
+	plants := []plantedFault{
+		{"another key", func(d *inspectedHub) { d.cfg.Blob.Key = "b3RoZXI=" }, "blob.containers", doctor.Fault, "read container messagehub-content", ""},
+		{"a container that is missing", func(d *inspectedHub) { d.cfg.Blob.Container = "other" }, "blob.containers", doctor.Fault, "container other-content does not exist", "run messagehub provision"},
 	}
 	for right, refuses := range map[string]func(*http.Request) bool{
 		"write": func(r *http.Request) bool { return r.Method == http.MethodPut },
@@ -331,7 +333,7 @@ func TestDoctor_FindsFaultsOfTheStorageAccount(t *testing.T) {
 		"list":   func(r *http.Request) bool { return r.URL.Query().Get("comp") == "list" },
 		"delete": func(r *http.Request) bool { return r.Method == http.MethodDelete },
 	} {
-		plants = append(plants, plant{"no right to " + right, func(d *doctored) {
+		plants = append(plants, plantedFault{"no right to " + right, func(d *inspectedHub) {
 			d.refuseBlobs = func(r *http.Request) http.HandlerFunc {
 				if refuses(r) {
 					return answerWith(http.StatusForbidden, "")
@@ -350,28 +352,28 @@ func TestDoctor_FindsFaultsOfTheStorageAccount(t *testing.T) {
 
 func TestDoctor_FindsFaultsOfTheNamespace(t *testing.T) {
 	listens, sends := bus.Key{Name: "listens", Secret: "bGlzdGVucw==", Rights: bus.Listen}, bus.Key{Name: "sends", Secret: "c2VuZHM=", Rights: bus.Send}
-	for _, p := range []plant{
-		{"text that is no connection string", func(d *doctored) { d.cfg.ServiceBus.Connection = "Endpoint" }, "servicebus.name", doctor.Fault, "it is not a connection string", "set it to Endpoint=sb://"},
-		{"a port where no bus listens", func(d *doctored) {
+	for _, p := range []plantedFault{
+		{"text that is no connection string", func(d *inspectedHub) { d.cfg.ServiceBus.Connection = "Endpoint" }, "servicebus.name", doctor.Fault, "it is not a connection string", "set it to Endpoint=sb://"},
+		{"a port where no bus listens", func(d *inspectedHub) {
 			d.cfg.ServiceBus.Connection = config.Secret("Endpoint=sb://" + closedPort(d.T) + ";SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true")
 		}, "servicebus.connection", doctor.Fault, "is refused", "check that the service runs there"},
-		{"a key that may not send", func(d *doctored) { d.useKey(listens) }, "servicebus.rights", doctor.Fault, "the credential may not send to the queue charges", "the rights Listen and Send"},
-		{"a key that may not receive", func(d *doctored) { d.useKey(sends) }, "servicebus.rights", doctor.Fault, "the credential may not receive from the queue dataavailable-fifo", "the rights Listen and Send"},
-		{"another key", func(d *doctored) { d.useKey(bus.Key{Name: "absent", Secret: "YWJzZW50"}) }, "servicebus.rights", doctor.Fault, "the credential may not receive from the queue dataavailable", "the rights Listen and Send"},
-		{"a queue that is missing", func(d *doctored) { d.changeQueue("charges-reply", nil) }, "servicebus.rights", doctor.Fault, "the queue charges-reply does not exist", "run messagehub provision"},
-		{"a queue without sessions", func(d *doctored) {
+		{"a key that may not send", func(d *inspectedHub) { d.useKey(listens) }, "servicebus.rights", doctor.Fault, "the credential may not send to the queue charges", "the rights Listen and Send"},
+		{"a key that may not receive", func(d *inspectedHub) { d.useKey(sends) }, "servicebus.rights", doctor.Fault, "the credential may not receive from the queue dataavailable-fifo", "the rights Listen and Send"},
+		{"another key", func(d *inspectedHub) { d.useKey(bus.Key{Name: "absent", Secret: "YWJzZW50"}) }, "servicebus.rights", doctor.Fault, "the credential may not receive from the queue dataavailable", "the rights Listen and Send"},
+		{"a queue that is missing", func(d *inspectedHub) { d.changeQueue("charges-reply", nil) }, "servicebus.rights", doctor.Fault, "the queue charges-reply does not exist", "run messagehub provision"},
+		{"a queue without sessions", func(d *inspectedHub) {
 			d.changeQueue("dataavailable-fifo", func(p *admin.QueueProperties) { p.RequiresSession = to.Ptr(false) })
 		}, "servicebus.rights", doctor.Fault, "the queue dataavailable-fifo has no sessions", "delete the queue when it is empty"},
-		{"a queue with sessions", func(d *doctored) {
+		{"a queue with sessions", func(d *inspectedHub) {
 			d.changeQueue("dataavailable", func(p *admin.QueueProperties) { p.RequiresSession = to.Ptr(true) })
 		}, "servicebus.queues", doctor.Fault, "queue dataavailable is with sessions", "create it again"},
-		{"a queue with a short lock", func(d *doctored) {
+		{"a queue with a short lock", func(d *inspectedHub) {
 			d.changeQueue("charges", func(p *admin.QueueProperties) { p.LockDuration = to.Ptr("PT5S") })
 		}, "servicebus.queues", doctor.Warning, "lock duration PT5S, want PT1M", "run messagehub provision"},
-		{"a queue with few deliveries", func(d *doctored) {
+		{"a queue with few deliveries", func(d *inspectedHub) {
 			d.changeQueue("charges", func(p *admin.QueueProperties) { p.MaxDeliveryCount = to.Ptr[int32](1) })
 		}, "servicebus.queues", doctor.Warning, "max delivery count 1, want 10", "run messagehub provision"},
-		{"the tier Basic", func(d *doctored) {
+		{"the tier Basic", func(d *inspectedHub) {
 			d.refuseQueues = func(r *http.Request) http.HandlerFunc {
 				if strings.Contains(r.URL.Path, "$namespaceinfo") && r.Header.Get("Authorization") != "" {
 					return answerWith(http.StatusOK, namespaceInfo)
@@ -393,12 +395,12 @@ const namespaceInfo = `<entry xmlns="http://www.w3.org/2005/Atom"><id>x</id><tit
 	`<NamespaceType>Messaging</NamespaceType></NamespaceInfo></content></entry>`
 
 func TestDoctor_FindsFaultsOfIssuers(t *testing.T) {
-	for _, p := range []plant{
-		{"an issuer that has another name", func(d *doctored) {
+	for _, p := range []plantedFault{
+		{"an issuer that has another name", func(d *inspectedHub) {
 			issuer := identitytest.Start(d.T)
 			d.cfg.OIDC.Issuers, d.cfg.OIDC.Audiences = []string{issuer.URL + "/"}, []string{"messagehub"}
 		}, "issuers", doctor.Fault, "it calls itself", "set oidc.issuer to that"},
-		{"an issuer without keys", func(d *doctored) {
+		{"an issuer without keys", func(d *inspectedHub) {
 			issuer := identitytest.Start(d.T)
 			issuer.Break(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/keys" {
@@ -409,7 +411,7 @@ func TestDoctor_FindsFaultsOfIssuers(t *testing.T) {
 			})
 			d.cfg.OIDC.Issuers, d.cfg.OIDC.Audiences = []string{issuer.URL}, []string{"messagehub"}
 		}, "issuers", doctor.Fault, "it has no key for RS256", "correct oidc.issuer"},
-		{"an issuer that is away", func(d *doctored) {
+		{"an issuer that is away", func(d *inspectedHub) {
 			d.cfg.OIDC.Issuers, d.cfg.OIDC.Audiences = []string{"http://" + closedPort(d.T)}, []string{"messagehub"}
 		}, "issuers", doctor.Fault, "is refused", "check that the service runs there"},
 	} {
@@ -421,14 +423,14 @@ func TestDoctor_FindsFaultsOfIssuers(t *testing.T) {
 }
 
 func TestDoctor_NamesTheKeysOfAnIssuer(t *testing.T) {
-	d := newDoctored(t)
+	d := newInspectedHub(t)
 	d.cfg.OIDC.Issuers, d.cfg.OIDC.Audiences = []string{identitytest.Start(t).URL}, []string{"messagehub"}
 	found := find(d.diagnose().Findings, "issuers")
 	require.Len(t, found, 1)
 	require.Equal(t, "1 keys, for the audience messagehub", found[0].Text)
 }
 
-func TestDoctor_AgreesWithAHubThatRuns(t *testing.T) {
+func TestDoctor_PassesForARunningHub(t *testing.T) {
 	cfg := settings(t.TempDir())
 	require.NoError(t, os.Chmod(cfg.Data, 0o700))
 	n, _ := start(t, cfg, node.Options{})
@@ -462,10 +464,10 @@ func TestDoctor_WithoutANetworkNamesEachPart(t *testing.T) {
 	require.Equal(t, 4, report.Count(doctor.Fault))
 }
 
-func TestDoctor_CallsByTheProxyThatTheHubUses(t *testing.T) {
-	d := newDoctored(t)
+func TestDoctor_UsesTheProxyOfTheHub(t *testing.T) {
+	d := newInspectedHub(t)
 	var proxied atomic.Int32
-	d.proxiedBy(serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d.useProxy(serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		proxied.Add(1)
 		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.Host = p.In.Host }}).ServeHTTP(w, r)
 	})))
@@ -478,8 +480,8 @@ func TestDoctor_CallsByTheProxyThatTheHubUses(t *testing.T) {
 }
 
 func TestDoctor_SaysThatAMQPUsesNoProxy(t *testing.T) {
-	d := newDoctored(t)
-	d.proxiedBy("http://user:password@proxy.example:3128")
+	d := newInspectedHub(t)
+	d.useProxy("http://user:password@proxy.example:3128")
 	report := node.Diagnose(t.Context(), &d.cfg, node.DoctorOptions{}, d.opts)
 	found := find(report.Findings, "proxy")
 	require.Len(t, found, 3)
@@ -490,8 +492,8 @@ func TestDoctor_SaysThatAMQPUsesNoProxy(t *testing.T) {
 }
 
 func TestDoctor_RemovesTheDocumentThatItCouldNotDelete(t *testing.T) {
-	d := newDoctored(t)
-	d.refuseDocuments = withoutAction("items/delete")
+	d := newInspectedHub(t)
+	d.refuseDocuments = refuseAction("items/delete")
 	report := d.diagnose()
 	require.Contains(t, find(report.Findings, "cosmos.rights")[1].Text, "could not be deleted")
 	require.Equal(t, 1, d.countProbes())
@@ -501,8 +503,8 @@ func TestDoctor_RemovesTheDocumentThatItCouldNotDelete(t *testing.T) {
 }
 
 func TestDoctor_LeavesNothingThatACheckFinds(t *testing.T) {
-	d := newDoctored(t)
-	d.refuseDocuments = withoutAction("items/delete")
+	d := newInspectedHub(t)
+	d.refuseDocuments = refuseAction("items/delete")
 	d.diagnose()
 	require.Equal(t, 1, d.countProbes())
 	d.refuseDocuments = nil
@@ -516,8 +518,9 @@ func TestDoctor_LeavesNothingThatACheckFinds(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// countProbes returns the number of documents that test rights.
-func (d *doctored) countProbes() (n int) {
+// countProbes returns the number of documents that tests of rights left in the
+// account.
+func (d *inspectedHub) countProbes() (n int) {
 	c, err := d.documents.NewContainer("messagehub", "catalog")
 	require.NoError(d, err)
 	pager := c.NewQueryItemsPager("SELECT c.id FROM c WHERE c.kind = 'probe'", azcosmos.NewPartitionKeyString("|probe"), nil)

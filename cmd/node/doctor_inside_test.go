@@ -32,7 +32,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// azureSettings returns the settings of a hub on Azure with an identity.
+// azureSettings returns the settings of a hub that uses only services on Azure,
+// with an identity.
 func azureSettings(t *testing.T) *config.Config {
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.Data = "127.0.0.1:0", "", "", t.TempDir()
@@ -42,18 +43,17 @@ func azureSettings(t *testing.T) *config.Config {
 	return &cfg
 }
 
-// fakeAzure has a TLS server at every name, except for the names that a test
-// removes.
+// fakeAzure is a network in which every host name leads to the same TLS server.
 type fakeAzure struct {
 	*testing.T
 	server  *httptest.Server
 	trusted *x509.CertPool
-	refused func(ctx context.Context, address string) error // error of a connection; nil: none
+	refused func(ctx context.Context, address string) error // returns the error of a connection to an address; nil if no connection fails
 	token   func(scope string) (string, error)
 }
 
-// newFakeAzure returns a network of servers whose certificate is valid for
-// names until a time.
+// newFakeAzure starts a server whose certificate is valid for names until a
+// time.
 func newFakeAzure(t *testing.T, until time.Time, names ...string) *fakeAzure {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -67,16 +67,16 @@ func newFakeAzure(t *testing.T, until time.Time, names ...string) *fakeAzure {
 	f.trusted.AddCert(parsed)
 	f.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	f.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	f.server.Config.ErrorLog = log.New(io.Discard, "", 0) // tests have clients that refuse its certificate
+	f.server.Config.ErrorLog = log.New(io.Discard, "", 0) // tests connect with clients that reject the certificate
 	f.server.StartTLS()
 	t.Cleanup(f.server.Close)
 	return f
 }
 
-// allNames are the names of azureSettings.
+// allNames are the host names in azureSettings.
 var allNames = []string{"hub.documents.azure.com", "hub.blob.core.windows.net", "hub.servicebus.windows.net"}
 
-// diagnosis returns the diagnosis of a hub whose network is f.
+// diagnosis returns the diagnosis of a hub that calls f.
 func (f *fakeAzure) diagnosis(cfg *config.Config) *diagnosis {
 	d := newDiagnosis(cfg, DoctorOptions{Online: true}, Options{
 		LookUp: func(context.Context, string) ([]netip.Addr, error) {
@@ -103,14 +103,14 @@ func (f *fakeAzure) GetToken(_ context.Context, o policy.TokenRequestOptions) (a
 	return azcore.AccessToken{Token: token, ExpiresOn: time.Now().Add(time.Hour)}, err
 }
 
-// tokenWith returns an unsigned token with claims.
+// tokenWith returns an unsigned token with these claims.
 func tokenWith(t *testing.T, claims map[string]any) string {
 	text, err := json.Marshal(claims)
 	require.NoError(t, err)
 	return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString(text) + ".secret-signature"
 }
 
-// goodToken returns a token for a scope.
+// goodToken returns a valid token for a scope.
 func (f *fakeAzure) goodToken(scope string) (string, error) {
 	return tokenWith(f.T, map[string]any{
 		"aud": strings.TrimSuffix(scope, "/.default"), "tid": "the-tenant", "oid": "the-object", "appid": "the-application", "idtyp": "app",
@@ -118,11 +118,11 @@ func (f *fakeAzure) goodToken(scope string) (string, error) {
 	}), nil
 }
 
-// runCheck runs one check of the table, and the checks that it needs.
+// runCheck runs one check of the table, after the checks that it depends on.
 func runCheck(d *diagnosis, name string) []doctor.Finding {
 	needed := map[string]bool{name: true}
 	all := d.checkTable()
-	for _, c := range slices.Backward(all) { // the checks that a check needs are before it
+	for _, c := range slices.Backward(all) { // a check depends only on earlier checks
 		for _, need := range c.Needs {
 			needed[need] = needed[need] || needed[c.Name]
 		}
@@ -228,13 +228,12 @@ func TestDoctor_SaysThatThePortOfAMQPIsBlocked(t *testing.T) {
 	}
 }
 
-// A host that accepts connections and never answers must not keep the operator
-// waiting.
+// The doctor must not wait long for a host to which connections time out.
 func TestDoctor_DoesNotWaitForHostsThatDropEverything(t *testing.T) {
 	f := newFakeAzure(t, time.Now().Add(90*24*time.Hour), allNames...)
 	f.token = f.goodToken
 	over := make(chan struct{})
-	defer close(over) // package http continues to dial after its request has ended
+	defer close(over) // ends the dials that net/http continues after their requests ended
 	f.refused = func(ctx context.Context, _ string) error {
 		select {
 		case <-ctx.Done():
@@ -288,7 +287,7 @@ func TestDoctor_FindsFaultsOfTheMachine(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := azureSettings(t)
 			if tc.check != "identity" {
-				cfg.Blob.Endpoint = "" // so that the folder is used
+				cfg.Blob.Endpoint = "" // makes the hub use its data folder
 			}
 			d := newDiagnosis(cfg, DoctorOptions{}, Options{})
 			d.variable = func(string) string { return "" }

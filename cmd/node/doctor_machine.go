@@ -23,10 +23,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// singleFinding returns a single finding as the result of a check.
+// singleFinding returns a slice with one finding.
 func singleFinding(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
 
-// passedUnless returns the findings, or a single one that all is in order if findings is empty.
+// passedUnless returns findings or, if there are none, one finding that the check passed, with this text.
 func passedUnless(findings []doctor.Finding, format string, args ...any) []doctor.Finding {
 	if len(findings) == 0 {
 		return singleFinding(doctor.Passed("", format, args...))
@@ -34,11 +34,11 @@ func passedUnless(findings []doctor.Finding, format string, args ...any) []docto
 	return findings
 }
 
-// checkConfiguration reports what is not recommended in a valid configuration.
+// checkConfiguration warns about settings that are valid, but not recommended.
 func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	warn := func(subject, text, remedy string) { found = append(found, doctor.Warn(subject, text, remedy)) }
-	if !d.do.Start { // Open logs them
+	if !d.do.Start { // before a start, Open logs these warnings
 		for _, warning := range d.cfg.Warnings() {
 			text, remedy := splitRemedy(warning)
 			warn("", text, remedy)
@@ -56,7 +56,7 @@ func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 		warn("cosmos.endpoint", "payloads or messages are on Azure, and the events in the data folder of this machine; only one node may use them",
 			"set cosmos.endpoint to an account, or keep it at one node")
 	}
-	if !d.do.Start && !d.cfg.EmbeddedBlob() && d.cfg.Push.SecretKey == "" { // a hub without subscriptions needs no key
+	if !d.do.Start && !d.cfg.EmbeddedBlob() && d.cfg.Push.SecretKey == "" { // not before a start, because a hub without subscriptions needs no key
 		warn("push.secret-key", "it is not set, and payloads are on Azure: the hub creates no subscription with a secret",
 			"set push.secret-key-file to a file with the output of openssl rand -base64 32, the same for all nodes")
 	}
@@ -86,8 +86,8 @@ func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	return passedUnless(found, "%d settings besides the defaults, %s; messagehub config print has them", n, from)
 }
 
-// splitRemedy splits a warning into its text and its last part, which says what
-// to do.
+// splitRemedy splits a warning at its last semicolon into the fault and its
+// remedy.
 func splitRemedy(text string) (what, remedy string) {
 	if i := strings.LastIndex(text, "; "); i > 0 {
 		return text[:i], text[i+2:]
@@ -99,8 +99,8 @@ func isEntra(host string) bool {
 	return host == "login.microsoftonline.com" || strings.HasSuffix(host, ".microsoftonline.us") || host == "login.partner.microsoftonline.cn"
 }
 
-// azureKeys returns the settings that have keys of Azure accounts. Keys of
-// emulators are left out.
+// azureKeys returns the names of the settings that contain keys of Azure
+// accounts. It ignores keys of emulators.
 func (d *diagnosis) azureKeys() (names []string) {
 	for _, k := range []struct {
 		name string
@@ -118,7 +118,7 @@ func (d *diagnosis) azureKeys() (names []string) {
 	return names
 }
 
-// isAzureHost reports whether a host belongs to one of the clouds of Azure.
+// isAzureHost reports whether a host belongs to one of the Azure clouds.
 func isAzureHost(host string) bool {
 	for _, part := range []string{".azure.", ".windows.net", "cloudapi."} {
 		if strings.Contains(host, part) {
@@ -128,20 +128,21 @@ func isAzureHost(host string) bool {
 	return false
 }
 
-// needsIdentity reports whether a service of the hub is used with an identity.
+// needsIdentity reports whether the hub authenticates to a service with an
+// identity.
 func (d *diagnosis) needsIdentity() bool {
 	return !d.cfg.Embedded() && d.cfg.Cosmos.Key == "" || !d.cfg.EmbeddedBlob() && d.cfg.Blob.Key == "" || d.cfg.ServiceBus.Namespace != ""
 }
 
-// checkIdentityVariables checks the variables with which azidentity finds an
-// identity.
+// checkIdentityVariables checks the environment variables in which azidentity
+// looks for an identity.
 func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 	if !d.needsIdentity() {
 		return singleFinding(doctor.Passed("", "no identity of Azure is needed"))
 	}
 	var found []doctor.Finding
 	chosen := d.variable(credentialsVariable)
-	if d.cfg.Production && !isDeployed(chosen) && !d.do.Start { // Open reports it as an error
+	if d.cfg.Production && !isDeployed(chosen) && !d.do.Start { // before a start, Open reports this as an error
 		found = append(found, doctor.Fail(credentialsVariable, fmt.Sprintf("it is %q, and production uses no identity of a developer", chosen),
 			"set it to prod, EnvironmentCredential, WorkloadIdentityCredential or ManagedIdentityCredential"))
 	}
@@ -190,11 +191,12 @@ func (d *diagnosis) checkCertificate(context.Context) []doctor.Finding {
 	return singleFinding(d.expiryOf("tls.cert", leaf, "the certificate of the hub", "renew it; the hub uses a new file without a restart"))
 }
 
-// expiryWarning is the time before the end of a certificate from which the
-// check warns.
+// expiryWarning is how long before the end of a certificate the check starts to
+// warn.
 const expiryWarning = 14 * 24 * time.Hour
 
-// expiryOf returns a finding about the validity period of a certificate.
+// expiryOf returns a finding about the validity period of a certificate. what
+// describes the certificate in the finding's text.
 func (d *diagnosis) expiryOf(subject string, leaf *x509.Certificate, what, remedy string) doctor.Finding {
 	now := d.clock()
 	names := strings.Join(leaf.DNSNames, ", ")
@@ -213,8 +215,8 @@ func (d *diagnosis) expiryOf(subject string, leaf *x509.Certificate, what, remed
 	}
 }
 
-// minFileLimit is the limit of open files below which a hub fails already under
-// a small load.
+// minFileLimit is the lowest limit of open files with which a hub can serve a
+// small load.
 const minFileLimit = 256
 
 // checkFileLimit checks the limit of file descriptors.
@@ -235,7 +237,7 @@ func (d *diagnosis) checkFileLimit(context.Context) []doctor.Finding {
 	return singleFinding(doctor.Passed("", "this process may open enough files for %d connections", hub))
 }
 
-// checkFolder checks the data folder, and changes nothing.
+// checkFolder checks the data folder. It changes nothing.
 func (d *diagnosis) checkFolder(context.Context) []doctor.Finding {
 	dir := d.cfg.Data
 	info, err := os.Stat(dir)
@@ -278,7 +280,8 @@ func failedFolder(dir string, err error) doctor.Finding {
 	return doctor.Fail("", text, remedy)
 }
 
-// existingParent returns the nearest folder above a path that exists.
+// existingParent returns the nearest parent folder of path that exists, or path
+// itself.
 func existingParent(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -298,8 +301,8 @@ func existingParent(path string) (string, error) {
 	}
 }
 
-// checkLock checks whether another process uses the data folder. A hub that
-// runs with these settings does.
+// checkLock checks whether another process uses the data folder. If that process
+// is a hub that runs with these settings, the check passes.
 func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	root, err := os.OpenRoot(d.cfg.Data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -308,7 +311,7 @@ func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		return singleFinding(failedFolder(d.cfg.Data, err))
 	}
-	defer func() { _ = root.Close() }() // nothing was written
+	defer func() { _ = root.Close() }() // nothing was written through root
 	if _, err := root.Lstat(lockName); errors.Is(err, fs.ErrNotExist) {
 		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	}
@@ -328,7 +331,7 @@ func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 		"stop that process, or choose another folder with --data"))
 }
 
-// isHubAt reports whether a hub answers at an address of this machine.
+// isHubAt reports whether a hub responds at an address of this machine.
 func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	scheme := "http://"
 	if d.cfg.TLS.Certificate != "" {
@@ -344,14 +347,13 @@ func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was only read
+	defer func() { _ = resp.Body.Close() }() // nothing is lost if Close fails
 	const limit = 1 << 10
 	text, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), `"status":"ok"`)
 }
 
-// withHost returns an address whose empty host is replaced by the loopback
-// address.
+// withHost replaces an empty host in an address by the loopback address.
 func withHost(address string) string {
 	if host, port, err := net.SplitHostPort(address); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -359,7 +361,7 @@ func withHost(address string) string {
 	return address
 }
 
-// checkSpace checks the disks of the data folder.
+// checkSpace checks the free space on the disks of the data folder.
 func (d *diagnosis) checkSpace(ctx context.Context) []doctor.Finding {
 	var existing []string
 	for _, folder := range dataFolders(d.cfg) {
@@ -390,11 +392,11 @@ func (d *diagnosis) checkSpace(ctx context.Context) []doctor.Finding {
 	return singleFinding(doctor.Passed("", "%d MB are free", usage.free>>20))
 }
 
-// slowSync is the duration of a write above which a disk is too slow for a hub
-// under load.
+// slowSync is the limit for the duration of a synced write. A slower disk cannot
+// serve a hub under load.
 const slowSync = 20 * time.Millisecond
 
-// checkSync measures how long a small write takes until it is on the disk.
+// checkSync measures the duration of a small synced write.
 func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 	folder := d.cfg.Data
 	if _, err := os.Stat(folder); err != nil {
@@ -418,12 +420,12 @@ func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 
 const (
 	syncFilePrefix = ".doctor-"
-	syncedWrites   = 9 // writes for one report
+	syncedWrites   = 9 // number of writes whose median is reported
 )
 
-// writeSynced writes a file in a folder n times, each time with a sync, and
-// removes it. It returns the median duration. It also removes files of earlier
-// calls whose process died.
+// writeSynced writes and syncs a file in a folder n times, and removes it. It
+// returns the median duration of a write. It also removes the files of earlier
+// calls that died.
 func writeSynced(folder string, n int) (took time.Duration, err error) {
 	removeSyncFiles(folder)
 	file, err := os.CreateTemp(folder, syncFilePrefix+"*")
@@ -458,8 +460,8 @@ func removeSyncFiles(folder string) {
 	}
 }
 
-// checkPorts checks the addresses at which serve listens. A hub that runs with
-// these settings uses them.
+// checkPorts checks the addresses on which the hub listens. If a hub that runs
+// with these settings uses them, the check passes.
 func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 	addresses := []struct{ key, address string }{{"listen", d.cfg.Listen}}
 	if d.cfg.HasOperatorListener() {
@@ -472,12 +474,12 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 		addresses = append(addresses, struct{ key, address string }{"blob-listen", d.cfg.BlobListen})
 	}
 	var found []doctor.Finding
-	var isHub *bool // whether a hub runs with these settings; nil: not known yet
+	var isHub *bool // whether a hub runs with these settings; nil until this is known
 	var free []string
 	for _, a := range addresses {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", a.address)
 		if err == nil {
-			_ = l.Close() // it has accepted no connection
+			_ = l.Close() // the listener has accepted no connection
 			free = append(free, a.address)
 			continue
 		}
@@ -501,7 +503,8 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 	return passedUnless(found, "%s: free", strings.Join(free, ", "))
 }
 
-// CheckConfiguration returns the findings of messagehub config check about a valid configuration.
+// CheckConfiguration returns the findings of messagehub config check about a
+// configuration that Validate accepts.
 func CheckConfiguration(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	d := newDiagnosis(cfg, DoctorOptions{}, Options{})
 	defer d.opts.network.close()

@@ -25,10 +25,10 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A doctored is a hub without faults: a Cosmos account, a storage account and a
-// namespace with everything it needs, a data folder, and settings for them. A
-// test plants a fault in it.
-type doctored struct {
+// An inspectedHub is a hub without faults: settings, a data folder, a Cosmos account,
+// a storage account and a namespace with everything that the hub needs. A test
+// introduces a fault before it runs the doctor.
+type inspectedHub struct {
 	*testing.T
 	cfg       config.Config
 	opts      node.Options
@@ -36,12 +36,13 @@ type doctored struct {
 	documents *azcosmos.Client
 	queues    *admin.Client
 
-	// These return a handler that answers a request in place of the account;
-	// nil: the account answers.
+	// Each of these functions returns a handler that responds to a request
+	// instead of the service. The service itself responds if the function or
+	// the handler is nil.
 	refuseDocuments, refuseBlobs, refuseQueues func(*http.Request) http.HandlerFunc
 }
 
-// answerWith returns a handler that answers with a status and a body.
+// answerWith returns a handler that responds with this status and body.
 func answerWith(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -49,8 +50,9 @@ func answerWith(status int, body string) http.HandlerFunc {
 	}
 }
 
-// gated returns a handler that lets refuse answer before next.
-func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
+// interceptRequests returns a handler that calls the handler that refuse returns, or else
+// next.
+func interceptRequests(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if *refuse != nil {
 			if answer := (*refuse)(r); answer != nil {
@@ -62,10 +64,10 @@ func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http
 	})
 }
 
-// newDoctored returns a hub without faults, whose namespace has the keys.
-func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
+// newInspectedHub returns a hub without faults. Its namespace accepts these keys.
+func newInspectedHub(t *testing.T, keys ...bus.Key) *inspectedHub {
 	t.Helper()
-	d := &doctored{T: t, cfg: settings(t.TempDir() + "/data")}
+	d := &inspectedHub{T: t, cfg: settings(t.TempDir() + "/data")}
 	var err error
 	d.engine, err = embedded.Open(embedded.Options{})
 	require.NoError(t, err)
@@ -79,8 +81,8 @@ func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
 	t.Cleanup(func() { require.NoError(t, namespace.Close()) })
 	at := d.serveBus(namespace)
 
-	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = serveHTTP(t, gated(&d.refuseDocuments, d.engine.Handler())), config.Secret(d.engine.Key())
-	d.cfg.Blob.Endpoint, d.cfg.Blob.Key = serveHTTP(t, gated(&d.refuseBlobs, account.Handler()))+account.Name(), config.Secret(account.Key())
+	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = serveHTTP(t, interceptRequests(&d.refuseDocuments, d.engine.Handler())), config.Secret(d.engine.Key())
+	d.cfg.Blob.Endpoint, d.cfg.Blob.Key = serveHTTP(t, interceptRequests(&d.refuseBlobs, account.Handler()))+account.Name(), config.Secret(account.Key())
 	d.cfg.ServiceBus.Connection = config.Secret(namespace.ConnectionString(at))
 	d.cfg.Push.SecretKey = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	_, err = node.Provision(t.Context(), &d.cfg, node.ProvisionOptions{}, node.Options{})
@@ -96,7 +98,8 @@ func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
 	return d
 }
 
-// plainHTTP sends the HTTPS requests of the management client over HTTP.
+// plainHTTP is a transport that sends the HTTPS requests of the Service Bus
+// management client over HTTP.
 type plainHTTP struct{}
 
 func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
@@ -104,33 +107,34 @@ func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// serveBus serves a namespace over AMQP and HTTP, and returns its address.
-func (d *doctored) serveBus(namespace *bus.Namespace) string {
+// serveBus serves the namespace over AMQP and HTTP on one address, which it
+// returns.
+func (d *inspectedHub) serveBus(namespace *bus.Namespace) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(d, err)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- namespace.Serve(ctx, listener, bus.ServeOptions{HTTP: gated(&d.refuseQueues, namespace.Handler())})
+		served <- namespace.Serve(ctx, listener, bus.ServeOptions{HTTP: interceptRequests(&d.refuseQueues, namespace.Handler())})
 	}()
 	d.Cleanup(func() { stop(); require.NoError(d, <-served) })
 	return listener.Addr().String()
 }
 
-// useKey lets the hub use a key of the namespace.
-func (d *doctored) useKey(k bus.Key) {
+// useKey configures the hub to use a key of the namespace.
+func (d *inspectedHub) useKey(k bus.Key) {
 	connection := d.cfg.ServiceBus.Connection.Reveal()
 	connection = strings.Replace(connection, bus.WellKnownKeyName, k.Name, 1)
 	d.cfg.ServiceBus.Connection = config.Secret(strings.Replace(connection, bus.WellKnownKey, k.Secret, 1))
 }
 
-// diagnose runs all checks.
-func (d *doctored) diagnose() *node.Diagnosis {
+// diagnose runs all checks, including those that call the services.
+func (d *inspectedHub) diagnose() *node.Diagnosis {
 	return node.Diagnose(d.Context(), &d.cfg, node.DoctorOptions{Online: true}, d.opts)
 }
 
 // changeContainer changes the properties of a container.
-func (d *doctored) changeContainer(name string, change func(*azcosmos.ContainerProperties)) {
+func (d *inspectedHub) changeContainer(name string, change func(*azcosmos.ContainerProperties)) {
 	c, err := d.documents.NewContainer("messagehub", name)
 	require.NoError(d, err)
 	resp, err := c.Read(d.Context(), nil)
@@ -140,9 +144,9 @@ func (d *doctored) changeContainer(name string, change func(*azcosmos.ContainerP
 	require.NoError(d, err)
 }
 
-// recreateContainer replaces a container by an empty one with other properties;
-// nil: it only deletes it.
-func (d *doctored) recreateContainer(name string, properties *azcosmos.ContainerProperties) {
+// recreateContainer replaces a container by an empty one with these properties.
+// If properties is nil, it only deletes the container.
+func (d *inspectedHub) recreateContainer(name string, properties *azcosmos.ContainerProperties) {
 	database, err := d.documents.NewDatabase("messagehub")
 	require.NoError(d, err)
 	c, err := database.NewContainer(name)
@@ -155,9 +159,9 @@ func (d *doctored) recreateContainer(name string, properties *azcosmos.Container
 	}
 }
 
-// changeQueue replaces a queue by one with other properties; nil: it only
-// deletes it.
-func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties)) {
+// changeQueue replaces a queue by one with changed properties. If change is nil,
+// it only deletes the queue.
+func (d *inspectedHub) changeQueue(name string, change func(*admin.QueueProperties)) {
 	found, err := d.queues.GetQueue(d.Context(), name, nil)
 	require.NoError(d, err)
 	_, err = d.queues.DeleteQueue(d.Context(), name, nil)
@@ -169,14 +173,14 @@ func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties))
 	}
 }
 
-// proxiedBy sends all requests through a proxy.
-func (d *doctored) proxiedBy(proxy string) {
+// useProxy configures the hub to send all HTTP requests through a proxy.
+func (d *inspectedHub) useProxy(proxy string) {
 	u, err := url.Parse(proxy)
 	require.NoError(d, err)
 	d.opts.Proxy = func(*http.Request) (*url.URL, error) { return u, nil }
 }
 
-// find returns the findings of a check.
+// find returns the findings of one check.
 func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	for _, f := range all {
 		if f.Check == check {
@@ -186,11 +190,11 @@ func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	return found
 }
 
-// withoutAction refuses the requests to the Cosmos account that need a data
-// action; see dataActions.
-func withoutAction(action string) func(*http.Request) http.HandlerFunc {
+// refuseAction returns a function that refuses the requests to the Cosmos
+// account which need a data action; see dataActions.
+func refuseAction(action string) func(*http.Request) http.HandlerFunc {
 	return func(r *http.Request) http.HandlerFunc {
-		body := readAgain(r)
+		body := peekBody(r)
 		if slices.ContainsFunc(dataActions(r, body), func(a string) bool { return strings.HasSuffix(a, "/"+action) }) {
 			return answerWith(http.StatusForbidden, `{"message":"Request blocked by Auth"}`)
 		}
@@ -198,9 +202,9 @@ func withoutAction(action string) func(*http.Request) http.HandlerFunc {
 	}
 }
 
-// readAgain returns the body of a request, and leaves it so that it can be read
-// again.
-func readAgain(r *http.Request) []byte {
+// peekBody returns the body of a request, and restores the body so that the
+// next handler can read it.
+func peekBody(r *http.Request) []byte {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil
@@ -209,8 +213,8 @@ func readAgain(r *http.Request) []byte {
 	return body
 }
 
-func TestDoctor_FindsNothingWrongWithAHubThatIsInOrder(t *testing.T) {
-	d := newDoctored(t)
+func TestDoctor_ReportsNoFaultOfAHealthyHub(t *testing.T) {
+	d := newInspectedHub(t)
 	for range 2 {
 		began := time.Now()
 		report := d.diagnose()

@@ -15,25 +15,25 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// tokenClaims are the claims of a token of Microsoft Entra by which an operator
-// recognizes the identity. They are not secret.
+// tokenClaims are the claims of a Microsoft Entra token that show an operator
+// which identity it belongs to. None of them is secret.
 type tokenClaims struct {
 	Audience    audiences `json:"aud"`
 	Issuer      string    `json:"iss"`
 	Tenant      string    `json:"tid"`
 	Object      string    `json:"oid"`
-	Application string    `json:"appid"` // in tokens of version 1
-	Client      string    `json:"azp"`   // in tokens of version 2
+	Application string    `json:"appid"` // only in tokens of version 1
+	Client      string    `json:"azp"`   // only in tokens of version 2
 	Kind        string    `json:"idtyp"`
 	User        string    `json:"upn"`
 	NotBefore   float64   `json:"nbf"` // seconds since 1970
 	Expires     float64   `json:"exp"` // seconds since 1970
 }
 
-// audiences is one audience or a list.
+// audiences is a list that may be encoded as one string in JSON.
 type audiences []string
 
-// UnmarshalJSON reads a string or a list of strings.
+// UnmarshalJSON reads a string, or a list of strings.
 func (a *audiences) UnmarshalJSON(text []byte) error {
 	var word string
 	if json.Unmarshal(text, &word) == nil {
@@ -44,7 +44,7 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 }
 
 // readClaims returns the claims of a JSON web token. It does not verify the
-// signature: the service that the token is for does that.
+// signature; the service that receives the token verifies it.
 func readClaims(token string) (c tokenClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -54,8 +54,8 @@ func readClaims(token string) (c tokenClaims, ok bool) {
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
 }
 
-// checkToken gets a token for a service and compares its claims with what the
-// service needs.
+// checkToken requests a token for a service, and compares the token's claims
+// with those that the service needs.
 func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.scope == "" {
 		return singleFinding(doctor.Passed("", "a key is used, and no token"))
@@ -73,11 +73,12 @@ func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding
 	if !isReadable {
 		return singleFinding(doctor.Passed("", "a token that is valid until %s", token.ExpiresOn.UTC().Format(time.DateTime)))
 	}
-	return d.judgeToken(e, &c)
+	return d.tokenFindings(e, &c)
 }
 
-// judgeToken returns the faults of a token, or its claims.
-func (d *diagnosis) judgeToken(e endpoint, c *tokenClaims) []doctor.Finding {
+// tokenFindings returns a finding for each fault of a token or, if it has none, a
+// finding with its claims.
+func (d *diagnosis) tokenFindings(e endpoint, c *tokenClaims) []doctor.Finding {
 	now := d.clock()
 	application := c.Application
 	if application == "" {
@@ -102,9 +103,10 @@ func (d *diagnosis) judgeToken(e endpoint, c *tokenClaims) []doctor.Finding {
 	return passedUnless(found, "%s, for %s, until %s", who, strings.Join(c.Audience, ", "), unixTime(c.Expires).Format(time.DateTime))
 }
 
-// isAudience reports whether a token for an audience fits a scope. Azure
-// accepts both with and without a slash at the end, and the id of the
-// application behind some services, which is not known here.
+// isAudience reports whether a service with this scope accepts a token for
+// audience. Azure accepts the URL with and without a final slash. For some
+// services it also accepts the id of an application; these ids are not known
+// here, so isAudience accepts any.
 func isAudience(audience, scope string) bool {
 	want, err := url.Parse(strings.TrimSuffix(scope, "/.default"))
 	if err != nil {
@@ -112,15 +114,16 @@ func isAudience(audience, scope string) bool {
 	}
 	has, err := url.Parse(audience)
 	if err != nil || has.Host == "" {
-		return true // an id of an application
+		return true // may be the application id of the service
 	}
 	return strings.EqualFold(has.Host, want.Host) || strings.HasSuffix(want.Host, ".documents.azure.com") && has.Host == "cosmos.azure.com"
 }
 
 func unixTime(seconds float64) time.Time { return time.Unix(int64(seconds), 0).UTC() }
 
-// shortTokenError returns the beginning of an error of azidentity, without its
-// separator lines. The whole error lists every credential that was tried.
+// shortTokenError returns the beginning of an azidentity error, without its
+// separator lines. The complete error describes every credential that azidentity
+// tried.
 func shortTokenError(err error) string {
 	const limit = 600
 	words := slices.DeleteFunc(strings.Fields(err.Error()), func(word string) bool { return strings.Trim(word, "-") == "" })

@@ -16,8 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// domains is this node's side of the messages with the domains: what it sends
-// and what it receives.
+// domains is the part of a node that exchanges messages with the domains.
 type domains struct {
 	bus         *bus
 	requests    *contentrequest.Requests
@@ -46,7 +45,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	return d, nil
 }
 
-// openIngestion makes the ingestion of announcements into h.
+// openIngestion creates the ingestion of announcements into h.
 func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = ingest.New(ingest.Options{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
@@ -60,7 +59,8 @@ func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, m
 	})
 }
 
-// domainQueues returns the queues that only one domain may send to.
+// domainQueues returns the queues that belong to a single domain: the hub
+// accepts no announcements of other domains from them.
 func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
 	for _, d := range cfg.Domains {
 		if d.Ingest != "" {
@@ -70,7 +70,8 @@ func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
 	return queues
 }
 
-// close closes the parts that are open, from the outside in.
+// close closes the open parts: first the senders and receivers, then the bus
+// that they use.
 func (d *domains) close(ctx context.Context) error {
 	if d == nil {
 		return nil

@@ -26,16 +26,17 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// withDoors returns settings of a node whose domain Charges makes its content.
-// Domains reach the node at free ports.
-func withDoors(dir string) config.Config {
+// withListeners returns settings with listeners for domains on free ports. The
+// domain Charges produces the content of its bundles.
+func withListeners(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Domains = config.Domains{{Name: domain.Charges, Content: domain.Request}}
 	return cfg
 }
 
-// newCharges returns the domain Charges, connected to the listeners of n.
+// newCharges returns a client of the domain Charges that is connected to the
+// listeners of n.
 func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	t.Helper()
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
@@ -53,7 +54,7 @@ func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	return c
 }
 
-// chargesFor returns n events of the domain Charges for an actor.
+// chargesFor returns n events of the domain Charges for one actor.
 func chargesFor(actor string, n int) []domainclient.Event {
 	events := make([]domainclient.Event, n)
 	for i := range events {
@@ -62,8 +63,9 @@ func chargesFor(actor string, n int) []domainclient.Event {
 	return events
 }
 
-// listing answers a request with the ids of the bundle's events, one per line.
-func listing(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+// answerWithEventIDs produces the content of a bundle: the ids of the bundle's events, one
+// per line.
+func answerWithEventIDs(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
 		return nil, err
@@ -86,12 +88,12 @@ func idsIn(events []domainclient.Event) string {
 func TestADomainAnnouncesAnswersAndIsNotified(t *testing.T) {
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
-			n, stop := start(t, withDoors(dir), node.Options{})
+			n, stop := start(t, withListeners(dir), node.Options{})
 			charges := newCharges(t, n)
 			ctx, end := context.WithCancel(t.Context())
 			told := make(chan *domainclient.Notice, 1)
 			var domains sync.WaitGroup
-			domains.Go(func() { _ = charges.Serve(ctx, listing) })
+			domains.Go(func() { _ = charges.Serve(ctx, answerWithEventIDs) })
 			domains.Go(func() {
 				_ = charges.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error { told <- n; return nil })
 			})
@@ -123,7 +125,7 @@ func TestADomainAnnouncesAnswersAndIsNotified(t *testing.T) {
 
 func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	idle := withDoors(dir) // this node has the queue for another purpose, and receives nothing from it
+	idle := withListeners(dir) // configures the FIFO queue as the request queue of a domain, so that this node does not receive from it
 	idle.Domains[0].Queues = contract.Queues{Request: idle.ServiceBus.FIFO}
 	idle.ServiceBus.FIFO = ""
 	n, stop := start(t, idle, node.Options{})
@@ -133,11 +135,11 @@ func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, stop())
 
-	n, stop = start(t, withDoors(dir), node.Options{})
+	n, stop = start(t, withListeners(dir), node.Options{})
 	charges := newCharges(t, n)
 	ctx, end := context.WithCancel(t.Context())
 	var domains sync.WaitGroup
-	domains.Go(func() { _ = charges.Serve(ctx, listing) })
+	domains.Go(func() { _ = charges.Serve(ctx, answerWithEventIDs) })
 	var got strings.Builder
 	for got.Len() < len(idsIn(events)) {
 		resp, body := get(t, n.URL()+"/v1/peek?wait=60s", "X-Actor-Id", actor)
@@ -153,7 +155,7 @@ func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 }
 
 func TestContentOf50MBIsStreamedByRequest(t *testing.T) {
-	n, stop := start(t, withDoors(t.TempDir()), node.Options{})
+	n, stop := start(t, withListeners(t.TempDir()), node.Options{})
 	charges := newCharges(t, n)
 	content := make([]byte, 50<<20)
 	_, _ = rand.Read(content) // rand.Read never fails
@@ -206,8 +208,8 @@ func TestANodeStartsWithoutAListenerWhoseDefaultAddressIsTaken(t *testing.T) {
 }
 
 func TestListenersForDomainsAcceptOnlyNamesOfThisMachine(t *testing.T) {
-	n, stop := start(t, withDoors(""), node.Options{})
-	for door, addr := range map[string]net.Addr{"bus": n.BusAddr(), "exchange": n.BlobAddr()} {
+	n, stop := start(t, withListeners(""), node.Options{})
+	for service, addr := range map[string]net.Addr{"bus": n.BusAddr(), "exchange": n.BlobAddr()} {
 		for host, allowed := range map[string]bool{"127.0.0.1": true, "localhost:1": true, "page.example": false} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr.String()+"/", http.NoBody)
 			require.NoError(t, err)
@@ -215,7 +217,7 @@ func TestListenersForDomainsAcceptOnlyNamesOfThisMachine(t *testing.T) {
 			resp, err := http.DefaultClient.Do(req)
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
-			require.Equal(t, allowed, resp.StatusCode != http.StatusMisdirectedRequest, "%s by the name %s: its key is known to every web page", door, host)
+			require.Equal(t, allowed, resp.StatusCode != http.StatusMisdirectedRequest, "%s by the name %s: its key is known to every web page", service, host)
 		}
 	}
 	require.NoError(t, stop())

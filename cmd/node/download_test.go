@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// get sends a GET as actor "a" with headers, given as pairs.
+// get sends a GET as actor "a". headers are pairs of names and values.
 func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -30,8 +30,8 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 	return resp, string(text)
 }
 
-// A download that was interrupted by a stop of the node continues after a
-// restart, on the durable engine and with payloads in files.
+// A download that a stop of the node interrupts can be resumed after a restart.
+// The node uses the durable engine and stores payloads in files.
 func TestADownloadContinuesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{})

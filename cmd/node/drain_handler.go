@@ -9,14 +9,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A drainHandler serves requests until it is closed, and then waits for those under way.
-// http.Server waits for them too, but stops waiting when it closes their connections.
+// A drainHandler serves requests until it is closed; closeAndWait waits for the
+// requests under way. http.Server.Shutdown waits for them too, but Close does
+// not wait for handlers.
 type drainHandler struct {
 	next http.Handler
 
-	leaving atomic.Bool // connections are closed after their next answer
+	leaving atomic.Bool // close each connection after its next response
 
-	inside sync.RWMutex // read-locked by each request
+	inside sync.RWMutex // each request holds it for reading
 	closed bool
 }
 
@@ -27,7 +28,7 @@ func (d *drainHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if d.leaving.Load() {
-		w.Header().Set("Connection", "close") // with HTTP/2 the server sends GOAWAY
+		w.Header().Set("Connection", "close") // for HTTP/2, this makes the server send GOAWAY
 	}
 	d.next.ServeHTTP(w, r)
 }
@@ -38,10 +39,10 @@ func (d *drainHandler) closeAndWait() {
 	d.closed = true
 }
 
-// serveUntilMoved serves for a while after the node was asked to stop, so that
-// load balancers learn from /readyz to send requests elsewhere. Clients that
-// keep a connection open are asked to open another one.
+// serveUntilMoved continues to serve for the drain delay after the node was
+// asked to stop, so that load balancers see the 503 of /readyz and use other
+// nodes. Each response asks its client to close the connection.
 func (n *Node) serveUntilMoved(ctx context.Context) {
-	n.door.leaving.Store(true)
-	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end earlier
+	n.handler.leaving.Store(true)
+	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end during the delay
 }

@@ -13,10 +13,10 @@ import (
 func TestANodeThatStops_AnswersForTheDrainDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-		n := &Node{door: &drainHandler{next: answers}, drainDelay: time.Minute}
+		n := &Node{handler: &drainHandler{next: answers}, drainDelay: time.Minute}
 		ask := func() *http.Response {
 			w := httptest.NewRecorder()
-			n.door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/peek", http.NoBody))
+			n.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/peek", http.NoBody))
 			return w.Result()
 		}
 		require.Empty(t, ask().Header.Get("Connection"))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAFolderThatCannotBeUsedIsNamedWithItsCure(t *testing.T) {
+func TestAnUnusableDataFolder_IsNamedWithItsRemedy(t *testing.T) {
 	for err, want := range map[error]string{
 		syscall.ENOSPC:       "the disk is full; free some space, or choose another folder with --data",
 		syscall.EDQUOT:       "the disk is full; free some space, or choose another folder with --data",
@@ -24,7 +24,7 @@ func TestAFolderThatCannotBeUsedIsNamedWithItsCure(t *testing.T) {
 	}
 }
 
-func TestAnAddressForClientsOnThisMachine(t *testing.T) {
+func TestReachableAddress_IsUsableOnThisMachine(t *testing.T) {
 	for addr, want := range map[string]string{
 		"127.0.0.1:80": "127.0.0.1:80",
 		"0.0.0.0:80":   "127.0.0.1:80",

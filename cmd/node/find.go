@@ -2,7 +2,7 @@ package node
 
 import "github.com/messagehub/messagehub/domain/find"
 
-// findService returns the use case that finds ids.
+// findService returns the use case that finds what an id belongs to.
 func (n *Node) findService() *find.Service {
 	ports := find.Ports{Finder: n.store, Admin: n.store, Outbox: n.store}
 	if n.push.deliveries != nil {

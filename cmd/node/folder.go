@@ -15,8 +15,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// openIdentity opens the identity of the data folder, by which a store that was
-// lost differs from one that never existed.
+// openIdentity opens the identity of the data folder. The identity lists the
+// stores of the folder, so a lost store can be told from one that was never
+// created.
 func openIdentity(cfg *config.Config, opts *Options) (*datafolder.Identity, error) {
 	now := time.Now
 	if opts.Clock != nil {
@@ -52,8 +53,8 @@ func logFolder(folder *datafolder.Identity, cfg *config.Config, logger *slog.Log
 		"documents_bytes", fileSize(cfg.Data, cosmosFolder), "messages_bytes", fileSize(cfg.Data, busFolder))
 }
 
-// AbsolutePath returns path from the root of the file system, or path itself if
-// the working directory is unknown.
+// AbsolutePath returns the absolute form of path, or path itself if the working
+// directory is unknown.
 func AbsolutePath(path string) string {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -63,8 +64,8 @@ func AbsolutePath(path string) string {
 }
 
 // FolderState describes the state in which Open found the data folder: new,
-// adopted from an earlier version, or in use since a date; "" if no folder is
-// used.
+// adopted from an earlier version, or in use since a date. It returns "" if the
+// node uses no folder.
 func (n *Node) FolderState() string {
 	if n.opts.folder == nil {
 		return ""
@@ -84,7 +85,8 @@ func folderState(folder *datafolder.Identity) string {
 	}
 }
 
-// fileSize returns the size of the file of a store, 0 if the file does not exist.
+// fileSize returns the size of the file of a store, or 0 if the file does not
+// exist.
 func fileSize(folder, store string) (n int64) {
 	if info, err := os.Stat(filepath.Join(folder, store, disk.FileName)); err == nil {
 		n = info.Size()

@@ -63,7 +63,8 @@ func TestDataFolder_SaysWhatItHoldsAtEachStart(t *testing.T) {
 	require.Equal(t, first, readIdentity(t, folder))
 }
 
-// forgetIdentity turns the folder into one of a version without identities.
+// forgetIdentity removes the identity from the folder and its stores, as if an
+// early version had created them.
 func forgetIdentity(t *testing.T, folder string) {
 	t.Helper()
 	require.NoError(t, os.Remove(filepath.Join(folder, "identity")))
@@ -102,7 +103,7 @@ func TestDataFolder_ResumesAnAdoptionThatACrashEnded(t *testing.T) {
 	forgetIdentity(t, folder)
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen = folder, "", ""
-	_, err = node.Check(t.Context(), cfg, hub.CheckOptions{}, slog.New(slog.DiscardHandler)) // a check does not open the bus
+	_, err = node.Check(t.Context(), cfg, hub.CheckOptions{}, slog.New(slog.DiscardHandler)) // a check opens the store, but not the bus
 	require.NoError(t, err)
 	require.Equal(t, []string{"bus"}, readIdentity(t, folder).Adopting)
 	require.NoError(t, os.Truncate(filepath.Join(folder, "bus", "store.db"), 0))
@@ -206,7 +207,7 @@ func copyFrom(file string) func(*testing.T, string, string) {
 	}
 }
 
-// snapshot returns the names in the folder and its stores, and the sizes of their files.
+// snapshot returns the path and size of each file in the folder.
 func snapshot(t *testing.T, folder string) map[string]int64 {
 	t.Helper()
 	found := make(map[string]int64)
@@ -219,8 +220,8 @@ func snapshot(t *testing.T, folder string) map[string]int64 {
 	return found
 }
 
-// After a crash during the creation of a new folder, no data is lost: the next
-// start continues it.
+// A crash during the creation of a data folder loses no data. The next start
+// completes the creation.
 func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 	for name, crash := range map[string]func(t *testing.T, folder string){
 		"before the folder of the store": func(t *testing.T, folder string) {
@@ -256,7 +257,8 @@ func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 	}
 }
 
-// The remedy in the refusal works.
+// The user follows the remedy in the error: the store is removed from the list
+// in the identity file.
 func TestDataFolder_StartsAStoreEmptyOnceItIsNoLongerListed(t *testing.T) {
 	folder := t.TempDir()
 	_, err := startOnce(t, folder)

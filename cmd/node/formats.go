@@ -15,11 +15,11 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// HighestLevel returns the highest level of stores that this version knows; see package level.
+// HighestLevel returns the highest store level that this version knows; see package level.
 func HighestLevel() int { return levels.Highest() }
 
-// FileFormats returns the format of the files of each store in a data folder,
-// and of the identity file, that this version reads and writes.
+// FileFormats returns the formats that this version reads and writes: of the
+// identity file, and of the files of each store in a data folder.
 func FileFormats() map[string]int {
 	return map[string]int{
 		datafolder.IdentityFile: datafolder.IdentityFormat,
@@ -30,8 +30,8 @@ func FileFormats() map[string]int {
 	}
 }
 
-// Formats returns the highest format of each kind of stored document that a
-// node of this version knows, by area and by the name of the kind.
+// Formats returns the highest format that this version knows of each kind of
+// stored document. The keys are the area and the name of the kind.
 func Formats() map[string]map[string]int {
 	formats := make(map[string]map[string]int)
 	for area, kinds := range map[string][]client.DocumentKind{

@@ -9,16 +9,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// Identity returns the credential of this process for Azure.
+// Identity returns the Azure credential of this process.
 func Identity() (azcore.TokenCredential, error) { return identityOver(nil, false) }
 
-// credentialsVariable is the variable that restricts azidentity to some
-// credentials.
+// credentialsVariable is the environment variable that limits the credentials
+// which azidentity tries.
 const credentialsVariable = "AZURE_TOKEN_CREDENTIALS" //nolint:gosec // a name
 
-// isDeployed reports whether a value of credentialsVariable stands for
-// credentials of a machine in production. Credentials of developers, such as az
-// login, do not count.
+// isDeployed reports whether a value of credentialsVariable selects credentials
+// for machines in production. Credentials of developers, such as az login, are
+// not for production.
 func isDeployed(value string) bool {
 	switch value {
 	case "prod", "EnvironmentCredential", "WorkloadIdentityCredential", "ManagedIdentityCredential":
@@ -27,9 +27,10 @@ func isDeployed(value string) bool {
 	return false
 }
 
-// identityOver returns the credential of this process, which requests tokens
-// over transport; nil stands for that of the Azure SDK. In production it
-// excludes credentials of developers.
+// identityOver returns the Azure credential of this process. It requests tokens
+// over transport; if transport is nil, it uses the default transport of the
+// Azure SDK. If isProduction is true, it fails unless credentialsVariable
+// excludes the credentials of developers.
 func identityOver(transport policy.Transporter, isProduction bool) (azcore.TokenCredential, error) {
 	if value := os.Getenv(credentialsVariable); isProduction && !isDeployed(value) {
 		return nil, fmt.Errorf("find an Azure identity: %s is %q; with production, set it to prod, EnvironmentCredential, WorkloadIdentityCredential or ManagedIdentityCredential, so that no identity of a developer is used", credentialsVariable, value)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// entra answers as Microsoft Entra ID does to a workload that presents the
-// token of its cluster.
+// entra responds like Microsoft Entra ID to a workload that presents a token of
+// its cluster.
 type entra struct {
 	t          *testing.T
 	assertions []string

@@ -15,16 +15,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// levels are the levels of stores that this version knows. A version that
-// raises the format of a kind of documents adds a level, and writes that format
-// once the store has the level. formats_test.go compares the formats of each
+// levels are the store levels that this version knows. A version that raises the
+// format of a document kind adds a level, and writes the new format only after
+// the store has reached this level. formats_test.go compares the formats of each
 // level with the code, and deploy/handbook/upgrading.md lists them for
 // operators.
 var levels = level.Table{
 	{Since: "the first version with levels", Changes: []string{"Every format that versions before levels write."}},
 }
 
-// openLevel opens the level of the store. It fails if the level is too high for this version.
+// openLevel opens the level of the store. It fails if the store has a level that this version does not know.
 func openLevel(ctx context.Context, db *client.Database, mailboxes *cosmos.Repository, opts *Options, metrics prometheus.Registerer) (*level.Store, error) {
 	store, err := level.Open(ctx, db, level.Options{
 		Table: opts.levelTable(), Version: opts.Version, IsUsed: mailboxes.IsUsed, BeatEvery: opts.LevelInterval,
@@ -36,7 +36,7 @@ func openLevel(ctx context.Context, db *client.Database, mailboxes *cosmos.Repos
 	return store, nil
 }
 
-// levelTable returns the levels that the node knows.
+// levelTable returns the store levels that the node knows.
 func (o *Options) levelTable() level.Table {
 	if o.Levels != nil {
 		return o.Levels
@@ -44,29 +44,30 @@ func (o *Options) levelTable() level.Table {
 	return levels
 }
 
-// A levelWatch watches the level of the store while the node runs, and
-// registers this node so that other nodes and the command upgrade see it. A
-// data folder has one node, so nothing is registered there, and the level rises
-// only while no node runs.
+// A levelWatch watches the level of the store while the node runs. It also
+// registers the node, so that other nodes and the command upgrade see it. The
+// node of a data folder is not registered, because no other node can use the
+// folder; the level of a folder can rise only while no node runs.
 type levelWatch struct {
-	member *level.Member // nil: the store is a data folder
-	status level.Status  // status at the start
+	member *level.Member // nil if the store is a data folder
+	status level.Status  // status at the start; used only for a data folder
 }
 
-// watchLevel registers the node as one that uses the store.
+// watchLevel registers the node as a user of the store, unless the store is a
+// data folder.
 func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatch, err error) {
 	w = &levelWatch{}
 	if cfg.Embedded() {
 		w.status, err = n.store.level.Status(ctx)
 		return w, err
 	}
-	host, _ := os.Hostname() // the host is only shown to operators
+	host, _ := os.Hostname() // without a name, only the lists for operators are incomplete
 	w.member, err = n.store.level.Join(ctx, host)
 	return w, err
 }
 
-// run watches the level until ctx ends. It fails if the level becomes too high
-// for this version: then the node must no longer write.
+// run watches the level until ctx ends. If the level becomes too high for this
+// version, run fails, because the node must no longer write.
 func (w *levelWatch) run(ctx context.Context) error {
 	if w.member == nil {
 		<-ctx.Done()
@@ -82,7 +83,7 @@ func (w *levelWatch) leaveStore(ctx context.Context) {
 	}
 }
 
-// currentStatus returns the last known status of the level.
+// currentStatus returns the latest known status of the level.
 func (w *levelWatch) currentStatus() level.Status {
 	if w.member == nil {
 		return w.status
@@ -90,7 +91,7 @@ func (w *levelWatch) currentStatus() level.Status {
 	return w.member.Status()
 }
 
-// buildInfo returns what /readyz reports about this version and the level of the store.
+// buildInfo returns the version and levels that /readyz reports.
 func (n *Node) buildInfo() *api.Build {
 	st := n.level.currentStatus()
 	return &api.Build{Version: cmp.Or(n.opts.Version, "unknown"), API: api.ContractVersion, Level: st.Highest, StoreLevel: st.Level, AnnouncedLevel: st.Announced}

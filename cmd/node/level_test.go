@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// build returns what /readyz reports about the build of a node and the level of
-// its store.
+// build returns the member of /readyz that describes the build of the node and
+// the level of its store.
 func build(t *testing.T, n *node.Node) map[string]any {
 	t.Helper()
 	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")
@@ -32,7 +32,7 @@ func TestReadyz_ReportsVersionAndLevel(t *testing.T) {
 	require.Equal(t, map[string]any{"version": "unknown", "api": "1", "level": 1.0, "storeLevel": 1.0}, build(t, n))
 }
 
-// level returns the document with the level of the store.
+// level returns the document that stores the level.
 func (a *account) level() map[string]any {
 	resp, err := a.container("catalog").ReadItem(a.Context(), azcosmos.NewPartitionKeyString("|level"), "level", nil)
 	require.NoError(a, err)

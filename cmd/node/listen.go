@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// openListener opens the address in a setting.
+// openListener listens on an address. key is the setting with the address;
+// errors name it.
 func openListener(ctx context.Context, address, key string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -18,14 +19,14 @@ func openListener(ctx context.Context, address, key string) (net.Listener, error
 	return l, nil
 }
 
-// explainListen adds to an error of listening what to do about it. key is the
-// setting with the address.
+// explainListen adds the remedy to an error of listening. key is the setting
+// with the address.
 func explainListen(address, key string, err error) error {
 	return config.ListenError(address, "--"+key, err)
 }
 
-// reachableAddress returns an address by which a client on this machine reaches
-// a listener on addr, which may be a wildcard.
+// reachableAddress returns an address at which clients on this machine can reach
+// a listener. addr may be a wildcard address.
 func reachableAddress(addr string) string {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil || !ap.Addr().IsUnspecified() {
@@ -38,7 +39,7 @@ func reachableAddress(addr string) string {
 	return netip.AddrPortFrom(loopback, ap.Port()).String()
 }
 
-// configuredURL returns the URL of a node for clients on its machine.
+// configuredURL returns the URL of a node for clients on the same machine.
 func configuredURL(cfg *config.Config) string {
 	scheme := "http://"
 	if cfg.TLS.Certificate != "" {
@@ -47,8 +48,9 @@ func configuredURL(cfg *config.Config) string {
 	return scheme + reachableAddress(cfg.Listen)
 }
 
-// ownHosts returns the function that accepts Host headers of this machine; nil
-// if the hub also serves other machines and accepts all.
+// ownHosts returns a function that accepts only Host headers of this machine. It
+// returns nil if the hub also serves other machines, so that any Host is
+// accepted.
 func ownHosts(cfg *config.Config, addr net.Addr) func(host string) bool {
 	if (cfg.Insecure || cfg.OIDC.IsOn()) && !loopback.IsAddr(addr) {
 		return nil

@@ -14,8 +14,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// Ten clients scrape in each format while requests come with distinct values
-// for everything that a request may choose.
+// Ten clients read the metrics, in both formats, while requests arrive that use
+// a new value in every part that a client chooses. These values must not become
+// labels.
 func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 	const scrapers, scrapes, marker = 10, 10, "zzmarker"
 	n, _ := start(t, settings(""), node.Options{})
@@ -74,7 +75,7 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	send(0) // creates the series of each route and status
+	send(0) // creates the time series of each route and status
 	before, err := testutil.GatherAndCount(n.Gatherer())
 	require.NoError(t, err)
 
@@ -101,12 +102,12 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 	require.LessOrEqual(t, after, before+seriesOfOwnWork, "series that the requests have made")
 }
 
-// seriesOfOwnWork is how many series a node may add by its own work, such as
-// the survey.
+// seriesOfOwnWork is the number of time series that background work of the node,
+// such as the survey, may add.
 const seriesOfOwnWork = 50
 
 func TestMetrics_HaveTheCountersOfDomainsFromTheStart(t *testing.T) {
-	n, _ := start(t, withDoors(""), node.Options{})
+	n, _ := start(t, withListeners(""), node.Options{})
 	resp, text := get(t, n.URL()+"/metrics")
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	for _, series := range []string{

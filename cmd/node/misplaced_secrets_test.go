@@ -20,16 +20,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A misplaced value contains a secret and may be put into the wrong setting.
-type misplaced struct{ name, value, secret string }
+// A misplacedSecret is a value with a secret that an operator may assign to the wrong
+// setting.
+type misplacedSecret struct{ name, value, secret string }
 
-func misplacedValues() []misplaced {
+func listMisplacedSecrets() []misplacedSecret {
 	sum := sha512.Sum512([]byte("canary"))
 	key := base64.StdEncoding.EncodeToString(sum[:])
 	short := base64.StdEncoding.EncodeToString(sum[:32])
 	escaped := url.QueryEscape(short)
 	const password = "canary-pass/word"
-	return []misplaced{
+	return []misplacedSecret{
 		{"a connection string of a namespace", "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=hub;SharedAccessKey=" + short, short},
 		{"a signature for a namespace", "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessSignature=SharedAccessSignature sr=ns&sig=" + escaped + "&se=1&skn=hub", escaped},
 		{"a connection string of Cosmos DB", "AccountEndpoint=https://a.documents.azure.com:443/;AccountKey=" + key + ";", key},
@@ -44,7 +45,7 @@ func misplacedValues() []misplaced {
 	}
 }
 
-// keyNames returns the names of all settings, as listings have them.
+// keyNames returns the names of all settings.
 func keyNames() []string {
 	var names []string
 	for line := range strings.Lines(config.Default().String()) {
@@ -54,10 +55,11 @@ func keyNames() []string {
 	return names
 }
 
-// A wayIn loads settings in which one has a value.
-type wayIn func(t *testing.T, key, value string) (cfg config.Config, err error, has bool)
+// A settingsLoader loads settings in which one key has a value. has is false if this way
+// cannot set the key.
+type settingsLoader func(t *testing.T, key, value string) (cfg config.Config, err error, has bool)
 
-var waysIn = map[string]wayIn{
+var settingsLoaders = map[string]settingsLoader{
 	"file": func(t *testing.T, key, value string) (config.Config, error, bool) {
 		section, name, nested := strings.Cut(key, ".")
 		text := fmt.Sprintf("%s: '%s'\n", key, value)
@@ -93,8 +95,8 @@ func TestMisplacedSecret_IsNeverShown(t *testing.T) {
 	require.Greater(t, len(names), 25)
 	tried := 0
 	for _, key := range names {
-		for _, m := range misplacedValues() {
-			for way, load := range waysIn {
+		for _, m := range listMisplacedSecrets() {
+			for way, load := range settingsLoaders {
 				cfg, err, has := load(t, key, m.value)
 				if !has {
 					continue
@@ -105,7 +107,7 @@ func TestMisplacedSecret_IsNeverShown(t *testing.T) {
 					require.NotContains(t, err.Error(), m.secret, about)
 				}
 				if slices.Contains(secretKeys, key) {
-					require.NotContains(t, printed(&cfg), m.secret, about)
+					require.NotContains(t, printSettings(&cfg), m.secret, about)
 					continue
 				}
 				require.ErrorContains(t, err, "the value holds a secret, so it is not shown; put it in ", about)
@@ -117,18 +119,18 @@ func TestMisplacedSecret_IsNeverShown(t *testing.T) {
 	require.Greater(t, tried, 600)
 }
 
-// printed returns everything that is printed and logged of settings.
-func printed(cfg *config.Config) string {
+// printSettings returns everything that the hub prints or logs about settings.
+func printSettings(cfg *config.Config) string {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("settings", "config", *cfg)
 	return cfg.String() + log.String() + strings.Join(cfg.Warnings(), "\n")
 }
 
 func TestMisplacedSecret_ErrorNamesItsSetting(t *testing.T) {
-	values := misplacedValues()
+	values := listMisplacedSecrets()
 	for _, tc := range []struct {
 		key   string
-		value misplaced
+		value misplacedSecret
 		want  string
 	}{
 		{"servicebus.namespace", values[0], "servicebus.connection (MESSAGEHUB_SERVICEBUS_CONNECTION)"},
@@ -139,15 +141,15 @@ func TestMisplacedSecret_ErrorNamesItsSetting(t *testing.T) {
 		{"listen", values[8], "whichever it is for"},
 		{"data", values[10], "admin.token (MESSAGEHUB_ADMIN_TOKEN)"},
 	} {
-		_, err, _ := waysIn["environment"](t, tc.key, tc.value.value)
+		_, err, _ := settingsLoaders["environment"](t, tc.key, tc.value.value)
 		require.ErrorContains(t, err, tc.want)
 	}
-	_, err, _ := waysIn["flag"](t, "listen", values[0].value)
+	_, err, _ := settingsLoaders["flag"](t, "listen", values[0].value)
 	require.ErrorContains(t, err, "other users can read a command line")
 }
 
 func TestMisplacedSecret_OfSettingsInCodeIsNotShown(t *testing.T) {
-	for _, m := range misplacedValues() {
+	for _, m := range listMisplacedSecrets() {
 		for what, set := range map[string]func(*config.Config){
 			"listen": func(c *config.Config) { c.Listen = m.value }, "data": func(c *config.Config) { c.Data, c.InMemory = m.value, false },
 			"cosmos.endpoint": func(c *config.Config) { c.Cosmos.Endpoint = m.value }, "cosmos.database": func(c *config.Config) { c.Cosmos.Database = m.value },
@@ -159,14 +161,14 @@ func TestMisplacedSecret_OfSettingsInCodeIsNotShown(t *testing.T) {
 			var log safeBuffer
 			_, err := node.Open(t.Context(), cfg, node.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 			require.Error(t, err, what)
-			require.NotContains(t, err.Error()+log.String()+printed(&cfg), m.secret, "%s as %s", m.name, what)
+			require.NotContains(t, err.Error()+log.String()+printSettings(&cfg), m.secret, "%s as %s", m.name, what)
 			require.NoDirExists(t, m.value)
 		}
 	}
 }
 
 func TestMisplacedSecret_OfAFileThatIsNotYAMLIsNotShown(t *testing.T) {
-	for _, m := range misplacedValues() {
+	for _, m := range listMisplacedSecrets() {
 		for what, format := range map[string]string{
 			"the whole file": "%s", "a key": "'%s': x", "a key without quotes": "%s: x", "an alias": "listen: *%s", "a section": "servicebus: {'%s': 1}",
 			"no end": "listen: '%s", "a tag": "listen: !%s x", "a list": "listen: ['%s']", "a name of a domain": "domains: [{name: '%s'}]",
@@ -176,7 +178,7 @@ func TestMisplacedSecret_OfAFileThatIsNotYAMLIsNotShown(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, format, m.value), 0o600))
 			cfg, err := config.Load(config.Inputs{File: file})
 			require.Error(t, err, "%s as %s", m.name, what)
-			require.NotContains(t, err.Error()+printed(&cfg), m.secret, "%s as %s", m.name, what)
+			require.NotContains(t, err.Error()+printSettings(&cfg), m.secret, "%s as %s", m.name, what)
 		}
 	}
 }

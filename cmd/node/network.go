@@ -14,20 +14,21 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A network makes every connection by which a node calls others: accounts, the
-// namespace, and issuers of tokens. No other code of a node dials, looks up a
-// host name, or has an HTTP client; TestNoCallBypassesTheNetwork proves it.
+// A network opens all connections from a node to other services: accounts, the
+// namespace, issuers of tokens, and hubs. No other code of a node dials,
+// resolves a host name, or has an HTTP client; TestNoCallBypassesTheNetwork
+// verifies this.
 type network struct {
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: the function of the system
-	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // nil: the function of the system
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil for the function of the operating system
+	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // nil for the function of the operating system
 
 	documents *http.Client // to Cosmos DB
-	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
-	hubs      *http.Client // to other hubs, as an operator
-	issuers   *http.Client // to issuers of tokens, for their keys
+	services  *http.Client // to Blob Storage, to the management of Service Bus, and to the service that issues the hub's own tokens
+	hubs      *http.Client // to other hubs, with the token of an operator
+	issuers   *http.Client // to issuers of tokens that clients present, to fetch their keys
 	probes    *http.Client // to endpoints and to a hub on this machine, for messagehub doctor; it follows no redirects
 
-	proxy func(*http.Request) (*url.URL, error) // proxy of an HTTP request; a nil URL: none
+	proxy func(*http.Request) (*url.URL, error) // returns the proxy of an HTTP request, or nil for none
 }
 
 func newNetwork(o *Options) *network {
@@ -41,9 +42,9 @@ func newNetwork(o *Options) *network {
 	documents.ResponseHeaderTimeout = 10 * time.Second
 	n.documents = &http.Client{Transport: documents}
 
-	services := n.transport() // these have the settings of the Azure SDK, except for connections
+	services := n.transport() // except for the limits of connections, these settings are the same as in the Azure SDK
 	services.MaxIdleConns = 1000
-	services.MaxIdleConnsPerHost = 128 // as many as the objects that a body opens at the same time
+	services.MaxIdleConnsPerHost = 128 // the maximum number of objects that one response body reads at the same time
 	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}
 	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	n.services = &http.Client{Transport: services}
@@ -56,21 +57,21 @@ func newNetwork(o *Options) *network {
 	return n
 }
 
-// hubTimeout is how long a hub on this machine, or a namespace, may take to answer messagehub doctor.
+// hubTimeout is how long messagehub doctor waits for a hub on this machine, or for the namespace.
 const hubTimeout = 2 * time.Second
 
-// hubOnThisMachine returns a client that asks a hub on this machine whether it
-// is alive, for messagehub doctor. It does not verify the hub's certificate,
-// which is for another name than that of this machine; the request has no
-// secret.
+// hubOnThisMachine returns the client with which messagehub doctor checks
+// whether a hub runs on this machine. The client does not verify the hub's
+// certificate, because the certificate is valid for another name. Its requests
+// contain no secret.
 func (n *network) hubOnThisMachine() *http.Client {
 	t := n.transport()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
 	return &http.Client{Transport: t, Timeout: hubTimeout}
 }
 
-// resolve returns the addresses of a host. It is for messagehub doctor: other
-// connections look up hosts themselves.
+// resolve returns the addresses of a host, for messagehub doctor. Other
+// connections resolve host names when they are dialed.
 func (n *network) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if n.lookUp != nil {
 		return n.lookUp(ctx, host)
@@ -78,7 +79,7 @@ func (n *network) resolve(ctx context.Context, host string) ([]netip.Addr, error
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// transport returns a pool of HTTP connections with the settings of the standard library.
+// transport returns a pool of HTTP connections with the default settings of net/http.
 func (n *network) transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = n.proxy
@@ -86,9 +87,9 @@ func (n *network) transport() *http.Transport {
 	return t
 }
 
-// dialHost returns a function that connects to a host, with d unless the
-// options of the node replace it. If the options have a look-up, the function
-// tries the addresses of the host in their order.
+// dialHost returns a function that connects to a host. The function uses the
+// node's Dial option, or else d. With a LookUp option, it tries the addresses of
+// the host in the order in which LookUp returns them.
 func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := d.DialContext
 	if n.dial != nil {
@@ -121,9 +122,9 @@ func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, add
 	}
 }
 
-// dialBus connects to the namespace in a WebSocket URL for AMQP without
-// WebSockets, as the Service Bus client does by default: with TLS, unless the
-// namespace is an emulator.
+// dialBus connects to the namespace in a WebSocket URL, but over plain AMQP, as
+// the Service Bus client does by default. It uses TLS unless the namespace is an
+// emulator.
 func (n *network) dialBus(ctx context.Context, webSocket string, isEmulator bool) (net.Conn, error) {
 	u, err := url.Parse(webSocket)
 	if err != nil {
@@ -148,7 +149,7 @@ func (n *network) dialBus(ctx context.Context, webSocket string, isEmulator bool
 	return secured, nil
 }
 
-// close closes the connections that no request uses.
+// close closes the idle connections.
 func (n *network) close() {
 	n.documents.CloseIdleConnections()
 	n.services.CloseIdleConnections()
@@ -157,8 +158,8 @@ func (n *network) close() {
 	n.probes.CloseIdleConnections()
 }
 
-// toDocuments returns the transport to Cosmos DB, and toServices the one to the
-// other services. Options.Transport replaces both.
+// toDocuments returns the transport to Cosmos DB, and toServices the transport
+// to the other Azure services. Options.Transport replaces both.
 func (o *Options) toDocuments() policy.Transporter {
 	if o.Transport != nil {
 		return o.Transport

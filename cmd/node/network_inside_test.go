@@ -43,7 +43,7 @@ func TestNetworkTriesTheAddressesOfAHost(t *testing.T) {
 	require.ErrorContains(t, err, "missing port")
 }
 
-// A namespace is reached on the ports of AMQP, and on Azure with TLS.
+// The node connects to the AMQP ports of a namespace, and on Azure uses TLS.
 func TestNetworkDialsANamespaceAsItsClientWould(t *testing.T) {
 	var dialed, serverName string
 	refused := errors.New("enough is known")

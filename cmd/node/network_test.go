@@ -28,13 +28,13 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// receivers are servers in this process that a node calls through a network
-// that the test supplies.
+// receivers are servers in this process. A node calls them through the Dial and
+// LookUp options of the test.
 type receivers struct {
 	byAddress map[string]func(context.Context) (net.Conn, error)
 
 	mu     sync.Mutex
-	dialed map[string]chan struct{} // closed by the first connection, by address
+	dialed map[string]chan struct{} // by address; closed by the first connection to it
 }
 
 func (r *receivers) dial(ctx context.Context, _, address string) (net.Conn, error) {
@@ -56,7 +56,8 @@ func (r *receivers) add(address string, connect func(context.Context) (net.Conn,
 	r.byAddress[address], r.dialed[address] = connect, make(chan struct{})
 }
 
-// lookUp knows one host. Its address is reserved for documentation.
+// lookUp knows only localhost. The address that it returns is reserved for
+// documentation.
 func (r *receivers) lookUp(_ context.Context, host string) ([]netip.Addr, error) {
 	if host != "localhost" {
 		return nil, errors.New("no host " + host)
@@ -64,7 +65,7 @@ func (r *receivers) lookUp(_ context.Context, host string) ([]netip.Addr, error)
 	return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil
 }
 
-// A pipeListener accepts the other ends of pipes.
+// A pipeListener accepts connections that are one end of a net.Pipe.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -103,7 +104,7 @@ type roundTripper struct{ policy.Transporter }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
-// serveOver serves an engine of this process over HTTP.
+// serveOver serves an embedded engine over HTTP on a pipeListener.
 func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: &httputil.ReverseProxy{
@@ -119,9 +120,9 @@ func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	return l
 }
 
-// A node with remote accounts and a remote namespace reaches all three by
-// Options.Dial and Options.LookUp. Without these, it would reach nothing: no
-// process listens on these ports, and the address is not routed.
+// A node with remote accounts and a remote namespace connects to all three
+// through Options.Dial and Options.LookUp. Connections that bypass these options
+// would fail: no process listens on these ports, and the address is not routed.
 func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	engine, err := cosmos.Open(cosmos.Options{})
 	require.NoError(t, err)
@@ -154,8 +155,8 @@ func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// The functions that resolve a name or connect to a host.
-var outgoing = map[string][]string{
+// Functions and types of packages that resolve names or connect to hosts.
+var outgoingFunctions = map[string][]string{
 	"net":                        {"Dial", "DialIP", "DialTCP", "DialTimeout", "DialUDP", "DialUnix", "Dialer", "Resolver", "DefaultResolver", "Lookup"},
 	"net/http":                   {"Client", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm", "Transport"},
 	"crypto/tls":                 {"Client", "Dial", "DialWithDialer", "Dialer"},
@@ -167,11 +168,12 @@ var outgoing = map[string][]string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"New"},
 }
 
-// byPrefix has prefixes: every name with one of them counts.
+// byPrefix lists entries of outgoing that are prefixes: every name that starts
+// with one of them matches.
 var byPrefix = []string{"Lookup", "New", "Dial"}
 
-// mayCall are the files that may use these functions, each with its reason.
-var mayCall = map[string]string{
+// allowedFiles lists the files that may use these functions, with the reason.
+var allowedFiles = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
 	"api/identity/code_flow.go":         "it takes the client of the node",
 	"api/webhook/transport.go":          "it guards each call of a receiver, and takes the network of the node",
@@ -182,9 +184,10 @@ var mayCall = map[string]string{
 	"cosmos/client/connect.go":          "its default transport is for programs that are no node",
 }
 
-// TestNoCallBypassesTheNetwork reads the packages that a node consists of. It
-// leaves out the engines, which are only called, and the clients for actors,
-// domains, producers and consumers, which no node contains.
+// TestNoCallBypassesTheNetwork reads the source of the packages that a node
+// consists of. It skips the embedded engines, which make no calls, and the
+// client packages for actors, domains, producers and consumers, which a node
+// does not use.
 func TestNoCallBypassesTheNetwork(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := 0
@@ -199,7 +202,7 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 				return nil
 			}
 			name, err := filepath.Rel(root, path)
-			if err != nil || mayCall[filepath.ToSlash(name)] != "" {
+			if err != nil || allowedFiles[filepath.ToSlash(name)] != "" {
 				return err
 			}
 			files++
@@ -217,12 +220,12 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 	require.Greater(t, files, 100, "the walk is broken")
 }
 
-// outgoingCalls returns the names of outgoing that a file uses.
+// outgoingCalls returns the names in outgoing that a file uses.
 func outgoingCalls(file *ast.File) (found []string) {
-	imported := make(map[string]string) // import paths by their names in the file
+	imported := make(map[string]string) // import paths, by the package name in this file
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || outgoing[path] == nil {
+		if err != nil || outgoingFunctions[path] == nil {
 			continue
 		}
 		name := path[strings.LastIndex(path, "/")+1:]
@@ -240,7 +243,7 @@ func outgoingCalls(file *ast.File) (found []string) {
 		if !ok || imported[pkg.Name] == "" {
 			return true
 		}
-		for _, name := range outgoing[imported[pkg.Name]] {
+		for _, name := range outgoingFunctions[imported[pkg.Name]] {
 			if selector.Sel.Name == name || slices.Contains(byPrefix, name) && strings.HasPrefix(selector.Sel.Name, name) {
 				found = append(found, imported[pkg.Name]+"."+selector.Sel.Name)
 			}

@@ -14,16 +14,18 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// newerHeads gives every head that is read a format that no version knows.
+// newerHeads is a transport that changes the format of every head in a response
+// to one that no version knows.
 type newerHeads struct {
 	next  policy.Transporter
 	isOn  atomic.Bool
-	wrote atomic.Int64 // writing requests about the mailbox while newerHeads was on
+	wrote atomic.Int64 // number of writes to the mailbox while newerHeads was on
 }
 
 func (h *newerHeads) Do(req *http.Request) (*http.Response, error) {
 	isRead := req.Method == http.MethodGet || req.Header.Get("x-ms-documentdb-query") != ""
-	// The sweep that starts with the node writes objects, and the survey its lines.
+	// The first sweep and the survey of the node write documents of other
+	// partitions.
 	isOfMailbox := strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "newer")
 	if h.isOn.Load() && !isRead && isOfMailbox {
 		h.wrote.Add(1)

@@ -37,88 +37,90 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Options of a Node that are not settings of an operator. The zero value is for
-// a process that serves.
+// Options of a Node that operators cannot configure. The zero value is for a
+// process that serves.
 type Options struct {
 	Logger   *slog.Logger    // default: none
-	LogLevel *loglevel.Level // the level of Logger, which operators may change; default: a level that no log uses
-	Listener net.Listener    // default: one on Config.Listen; the Node closes it
-	Version  string          // version of the program, for metrics
-	Revision string          // commit of the program, for metrics; default: what the go command has recorded
-	Grace    time.Duration   // time for requests under way when Run ends; default 25 s
+	LogLevel *loglevel.Level // level of Logger, which operators may change; default: a level that no logger uses
+	Listener net.Listener    // default: a listener on Config.Listen; the Node closes the listener
+	Version  string          // version of the program, exported as a metric
+	Revision string          // commit of the program, exported as a metric; default: the commit that the go command recorded
+	Grace    time.Duration   // time for requests under way after Run is asked to stop; default 25 s
 
-	// WrapTransport, WrapBus and WrapHandler wrap the connection between the
-	// hub and the embedded engine, between the hub and the embedded bus, and
-	// between the network and the hub, with a meter or a fault for example.
+	// WrapTransport wraps the connection between the hub and the embedded
+	// engine, WrapBus each connection between the hub and the embedded bus, and
+	// WrapHandler the handler of HTTP requests. They are used for metering and
+	// for fault injection.
 	WrapTransport func(policy.Transporter) policy.Transporter
 	WrapBus       func(net.Conn) net.Conn
 	WrapHandler   func(http.Handler) http.Handler
 
 	// Transport and DialBus replace the network between the hub and services
-	// that are not embedded: the accounts of Cosmos and Blob Storage, and the
-	// namespace, whose connections carry AMQP from the first byte.
+	// that are not embedded. Transport sends requests to Cosmos DB and Blob
+	// Storage. DialBus connects to the namespace; the connection carries AMQP
+	// from the first byte.
 	Transport policy.Transporter
 	DialBus   func(context.Context) (net.Conn, error)
 
 	// Dial and LookUp replace the network of all calls that do not use
 	// Transport or DialBus. LookUp returns the addresses of a host name, and
-	// Dial connects to one of them; without LookUp, Dial gets the name.
-	// Default: the functions of the system.
+	// Dial connects to one of them. Without LookUp, Dial gets the host name.
+	// Default: the functions of the operating system.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
-	// Proxy returns the proxy of an HTTP request, nil for none. Default: the
+	// Proxy returns the proxy of an HTTP request, or nil for none. Default: the
 	// proxy in HTTPS_PROXY, HTTP_PROXY and NO_PROXY. AMQP uses no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// PullOnly leaves out subscriptions, events and calls to receivers, for
-	// programs that test or measure the rest.
+	// PullOnly disables subscriptions, events and calls to receivers, for
+	// programs that test or measure the other parts.
 	PullOnly bool
 
 	SurveyEvery time.Duration // time between two rounds of the survey of mailboxes; default 10 s, and 2 s on the embedded engine
 
-	DrawerCapacity int           // events in a drawer; all nodes must have the same. Default 10,000
+	DrawerCapacity int           // maximum number of events in a drawer, which must be the same on all nodes; default 10,000
 	Unfiltered     int           // see cosmos.Options
-	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
+	SweepEvery     time.Duration // time between two enforcements of retention; default about 1 h
 
-	ReadinessInterval time.Duration // time between two runs of the readiness checks; default 5 s; negative: no checks, always ready
+	ReadinessInterval time.Duration // time between two runs of the readiness checks; default 5 s; if negative, the node runs no checks and is always ready
 
-	Levels        level.Table   // levels of stores that the node knows; default: the levels of this version
+	Levels        level.Table   // store levels that the node knows; default: the levels of this version
 	LevelInterval time.Duration // time between two reads of the level of the store; default and maximum 10 s
 
-	Ingestion ingest.Limits // limits of the messages in memory; the zero value has good defaults
+	Ingestion ingest.Limits // limits of the messages in memory; the zero value selects defaults
 
-	// Traces records the spans of requests and messages. Default: no spans are
-	// recorded; the trace contexts of callers are still passed on.
+	// Traces records the spans of requests and messages. By default no spans
+	// are recorded, but the trace contexts of callers are still propagated.
 	Traces trace.TracerProvider
 
-	// Registry takes the metrics. Default: the result of [NewRegistry].
+	// Registry registers the metrics. Default: the result of [NewRegistry].
 	Registry *prometheus.Registry
 
-	Clock  func() time.Time // default: the clock of the system
-	Random func() uint64    // source of ids and jitter; default: that of the system
+	Clock  func() time.Time // default: the system clock
+	Random func() uint64    // source of ids and jitter; default: the system's source
 
-	folder   *datafolder.Identity // identity of the data folder; nil: no folder is used
+	folder   *datafolder.Identity // identity of the data folder; nil if the node uses no folder
 	network  *network
 	identity func() (azcore.TokenCredential, error)
 	contents *ownContents
-	reports  *contentReports // nil: none
+	reports  *contentReports // may be nil
 
-	certificate *certificate // nil: plain HTTP
+	certificate *certificate // nil for plain HTTP
 
-	busRetryDelay time.Duration // pause before a client of a namespace repeats a call; 0: that of package servicebus
+	busRetryDelay time.Duration // pause before a client of a namespace retries a call; 0 for the default of package servicebus
 
-	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
-	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is not wrapped
+	pushFor    time.Duration                         // how long the node calls receivers; 0 for until Run ends
+	wrapCaller func(delivery.Caller) delivery.Caller // wraps the caller of receivers; may be nil
 }
 
-// setConnections gives o the network and the identity of one node.
+// setConnections initializes the network and the identity of a node.
 func (o *Options) setConnections(cfg *config.Config) {
 	o.network = newNetwork(o)
 	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
-// currentTime returns the time on the clock of the node.
+// currentTime returns the time of the node's clock.
 func (o *Options) currentTime() time.Time {
 	if o.Clock == nil {
 		return time.Now()
@@ -129,13 +131,13 @@ func (o *Options) currentTime() time.Time {
 // randomFraction returns a random number in [0, 1).
 func (o *Options) randomFraction() float64 { return float64(o.Random()>>11) / (1 << 53) }
 
-// A Node is one hub that serves HTTP.
+// A Node is one running hub that serves HTTP.
 type Node struct {
 	opts        Options
 	listener    net.Listener
 	store       *nodeStore
 	survey      *cosmossurvey.Survey
-	surveys     bool // whether the survey runs
+	surveys     bool // true if the survey runs
 	domains     *domains
 	push        *push
 	objects     *objects
@@ -147,20 +149,20 @@ type Node struct {
 	drainDelay  time.Duration
 	level       *levelWatch
 	actors      *actorRegistry
-	senders     *identity.Authenticator // nil: the header X-Actor-Id is trusted
-	door        *drainHandler
-	failSafe    *failsafe.Worker // nil: none
+	senders     *identity.Authenticator // nil if the hub trusts the header X-Actor-Id
+	handler     *drainHandler
+	failSafe    *failsafe.Worker // nil if no worker is configured
 	connections *connlimit.Limiter
-	operators   *operatorListener // nil: all is on one listener
+	operators   *operatorListener // nil if all routes are on one listener
 	registry    *prometheus.Registry
 
 	data           string // path of the data folder
-	adminTokenFile string // "": the token is in the configuration, or there is none
+	adminTokenFile string // "" if the configuration has a token, or the node has no token
 }
 
-// Open builds a node. From then on, connections are accepted and wait until Run
-// serves them. Its error is one line that says what is wrong and what to do. A
-// caller that does not call Run must call Close.
+// Open builds a node. After Open, connections are accepted, but their requests
+// wait until Run serves them. The error is one line with the fault and the
+// remedy. A caller that does not call Run must call Close.
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = withTraceIDs(cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
@@ -235,7 +237,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.domains.openIngestion(&cfg, &opts, h, n.registry)
 	n.objects.receive(&cfg, &opts, n.domains.bus, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
-	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
+	n.ready.runChecks(ctx) // makes the first response of /readyz correct
 	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
 	token := n.adminToken(&cfg)
@@ -254,7 +256,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Console:   n.console,
 		Check:     check,
 		Mailboxes: mailboxes,
-		Backup:    n.backUp, NoBackup: noBackup(&cfg),
+		Backup:    n.backUp, NoBackup: backupObstacle(&cfg),
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
 		Events:     n.push.events,
@@ -298,21 +300,23 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	set := api.AllRoutes
 	if n.operators != nil {
 		set = api.PublicRoutes
-		n.operators.door = n.newDoor(&cfg, api.OperatorRoutes, n.operators.listener.Addr())
+		n.operators.handler = n.newDrainHandler(&cfg, api.OperatorRoutes, n.operators.listener.Addr())
 	}
-	n.door = n.newDoor(&cfg, set, n.listener.Addr())
+	n.handler = n.newDrainHandler(&cfg, set, n.listener.Addr())
 	return n, nil
 }
 
-// NewRegistry returns a registry that has the metrics of Go and of the process.
+// NewRegistry returns a registry with the metrics of the Go runtime and of the
+// process.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-// newDoor returns the handler of a listener that serves a set of routes.
-func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
+// newDrainHandler returns the handler for a listener on addr that serves a set of
+// routes.
+func (n *Node) newDrainHandler(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
 	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
 	if cfg.TLS.IsOn() {
 		handler = api.StrictTransport(handler)
@@ -323,13 +327,14 @@ func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *dra
 	return &drainHandler{next: handler}
 }
 
-// adminToken returns the token of the configuration or, if that has none, the one in the
-// data folder. Without either, the routes of operators are closed.
+// adminToken returns the token of the configuration or, if the configuration has
+// none, the token in the data folder. Without a token, the routes of operators
+// refuse all requests.
 func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	if cfg.Admin.Token != "" || len(cfg.Admin.Tokens) > 0 {
 		return cfg.Admin.Token
 	}
-	token, err := keepAdminToken(cfg, n.opts.Logger)
+	token, err := ensureAdminToken(cfg, n.opts.Logger)
 	if err != nil {
 		n.opts.Logger.Warn("the hub has no token for its operators, so their routes are closed; set admin.token (MESSAGEHUB_ADMIN_TOKEN), or repair the data folder, and restart the hub", "error", err)
 		return ""
@@ -338,8 +343,8 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	return token
 }
 
-// adminTokens returns the tokens of which the configuration has only the
-// hashes.
+// adminTokens returns the operators' tokens that the configuration stores only
+// as hashes.
 func adminTokens(cfg *config.Config) []api.AdminToken {
 	tokens := make([]api.AdminToken, len(cfg.Admin.Tokens))
 	for i, t := range cfg.Admin.Tokens {
@@ -348,15 +353,15 @@ func adminTokens(cfg *config.Config) []api.AdminToken {
 	return tokens
 }
 
-// AdminTokenFile returns the file with the token that the node has created for
-// its operators. It returns "" if the configuration has the token, or if there
-// is none.
+// AdminTokenFile returns the file with the operators' token that the node
+// created. It returns "" if the configuration has a token, or if no token
+// exists.
 func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 
-// Addr returns the address that the node listens on.
+// Addr returns the address on which the node listens.
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }
 
-// URL returns the address of the node for a client on this machine.
+// URL returns the URL of the node for a client on this machine.
 func (n *Node) URL() string { return n.urlAt(n.listener.Addr()) }
 
 func (n *Node) urlAt(addr net.Addr) string {
@@ -367,10 +372,10 @@ func (n *Node) urlAt(addr net.Addr) string {
 	return scheme + reachableAddress(addr.String())
 }
 
-// Gatherer returns the metrics of the node.
+// Gatherer returns the source of the node's metrics.
 func (n *Node) Gatherer() prometheus.Gatherer { return n.registry }
 
-// Close releases what Open has opened. Run calls it.
+// Close releases what Open acquired. A caller of Run need not call it.
 func (n *Node) Close() error { return n.close(context.Background()) }
 
 func (n *Node) close(ctx context.Context) error {
@@ -391,11 +396,12 @@ func (n *Node) close(ctx context.Context) error {
 	return err
 }
 
-// BusAddr returns the address at which domains reach the embedded bus, nil without an embedded bus.
-func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.door) }
+// BusAddr returns the address at which domains reach the embedded bus, or nil if no such listener exists.
+func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.listener) }
 
-// BlobAddr returns the address at which domains reach the embedded shared storage, nil without one.
-func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
+// BlobAddr returns the address at which domains reach the embedded shared
+// storage, or nil if no such listener exists.
+func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.listener) }
 
 func addrOf(l net.Listener) net.Addr {
 	if l == nil {
@@ -416,13 +422,13 @@ func (n *Node) newServer(requests context.Context, handler http.Handler, addr ne
 	return server
 }
 
-// Run serves until ctx ends, drains, and closes the node. It returns nil after
-// a drain, even if requests had to be aborted, which is logged.
+// Run serves until ctx ends, drains, and closes the node. It returns nil after a
+// drain, even if requests were aborted; aborted requests are logged.
 func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
 	defer cutOff()
-	server := n.newServer(requests, n.door, n.listener.Addr(), n.connections)
+	server := n.newServer(requests, n.handler, n.listener.Addr(), n.connections)
 	polls := n.api.ParkPolls(server) //nolint:contextcheck // a poll has the context of its server
 	operators := n.newOperatorServer(requests)
 
@@ -441,17 +447,17 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })
-	var taking sync.WaitGroup
-	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // Run of the ingestion never fails
-	taking.Go(func() { n.objects.takeEvents(intake) })
+	var stoppable sync.WaitGroup
+	stoppable.Go(func() { _ = n.domains.ingestion.Run(intake) }) // Run of the ingestion returns no error
+	stoppable.Go(func() { n.objects.receiveEvents(intake) })
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
-	taking.Go(func() { n.push.run(pushing) })
-	taking.Go(func() { n.objects.run(pushing) })
-	taking.Go(func() { n.runFailSafe(pushing) })
-	taking.Go(func() { n.parties.retryPending(pushing) })
+	stoppable.Go(func() { n.push.run(pushing) })
+	stoppable.Go(func() { n.objects.run(pushing) })
+	stoppable.Go(func() { n.runFailSafe(pushing) })
+	stoppable.Go(func() { n.parties.retryPending(pushing) })
 	parts.Go(func() error {
-		_ = server.Serve(polls) // it serves until the server is closed
+		_ = server.Serve(polls) // Serve returns only when the server is closed
 		return nil
 	})
 	parts.Go(func() error {
@@ -464,7 +470,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.serveOperators(operators) })
 	parts.Go(func() error {
 		select {
-		case err := <-n.store.broken:
+		case err := <-n.store.diskFailed:
 			return err
 		case err := <-n.domains.bus.failed():
 			return err
@@ -475,11 +481,11 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 	})
 
-	<-failed.Done() // ctx has ended, or a part returned an error
+	<-failed.Done() // ctx ended, or a part failed
 	n.api.SetDraining()
 	grace, intakeEnds := n.opts.Grace, error(nil)
 	if ctx.Err() == nil {
-		grace, intakeEnds = 0, ingest.ErrAtOnce // if a part is broken, requests under way are not completed
+		grace, intakeEnds = 0, ingest.ErrAtOnce // after a failure, requests under way are aborted
 	}
 	stopIntake(intakeEnds)
 	stopPushing()
@@ -487,18 +493,18 @@ func (n *Node) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		n.serveUntilMoved(work)
 	}
-	patience, cancel := context.WithTimeout(work, grace)
+	graceCtx, cancel := context.WithTimeout(work, grace)
 	defer cancel()
-	n.api.WaitForPolls(patience) // the server answers them
-	if err := server.Shutdown(patience); err != nil {
+	n.api.WaitForPolls(graceCtx) // the server completes the parked polls
+	if err := server.Shutdown(graceCtx); err != nil {
 		n.opts.Logger.Warn("requests under way were cut off", "grace_ms", grace.Milliseconds(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}
 	n.api.WaitForPolls(work)
-	n.stopOperators(patience, operators) // last, so that probes are answered until then
-	n.door.closeAndWait()
-	taking.Wait()
+	n.stopOperators(graceCtx, operators) // last, so that health probes are answered until the end
+	n.handler.closeAndWait()
+	stoppable.Wait()
 	stopBackground()
 	err := parts.Wait()
 	if err = errors.Join(err, n.close(work)); err == nil {

@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// adminToken is the operators' token of nodes in tests. With it, no node
-// creates a file with a token.
+// adminToken is the operators' token of the nodes in tests. With a configured
+// token, a node creates no token file.
 const adminToken = "a-token-for-operators"
 
 func settings(dir string) config.Config {
@@ -41,12 +41,12 @@ func settings(dir string) config.Config {
 	return cfg
 }
 
-func TestDefault_IsThatOfTheRepository(t *testing.T) {
+func TestDefault_EqualsTheDefaultOfTheRepository(t *testing.T) {
 	require.Equal(t, cosmos.DefaultTailEvents, config.Default().Cosmos.TailEvents)
 	require.EqualValues(t, cosmos.DefaultSweepUnits, config.Default().Cosmos.SweepUnits)
 }
 
-// start runs a node until the test ends, or stop is called.
+// start runs a node until stop is called or the test ends.
 func start(t testing.TB, cfg config.Config, opts node.Options) (n *node.Node, stop func() error) {
 	t.Helper()
 	n, err := node.Open(t.Context(), cfg, opts)
@@ -65,7 +65,8 @@ func start(t testing.TB, cfg config.Config, opts node.Options) (n *node.Node, st
 	return n, stop
 }
 
-// call sends a request and returns the status and the body.
+// call sends a request as actor, and returns the status and the body of the
+// response.
 func call(t testing.TB, method, url, actor, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -91,7 +92,7 @@ func call(t testing.TB, method, url, actor, body string) (int, string) {
 const event = `[{"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41","recipient":"a","origin":"Charges","contentType":"c",` +
 	`"documentType":"d","supportsBundling":true,"weight":1,"payload":{"n":1}}]`
 
-func TestWhatANodeKeepsIsThereForTheNextOne(t *testing.T) {
+func TestANode_ReadsWhatAnEarlierNodeStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	n, stop := start(t, settings(dir), node.Options{})
 	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
@@ -144,7 +145,7 @@ func TestMetrics_NameTheBuildAndTimeTheStore(t *testing.T) {
 	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{container="bundles",operation="peek"\} [1-9]`, body)
 }
 
-func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {
+func TestTheHub_HasTheContentModesOfTheConfiguration(t *testing.T) {
 	cfg := settings("")
 	n, stop := start(t, cfg, node.Options{})
 	unpaid := strings.Replace(event, `,"payload":{"n":1}`, "", 1)
@@ -163,7 +164,7 @@ func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestTheOrderingOfTheConfigurationIsThatOfTheStore(t *testing.T) {
+func TestTheStore_HasTheOrderingOfTheConfiguration(t *testing.T) {
 	for ordering, bundles := range map[domain.Ordering]int{domain.ByCabinet: 2, domain.ByRecipient: 3} {
 		cfg := settings("")
 		cfg.Ordering = ordering
@@ -189,7 +190,7 @@ func TestTheOrderingOfTheConfigurationIsThatOfTheStore(t *testing.T) {
 	}
 }
 
-func TestTheLimitsOfTheConfigurationAreThoseOfTheServer(t *testing.T) {
+func TestTheServer_HasTheLimitsOfTheConfiguration(t *testing.T) {
 	cfg := settings("")
 	cfg.Limits.RequestBody, cfg.Limits.Payload, cfg.Limits.Events = 1000, 6, 1
 	n, stop := start(t, cfg, node.Options{})
@@ -217,13 +218,13 @@ func TestAnInvalidConfigIsRefusedAndTheListenerReleased(t *testing.T) {
 	_, err = node.Open(t.Context(), cfg, node.Options{})
 	require.EqualError(t, err, "data folder "+dir+": another process uses it; stop that one, or choose another folder with --data")
 	cfg.InMemory, cfg.Data = true, ""
-	_, second := start(t, cfg, node.Options{}) // the same address is free again
+	_, second := start(t, cfg, node.Options{}) // the failed Open released the address
 	require.NoError(t, second())
 	require.NoError(t, stop())
 	require.NotEmpty(t, n.Addr())
 }
 
-// freeAddress returns an address at which nothing listens now.
+// freeAddress returns an address on which no program listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	n, err := node.Open(t.Context(), settings(""), node.Options{})
@@ -313,7 +314,7 @@ func TestAWrongKeyIsReportedAtTheStart(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n", "one line")
 }
 
-func TestAHubOnALoopbackAddressAnswersToNoOtherName(t *testing.T) {
+func TestAHubOnALoopbackAddress_AcceptsOnlyLoopbackHosts(t *testing.T) {
 	n, _ := start(t, settings(""), node.Options{})
 	for host, want := range map[string]int{
 		"evil.example": http.StatusBadRequest, "evil.example:80": http.StatusBadRequest, "10.0.0.1": http.StatusBadRequest,

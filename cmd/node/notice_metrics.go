@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// registerNotices exports metrics of the notices that a relay cannot deliver.
+// registerNotices registers the metrics of the notices that a relay cannot
+// deliver.
 func registerNotices(registerer prometheus.Registerer, relay *hub.NoticeRelay, now func() time.Time) {
 	make := promauto.With(registerer)
 	make.NewGaugeFunc(prometheus.GaugeOpts{

@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 )
 
-// A notifier delivers notices to domains over the bus, and to subscribers and watchers through their
-// streams.
+// A notifier delivers notices to domains over the bus, and to subscribers and
+// watchers through the streams of their subscriptions and watches.
 type notifier struct {
 	domains     hub.Notifier
-	subscribers *publish.Service // nil: the node has no store for events
-	watchers    *watches         // nil: the node has no store for events
+	subscribers *publish.Service // nil if the node has no push side
+	watchers    *watches         // nil if the node has no push side
 }
 
 // Notify implements [hub.Notifier].

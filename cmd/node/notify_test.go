@@ -19,31 +19,32 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failedDeliveries returns the settings of a folder with deliveries that failed
-// once and wait, one for each subscription.
+// failedDeliveries returns the settings of a data folder in which the delivery
+// of each event has failed once and waits for a retry.
 func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	t.Helper()
 	cfg := pushSettings(t.TempDir())
 	cfg.Push.Delays = []time.Duration{0, time.Minute, time.Minute}
 	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	n, stop := start(t, cfg, node.Options{})
-	subscribed(t, n, `{"callback_url":"`+r.URL+`"}`)
-	published(t, n, ids...)
+	createSubscription(t, n, `{"callback_url":"`+r.URL+`"}`)
+	publishEvents(t, n, ids...)
 	r.awaitCalls(t, ids...)
 	require.NoError(t, stop())
 	return cfg
 }
 
-// notified is the result of a worker in a bubble.
-type notified struct {
+// notifyResult is the result of notify.
+type notifyResult struct {
 	report node.NotifyReport
 	err    error
 	took   time.Duration
-	bodies []string // bodies of the calls
+	bodies []string // bodies of the calls that the receivers got
 }
 
-// notify runs a worker. Its receivers answer as handle does.
-func notify(t *testing.T, ctx func(context.Context) context.Context, cfg config.Config, duration time.Duration, handle func(net.Conn)) (got notified) {
+// notify runs node.Notify in a synctest bubble. handle serves each connection to
+// a receiver.
+func notify(t *testing.T, ctx func(context.Context) context.Context, cfg config.Config, duration time.Duration, handle func(net.Conn)) (got notifyResult) {
 	t.Helper()
 	began := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,30 +81,30 @@ func notify(t *testing.T, ctx func(context.Context) context.Context, cfg config.
 	return got
 }
 
-func anyContext(ctx context.Context) context.Context { return ctx }
+func sameContext(ctx context.Context) context.Context { return ctx }
 
 func answering(status string) func(net.Conn) {
 	return func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n") }
 }
 
-func TestNotify_DeliversWhatWaits(t *testing.T) {
+func TestNotify_MakesTheCallsThatAreDue(t *testing.T) {
 	cfg := failedDeliveries(t, "1", "2", "3")
-	got := notify(t, anyContext, cfg, 5*time.Minute, answering("204 No Content"))
+	got := notify(t, sameContext, cfg, 5*time.Minute, answering("204 No Content"))
 	require.NoError(t, got.err)
 	require.Equal(t, node.NotifyReport{Calls: 3}, got.report)
 	require.Len(t, got.bodies, 3)
 	require.Less(t, got.took, 5*time.Minute)
 	require.Greater(t, got.took, 5*time.Minute-node.NotifyReserve(&cfg)-time.Second)
 
-	got = notify(t, anyContext, cfg, 5*time.Minute, answering("204 No Content"))
+	got = notify(t, sameContext, cfg, 5*time.Minute, answering("204 No Content"))
 	require.NoError(t, got.err)
 	require.Zero(t, got.report, "the outcomes are stored")
 }
 
 func TestNotify_CountsFailures(t *testing.T) {
 	cfg := failedDeliveries(t, "1")
-	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // the first of three attempts was made before
-		got := notify(t, anyContext, cfg, 5*time.Minute, answering("500 Internal Server Error"))
+	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // failedDeliveries made the first of the three attempts
+		got := notify(t, sameContext, cfg, 5*time.Minute, answering("500 Internal Server Error"))
 		require.NoError(t, got.err)
 		require.Equal(t, want, got.report)
 	}
@@ -113,7 +114,7 @@ func TestNotify_BeginsNoCallThatWouldOutliveIt(t *testing.T) {
 	cfg := failedDeliveries(t, "1")
 	hang := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 	duration := node.NotifyReserve(&cfg) + 2*time.Minute
-	got := notify(t, anyContext, cfg, duration, hang)
+	got := notify(t, sameContext, cfg, duration, hang)
 	require.NoError(t, got.err)
 	require.Equal(t, node.NotifyReport{Calls: 1, Failed: 1}, got.report)
 	require.LessOrEqual(t, got.took, duration)

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// serveS3 serves a bucket of S3, and returns a function that puts an object there.
+// serveS3 serves an S3 bucket. It returns its URL, and a function that puts an object into the bucket.
 func serveS3(t *testing.T, bucket string) (url string, put func(key, content string)) {
 	t.Helper()
 	store := s3mem.New()
@@ -34,8 +34,8 @@ func serveS3(t *testing.T, bucket string) (url string, put func(key, content str
 	}
 }
 
-// The manifest and the files of an inventory are in S3, in an account of Azure,
-// or in a folder.
+// The manifest and the files of an inventory may be in S3, in a storage account
+// on Azure, or in a folder.
 func TestAnInventoryIsReadFromTheStoreThatHasIt(t *testing.T) {
 	endpoint, putInS3 := serveS3(t, "inventories")
 	n, err := openNode(t, "[{bucket: inventories, kind: s3, endpoint: '"+endpoint+"', access-key: id, key-env: STORE_KEY}]", "STORE_KEY=hush")

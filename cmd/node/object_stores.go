@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/repository/source/s3"
 )
 
-// openSources opens the stores whose objects a node may read. No other function
-// reads their keys. It makes no request: a store that does not answer must not
-// prevent the start.
+// openSources opens the stores whose objects the node may read. No other
+// function reads the keys of these stores. openSources makes no request, because
+// a store that does not respond must not prevent the start.
 func openSources(cfg *config.Config, opts *Options, s *nodeStore) (source.Stores, error) {
 	var stores source.Stores
 	for i := range cfg.Objects.Stores {
@@ -38,8 +38,8 @@ func openSources(cfg *config.Config, opts *Options, s *nodeStore) (source.Stores
 	return append(stores, own...), nil
 }
 
-// ownSources opens the store of the hub's own content, and the one that it
-// shares with the domains.
+// ownSources opens the store of the hub's own content, and the store that the
+// hub shares with the domains.
 func ownSources(cfg *config.Config, opts *Options, s *nodeStore) (stores source.Stores, err error) {
 	if !cfg.EmbeddedBlob() {
 		blobs, err := blobOptions(cfg, opts, "")
@@ -58,7 +58,7 @@ func ownSources(cfg *config.Config, opts *Options, s *nodeStore) (stores source.
 	o := azure.Options{Endpoint: shared.Endpoint(), Account: shared.Name(), Key: shared.Key(), Transport: shared.Transport(), Clock: opts.Clock}
 	names := s.exchange.accountURLs()
 	if len(names) > 0 {
-		o.Endpoint = names[0] // only links use it, requests do not
+		o.Endpoint = names[0] // used only for links; requests go to the account in this process
 	}
 	account, err := azure.New(o)
 	if err != nil {
@@ -66,7 +66,7 @@ func ownSources(cfg *config.Config, opts *Options, s *nodeStore) (stores source.
 	}
 	exchange := source.Store{Buckets: exchangeBucket(cfg), Source: account}
 	if len(names) == 0 {
-		exchange.Source = unlinked{account}
+		exchange.Source = unlinkedSource{account}
 	}
 	stores = append(stores, exchange)
 	if cfg.InMemory {
@@ -109,15 +109,15 @@ func openSource(c *config.ObjectStore, opts *Options, s *nodeStore) (repository.
 	}
 }
 
-// An unlinked store returns no links: nothing could follow them.
-type unlinked struct{ repository.Source }
+// An unlinkedSource returns no links, because no listener would serve them.
+type unlinkedSource struct{ repository.Source }
 
 // Link implements [repository.Source].
-func (unlinked) Link(context.Context, domain.ObjectName, domain.VersionID, repository.LinkOptions) (string, error) {
+func (unlinkedSource) Link(context.Context, domain.ObjectName, domain.VersionID, repository.LinkOptions) (string, error) {
 	return "", repository.ErrNoLinks
 }
 
-// A roundTripper sends requests with a transport of the node.
+// A roundTripper is an http.RoundTripper that uses a transport of the node.
 type roundTripper struct{ policy.Transporter }
 
 // RoundTrip implements [http.RoundTripper].

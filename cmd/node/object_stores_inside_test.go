@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// openNode opens a node in a folder, with stores in its configuration.
+// openNode opens a node on a data folder. stores is the setting objects.stores.
 func openNode(t *testing.T, stores string, environ ...string) (*Node, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func keysIn(t *testing.T, s repository.Source, bucket string) (keys []string) {
 	return keys
 }
 
-// A node lists its own content, and returns links to the content that it shares
-// with the domains.
+// A node lists the hub's own content, and returns links to the content that it
+// shares with the domains.
 func TestSourcesHaveTheContentOfTheHub(t *testing.T) {
 	n, err := openNode(t, "[]")
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestSourcesHaveTheContentOfTheHub(t *testing.T) {
 	require.Equal(t, "shared", followInProcess(t, n, link))
 }
 
-// Without a listener for domains, no client could follow a link.
+// Without a listener for domains, no client could use a link.
 func TestSourcesWithoutAListenerHaveNoLinks(t *testing.T) {
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "", "", true
@@ -76,7 +76,8 @@ func TestSourcesWithoutAListenerHaveNoLinks(t *testing.T) {
 	require.ErrorIs(t, err, repository.ErrNoLinks)
 }
 
-// followInProcess reads the object of a link to the account of a node.
+// followInProcess reads the object of a link directly from the embedded account
+// of a node.
 func followInProcess(t *testing.T, n *Node, link string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, http.NoBody)
@@ -89,7 +90,7 @@ func followInProcess(t *testing.T, n *Node, link string) string {
 	return string(text)
 }
 
-func TestSourcesAreThoseOfTheConfiguration(t *testing.T) {
+func TestSources_MatchTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "key"), []byte("a2V5\n"), 0o600))
 	n, err := openNode(t, `[{bucket: files, kind: folder, folder: `+dir+`}, {bucket: 'remote-*', kind: s3, endpoint: 'https://s3.example.org', access-key: id, key-env: STORE_KEY}, `+
@@ -109,8 +110,8 @@ func TestSourcesAreThoseOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A missing key prevents the start of the node. The error names the key without
-// its value.
+// A node does not start if a key is missing. The error names the variable of the
+// key.
 func TestSourcesWithoutTheirKeysAreRefused(t *testing.T) {
 	_, err := openNode(t, `[{bucket: b, kind: s3, endpoint: 'https://s3.example.org', access-key: id, key-env: STORE_KEY}]`)
 	require.ErrorContains(t, err, "objects.stores: b: key-env: the variable STORE_KEY is not set")

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// reportShards returns a function that sets the metrics of shards of objects.
-// Only the node that was the last to sweep a shard has a recent value for it.
+// reportShards returns a function that sets the metrics of an object shard. Only
+// the node that last swept a shard has current values for it.
 func reportShards(metrics prometheus.Registerer) func(repository.ObjectShard, repository.ShardUsage) {
 	labels := []string{"bucket", "shard"}
 	documents := prometheus.NewGaugeVec(prometheus.GaugeOpts{

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// The same events are sent in both ways, to a hub with data on disk that is
-// restarted.
+// The same events are sent over HTTP, over the bus and, after a restart of the
+// hub, over HTTP again.
 func TestEventsOfObjects_ComeInByHTTPAndByTheBus(t *testing.T) {
 	const events = `{"Records":[` +
 		`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a+b","sequencer":"01"}}},` +

@@ -11,16 +11,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// An operatorListener serves only operators and their tools. Its connections
-// are not counted with those of actors and domains, so that probes are answered
-// while the other listener is full.
+// An operatorListener serves only operators and their tools. It has a connection
+// limit of its own, so that health probes are answered while the listener for
+// actors and domains is full.
 type operatorListener struct {
 	listener    net.Listener
-	door        *drainHandler
+	handler     *drainHandler
 	connections *connlimit.Limiter
 }
 
-// openOperators returns nil if operators do not have a separate listener.
+// openOperators returns nil if no separate listener for operators is configured.
 func openOperators(ctx context.Context, cfg *config.Config) (*operatorListener, error) {
 	if !cfg.HasOperatorListener() {
 		return nil, nil //nolint:nilnil // all is on one listener
@@ -42,8 +42,8 @@ func (o *operatorListener) close() error {
 	return nil
 }
 
-// AdminAddr returns the address of the listener for operators, nil if there is
-// only one listener.
+// AdminAddr returns the address of the listener for operators, or nil if the
+// node has only one listener.
 func (n *Node) AdminAddr() net.Addr {
 	if n.operators == nil {
 		return nil
@@ -51,8 +51,7 @@ func (n *Node) AdminAddr() net.Addr {
 	return n.operators.listener.Addr()
 }
 
-// AdminURL returns the URL at which an operator on this machine reaches the
-// node.
+// AdminURL returns the URL of the node for an operator on this machine.
 func (n *Node) AdminURL() string {
 	if n.operators == nil {
 		return n.URL()
@@ -60,15 +59,15 @@ func (n *Node) AdminURL() string {
 	return n.urlAt(n.operators.listener.Addr())
 }
 
-// newOperatorServer returns nil if there is only one listener.
+// newOperatorServer returns nil if the node has only one listener.
 func (n *Node) newOperatorServer(requests context.Context) *http.Server {
 	if n.operators == nil {
 		return nil
 	}
-	return n.newServer(requests, n.operators.door, n.operators.listener.Addr(), n.operators.connections)
+	return n.newServer(requests, n.operators.handler, n.operators.listener.Addr(), n.operators.connections)
 }
 
-// serveOperators serves until the server is closed.
+// serveOperators serves operators until the server is closed.
 func (n *Node) serveOperators(server *http.Server) error {
 	if server == nil {
 		return nil
@@ -79,7 +78,7 @@ func (n *Node) serveOperators(server *http.Server) error {
 	return nil
 }
 
-// stopOperators lets requests complete until ctx ends.
+// stopOperators waits for requests under way to complete, until ctx ends.
 func (n *Node) stopOperators(ctx context.Context, server *http.Server) {
 	if server == nil {
 		return
@@ -87,5 +86,5 @@ func (n *Node) stopOperators(ctx context.Context, server *http.Server) {
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close()
 	}
-	n.operators.door.closeAndWait()
+	n.operators.handler.closeAndWait()
 }

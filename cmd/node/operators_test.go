@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// withOperators returns settings with a listener for operators.
+// withOperators returns settings with a separate listener for operators.
 func withOperators() config.Config {
 	cfg := settings("")
 	cfg.AdminListen = "localhost:0"
@@ -26,7 +26,7 @@ func withOperators() config.Config {
 func TestOperatorListener_HasOnlyTheRoutesOfOperators(t *testing.T) {
 	n, stop := start(t, withOperators(), node.Options{})
 	const actor = "5790001330552"
-	for path, want := range map[string][2]int{ // statuses at listen, and at admin-listen
+	for path, want := range map[string][2]int{ // status on listen, and status on admin-listen
 		"/healthz":                          {200, 200},
 		"/readyz":                           {200, 200},
 		"/openapi.json":                     {200, 200},
@@ -74,13 +74,13 @@ func TestOperatorListener_AnswersProbesWhileThePublicOneIsFull(t *testing.T) {
 	ca := newAuthority(t)
 	cfg.TLS = serverFiles(t, ca)
 	n, stop := start(t, cfg, node.Options{})
-	var silent []net.Conn // connections that begin no handshake
+	var silent []net.Conn // connections whose clients begin no TLS handshake
 	for range 40 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", n.Addr().String())
 		require.NoError(t, err)
 		silent = append(silent, conn)
 	}
-	fastest := time.Hour // the fastest of several: the test machine may be busy
+	fastest := time.Hour // the minimum of several measurements, because the test machine may be busy
 	for range 5 {
 		began := time.Now()
 		require.Equal(t, 200, getOver(t, ca.client(), n.AdminURL()+"/healthz").StatusCode)
@@ -88,8 +88,8 @@ func TestOperatorListener_AnswersProbesWhileThePublicOneIsFull(t *testing.T) {
 	}
 	t.Logf("/healthz took %v", fastest)
 	require.Less(t, fastest, 100*time.Millisecond)
-	// A connection that has sent no request within half a second makes room for
-	// others.
+	// When the listener is full, a new connection replaces one that has sent no
+	// request for half a second.
 	require.Eventually(t, func() bool {
 		status := getOver(t, ca.client(), n.URL()+"/v1/peek").StatusCode
 		require.Contains(t, []int{http.StatusNoContent, http.StatusTooManyRequests}, status)
@@ -101,7 +101,7 @@ func TestOperatorListener_AnswersProbesWhileThePublicOneIsFull(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestOperatorListener_AnswersProbesUntilTheOthersAreServed(t *testing.T) {
+func TestOperatorListener_AnswersProbesUntilRequestsAreServed(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	n, err := node.Open(t.Context(), withOperators(), node.Options{WrapHandler: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

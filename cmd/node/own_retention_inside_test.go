@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestOwnRetentions_AreNotLongerThanThatOfAcknowledgedEvents(t *testing.T) {
+func TestOwnRetentions_AreAtMostTheRetentionOfEvents(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tc := range []struct{ hub, objects, want time.Duration }{
 		{7 * day, 0, 7 * day},

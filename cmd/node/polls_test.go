@@ -47,7 +47,7 @@ func counter(t *testing.T, n *node.Node, name string) int {
 
 func TestWaitingPeeks_OfNewcomersLeaveConnectionsToOthers(t *testing.T) {
 	cfg := settings("")
-	cfg.Limits.Connections = 40 // so 30 Peeks may wait, 3 of them of actors without a mailbox
+	cfg.Limits.Connections = 40 // allows 30 waiting Peeks, at most 3 of them of actors without a mailbox
 	var log bytes.Buffer
 	n, stop := start(t, cfg, node.Options{ReadinessInterval: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ask := func(actor int) net.Conn {
@@ -94,7 +94,7 @@ func TestWaitingPeeks_KeepTheirConnectionsWhenStrangersRedial(t *testing.T) {
 	second := strings.Replace(event, "0b9f", "0b9e", 1)
 	waiting := "GET /v1/peek/masterdata?wait=60s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Actor-Id: a\r\n\r\n"
 
-	// The actor has a mailbox, because it has fetched and confirmed a bundle.
+	// After this actor peeks and dequeues a bundle, it has a mailbox.
 	status, _ := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
 	require.Equal(t, http.StatusAccepted, status)
 	resp, err := http.ReadResponse(bufio.NewReader(open(strings.Replace(waiting, "?wait=60s", "", 1))), nil)
@@ -120,7 +120,7 @@ func TestWaitingPeeks_KeepTheirConnectionsWhenStrangersRedial(t *testing.T) {
 				}
 				hangUp := context.AfterFunc(ctx, func() { _ = conn.Close() })
 				_, _ = io.WriteString(conn, fmt.Sprintf(upload, 1000)+"[")
-				_, _ = io.Copy(io.Discard, conn) // reads until it is refused, or the test ends
+				_, _ = io.Copy(io.Discard, conn) // ends when the node closes the connection
 				hangUp()
 				_ = conn.Close()
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// The folders in the data folder.
+// Subfolders of the data folder.
 const (
 	cosmosFolder   = "cosmos"
 	busFolder      = "bus"
@@ -20,17 +20,18 @@ const (
 	exchangeFolder = "exchange"
 )
 
-// protectFolder removes the rights of other users from the folders in the data
-// folder, which an earlier version may have created. It refuses those that are
-// links: with a link, another user could choose where the node writes. The data
-// folder itself may be a link. Its mode is not changed, because it may also
-// hold files of others; protectFolder logs if others may use it.
+// protectFolder removes the permissions of other users from the subfolders of
+// the data folder, because an earlier version may have created them with wider
+// permissions. It refuses subfolders that are links: through a link, another
+// user could choose where the node writes. The data folder itself may be a link.
+// Its permissions are not changed, because it may contain files of others;
+// protectFolder only logs a warning.
 func protectFolder(dir string, logger *slog.Logger) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return folderFault(dir, err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written
+	defer func() { _ = root.Close() }() // nothing was written through root
 	warnOfOpenFolder(dir, root, logger)
 	for _, name := range []string{cosmosFolder, busFolder, contentFolder, exchangeFolder} {
 		info, err := root.Lstat(name)

@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// modes returns the permissions of everything below dir, by path.
-func modes(t *testing.T, dir string) map[string]fs.FileMode {
+// readModes returns the permissions of each file and folder below dir, by path.
+func readModes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	all := make(map[string]fs.FileMode)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	return all
 }
 
-// storeEverything lets a node store one of each thing that it stores in its folder.
+// storeEverything makes a node store one of everything that a node can store in its data folder.
 func storeEverything(t *testing.T, cfg config.Config) {
 	t.Helper()
 	inline, err := domain.ParseOrigin("Charges")
@@ -60,7 +60,7 @@ func TestDataFolder_BelongsOnlyToItsUserWhateverTheUmask(t *testing.T) {
 			t.Cleanup(func() { syscall.Umask(before) })
 			cfg := withoutToken(filepath.Join(t.TempDir(), "data"))
 			storeEverything(t, cfg)
-			all := modes(t, cfg.Data)
+			all := readModes(t, cfg.Data)
 			require.Contains(t, all, "exchange/messagehub-exchange/+")
 			require.Greater(t, len(all), 12)
 			for name, mode := range all {
@@ -84,7 +84,7 @@ func TestDataFolder_OfAnEarlierVersionIsClosedToOthers(t *testing.T) {
 	var log safeBuffer
 	_, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	require.NoError(t, stop())
-	all := modes(t, cfg.Data)
+	all := readModes(t, cfg.Data)
 	for _, name := range folders[1:] {
 		require.Equal(t, fs.FileMode(0o700), all[name], name)
 	}
@@ -107,11 +107,11 @@ func TestDataFolder_FollowsNoLinkInIt(t *testing.T) {
 			inside, outside := filepath.Join(cfg.Data, name), filepath.Join(t.TempDir(), "outside")
 			require.NoError(t, os.Rename(inside, outside))
 			require.NoError(t, os.Symlink(outside, inside))
-			before := modes(t, outside)
+			before := readModes(t, outside)
 			_, err := node.Open(t.Context(), cfg, node.Options{})
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "\n")
-			require.Equal(t, before, modes(t, outside))
+			require.Equal(t, before, readModes(t, outside))
 			require.NoError(t, os.Remove(inside))
 			require.NoError(t, os.Rename(outside, inside))
 		})
@@ -131,7 +131,7 @@ func TestDataFolder_OfContentIsReadThroughNoLink(t *testing.T) {
 	cfg := withoutToken(filepath.Join(t.TempDir(), "data"))
 	storeEverything(t, cfg)
 	outside := filepath.Join(t.TempDir(), "outside")
-	for name := range modes(t, filepath.Join(cfg.Data, "content")) {
+	for name := range readModes(t, filepath.Join(cfg.Data, "content")) {
 		file := filepath.Join(cfg.Data, "content", name)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && !strings.Contains(name, "+") {
 			require.NoError(t, os.Rename(file, outside))

@@ -14,8 +14,8 @@ import (
 	selfsigned "github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
-// Anyone can begin handshakes. While the files cannot be read, only one line is
-// logged.
+// Any client can begin handshakes. Therefore only one line is logged while the
+// certificate files cannot be read.
 func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 	dir := t.TempDir()
 	_, err := selfsigned.Load(dir, "127.0.0.1")
@@ -39,8 +39,8 @@ func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A handshake may happen between the writes of the two files of a renewed
-// certificate, which may have the same time.
+// A handshake may occur between the writes of the two files of a renewed
+// certificate. Both files may have the same modification time.
 func TestACertificateThatIsHalfRenewed_IsReadAgain(t *testing.T) {
 	dir, renewed := t.TempDir(), t.TempDir()
 	for _, d := range []string{dir, renewed} {

@@ -8,30 +8,30 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// ProvisionOptions say what Provision does.
+// ProvisionOptions select what Provision does.
 type ProvisionOptions struct {
 	CheckOnly   bool // create and change nothing
-	NarrowIndex bool // remove index paths that no query of the hub needs
+	NarrowIndex bool // remove index paths that no query of the hub uses
 	Throughput  bool // create Cosmos containers with the suggested throughput
 	ListExtra   bool // also return queues that the hub does not need
 }
 
-// A Resource is one that a deployment needs, in the state in which Provision
-// found or left it.
+// A Resource is a resource on Azure that the hub needs, in the state after
+// Provision.
 type Resource struct {
 	Service  string // cosmos, blob or servicebus
 	Kind     string // database, container or queue
 	Name     string
 	State    client.ProvisionState
-	Changes  []string // what Provision has changed
-	Notes    []string // what works but has a cost
-	Left     []string // what is wrong or could not be done
-	Commands []string // commands of the Azure CLI that do what is left
+	Changes  []string // changes that Provision made
+	Notes    []string // differences that do not stop the hub, but have a cost
+	Left     []string // faults that remain
+	Commands []string // commands of the Azure CLI that repair the remaining faults
 }
 
-// Provision creates and corrects what cfg needs on Azure, as far as the
-// credentials allow, and returns every resource. Embedded parts are left out:
-// the node creates them itself.
+// Provision creates and corrects the resources that cfg needs on Azure, as far
+// as the credentials permit, and returns all of them. It skips embedded parts,
+// which the node creates itself.
 func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts Options) ([]Resource, error) {
 	opts.setConnections(cfg)
 	defer opts.network.close()
@@ -62,5 +62,5 @@ func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opt
 	return all, nil
 }
 
-// placeholder stands in a command for a value that is not in the settings.
+// placeholder replaces a value in a command that the settings do not contain.
 const placeholder = "RESOURCE_GROUP"

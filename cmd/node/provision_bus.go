@@ -38,9 +38,10 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 	return all, ctx.Err()
 }
 
-// listExtraQueues returns the queues that are not in the table. Other systems
-// may use the namespace, but messages may also wait in a queue of an earlier
-// configuration. If the credential may not list queues, it returns none.
+// listExtraQueues returns the queues of the namespace that are not in queues.
+// They may belong to other systems, or to an earlier configuration of the hub;
+// in the second case messages may wait in them. If the credential may not list
+// queues, listExtraQueues returns none.
 func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment.Queue) (extra []Resource) {
 	for pager := bus.NewListQueuesPager(nil); pager.More(); {
 		page, err := pager.NextPage(ctx)
@@ -86,8 +87,8 @@ func manageBus(cfg *config.Config, opts *Options) (bus *admin.Client, namespace 
 	return bus, namespace, nil
 }
 
-// plainTransport sends the HTTPS requests of the management client to an
-// emulator over HTTP.
+// plainTransport sends the HTTPS requests of the management client over HTTP,
+// which emulators require.
 type plainTransport struct{ next policy.Transporter }
 
 func (t plainTransport) Do(req *http.Request) (*http.Response, error) {
@@ -123,16 +124,16 @@ func createQueue(ctx context.Context, bus *admin.Client, q *deployment.Queue, r 
 	switch {
 	case err == nil:
 		r.State = client.StateCreated
-	case isMade(ctx, bus, q, err):
+	case isAlreadyCreated(ctx, bus, q, err):
 		r.State = client.StateOK
 	default:
 		r.State, r.Left = client.StateMissing, []string{explainBus("create queue "+q.Name, err)}
 	}
 }
 
-// isMade reports whether the refusal of a creation means that another process
-// has created the queue as the table has it.
-func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
+// isAlreadyCreated reports whether a creation was refused because another process has
+// created the queue with the required properties.
+func isAlreadyCreated(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
 	if busStatus(refusal) != http.StatusConflict {
 		return false
 	}
@@ -140,9 +141,9 @@ func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal
 	return err == nil && now != nil && isValue(now.RequiresSession, q.Sessions) && len(compareQueue(q, &now.QueueProperties)) == 0
 }
 
-// correctQueue changes the properties of an existing queue that differ and can
-// be changed. A hub also works on a queue with other properties, so a check
-// only notes them.
+// correctQueue changes the properties of an existing queue that differ from the
+// table and can be changed. If po.CheckOnly is set, it only adds notes to r,
+// because the hub can work with a queue that has other properties.
 func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q *deployment.Queue, has *admin.QueueProperties, r *Resource) {
 	if has.RequiresSession != nil && *has.RequiresSession != q.Sessions {
 		want := map[bool]string{true: "with sessions", false: "without sessions"}
@@ -171,7 +172,7 @@ func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q
 		for _, d := range differences {
 			r.Changes = append(r.Changes, d.change())
 		}
-	case isMade(ctx, bus, q, err):
+	case isAlreadyCreated(ctx, bus, q, err):
 	default:
 		r.State, r.Left = client.StateWrong, []string{explainBus("change queue "+q.Name, err)}
 		for _, d := range differences {
@@ -180,7 +181,7 @@ func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q
 	}
 }
 
-// queueCommands returns the commands that create or correct a queue.
+// queueCommands returns the Azure CLI commands that create or correct a queue.
 func queueCommands(namespace string, q *deployment.Queue, state client.ProvisionState) []string {
 	where := fmt.Sprintf("--namespace-name %s --resource-group %s", namespace, placeholder)
 	create := fmt.Sprintf("az servicebus queue create %s %s", where, q.Arguments())
@@ -194,8 +195,9 @@ func queueCommands(namespace string, q *deployment.Queue, state client.Provision
 	}
 }
 
-// explainBus returns a short error for a failed request, with the missing right
-// if the namespace refused it. The error of the client is a page long.
+// explainBus returns a short error for a failed request. If the namespace
+// refused the request, the error names the missing right. The client's own error
+// would be a page long.
 func explainBus(what string, err error) string {
 	switch status := busStatus(err); status {
 	case 0:

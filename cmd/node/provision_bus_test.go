@@ -13,8 +13,8 @@ import (
 )
 
 // TestEmbeddedBus_HasTheQueuesOfTheTable compares the embedded bus of a node
-// with what the same settings need on Azure. Only the size of its queues
-// differs.
+// with the queues that the same settings need on Azure. They differ only in the
+// size of the queues.
 func TestEmbeddedBus_HasTheQueuesOfTheTable(t *testing.T) {
 	cfg := settings(t.TempDir())
 	cfg.BusListen = "127.0.0.1:0"

@@ -40,7 +40,7 @@ func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOption
 	return all, nil
 }
 
-// cosmosCommands returns the commands that create or correct a resource of Cosmos.
+// cosmosCommands returns the Azure CLI commands that create or correct a resource of the Cosmos account.
 func cosmosCommands(cfg *config.Config, p *client.Provisioned) []string {
 	account := accountName(cfg.Cosmos.Endpoint)
 	where := fmt.Sprintf("--account-name %s --resource-group %s", account, placeholder)
@@ -65,8 +65,8 @@ func cosmosCommands(cfg *config.Config, p *client.Provisioned) []string {
 	}
 }
 
-// accountName returns the name of the account or namespace in an endpoint on
-// Azure, or a placeholder.
+// accountName returns the name of the account or namespace in the host name of
+// an endpoint. It returns a placeholder if the endpoint is not on Azure.
 func accountName(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {

@@ -30,12 +30,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A push is the part of a node that calls receivers with what senders publish
-// and owners subscribe to. A node whose account lacks its containers runs
-// without it.
+// A push is the part of a node that delivers events and notices to receivers. If
+// the account lacks the containers of this part, the node runs without it.
 type push struct {
 	client        *webhook.Client
-	tester        *webhook.Client // for test calls: as client, with another timeout
+	tester        *webhook.Client // for test calls; differs from client only in its timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	replays       *replay.Service
@@ -47,23 +46,24 @@ type push struct {
 	broker        *broker.Service
 	watches       *watches
 	receivers     *receiverlist.Service
-	objects       *publish.ObjectRelay // nil: changes of objects are not published to a topic
+	objects       *publish.ObjectRelay // nil if changes of objects are not published to a topic
 
-	fault error // why the node runs without a push side
+	fault error // the reason why the node runs without a push side, or nil
 }
 
-// settleTime is the time that the engine gives a call in addition to the
-// timeout of the client, so that a call which times out has the client's error.
+// settleTime is how much longer the engine waits for a call than the client
+// does. So a call that times out ends with the error of the client.
 const settleTime = 5 * time.Second
 
-// testTimeout is the limit for the time of a test call. It is shorter than the
-// deadline of the request that asks for it.
+// testTimeout is the time limit of a test call. It is shorter than the deadline
+// of the HTTP request that starts the test call.
 const testTimeout = 20 * time.Second
 
-// openPush builds the push side over the store of a node. It creates missing
-// containers if a key allows that. If the containers cannot be used, it returns
-// a push with a fault, and no error. own is the address of the node. objects
-// are the node's objects of stores, nil if it has none.
+// openPush builds the push side on the store of a node. It creates missing
+// containers if a key permits this. If the containers cannot be used, it
+// returns a push with a fault instead of an error. own is the URL of the node.
+// objects stores the objects of the node; it is nil if the node runs without
+// objects.
 func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, own string, objects *objectstore.Store, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
@@ -103,7 +103,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	subscribers := newReceivers(cfg, streams, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics)
 	consumers := &callees{others: subscribers, policy: domain.BrokerPolicy(cfg.Broker.RetryDelay, cfg.Broker.MaxRetry)}
 	ports.Receivers = consumers
-	if !cfg.Embedded() { // a data folder has one node
+	if !cfg.Embedded() { // a data folder has only one node
 		ports.Nodes = documents
 	}
 	if opts.wrapCaller != nil {
@@ -112,7 +112,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	o := engineOptions(cfg)
 	o.For, o.Sweep = opts.pushFor, documents.Sweep
 	if opts.Grace > 0 {
-		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the outcomes are stored in the rest of the grace period
+		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the remaining grace period is for storing the outcomes
 	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
@@ -145,7 +145,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	return p, nil
 }
 
-// engineOptions returns the options of the engine that an operator can set.
+// engineOptions returns the options of the delivery engine that operators can configure.
 func engineOptions(cfg *config.Config) delivery.Options {
 	return delivery.Options{
 		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
@@ -154,8 +154,8 @@ func engineOptions(cfg *config.Config) delivery.Options {
 	}
 }
 
-// provisionPush creates missing containers if a key allows that, and checks
-// them.
+// provisionPush creates missing containers if a key permits this, and checks
+// all containers of the push side.
 func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -164,40 +164,40 @@ func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore
 			return fmt.Errorf("check the containers: %w", err)
 		}
 	}
-	return documents.CheckContainers(ctx) // this also reports what could not be created
+	return documents.CheckContainers(ctx) // also fails if a container could not be created
 }
 
-// policyOf returns when a failed delivery is repeated.
+// policyOf returns the policy for retries of failed deliveries.
 func policyOf(p *config.Push) domain.Policy {
 	return domain.QueuePolicy(p.Delays, cmp.Or(p.Attempts, len(p.Delays)))
 }
 
-// notifySaved calls the receivers that wait for data of an actor.
+// notifySaved makes the engine call the receivers that wait for data of an actor.
 func (p *push) notifySaved(actor domain.ActorID) {
 	if p.engine != nil {
 		p.engine.LookAt(domain.DataStream(actor))
 	}
 }
 
-// run calls receivers until ctx has ended and the calls under way are complete.
-// Meanwhile it publishes the notifications of watches, and of subscriptions to
-// changes of objects.
+// run calls receivers until ctx ends and the calls under way are complete.
+// Until then it also publishes changes to watches, and changes of objects to
+// their topic.
 func (p *push) run(ctx context.Context) {
 	if p.engine == nil {
 		return
 	}
 	publishing, stop := context.WithCancel(ctx)
 	var relay sync.WaitGroup
-	relay.Go(func() { _ = p.watches.relay.Run(publishing) }) // Run of the relay never fails
+	relay.Go(func() { _ = p.watches.relay.Run(publishing) }) // Run of the relay returns no error
 	if p.objects != nil {
 		relay.Go(func() { p.objects.Run(publishing) })
 	}
-	_ = p.engine.Run(ctx) // Run of the engine never fails
+	_ = p.engine.Run(ctx) // Run of the engine returns no error
 	stop()
 	relay.Wait()
 }
 
-// close closes the connections to receivers.
+// close closes the idle connections to receivers.
 func (p *push) close() {
 	if p != nil && p.client != nil {
 		p.client.Close()
@@ -205,8 +205,8 @@ func (p *push) close() {
 	}
 }
 
-// warnings returns the warnings of /readyz for a node without a push side,
-// which serves everything else.
+// warnings returns the warning of /readyz about a node that runs without a push
+// side.
 func (p *push) warnings() []api.FailedCheck {
 	if p.fault == nil {
 		return nil

@@ -17,9 +17,9 @@ import (
 // A httpCaller calls receivers over HTTP.
 type httpCaller struct {
 	client      *webhook.Client
-	content     repository.Content // holds large payloads
+	content     repository.Content // stores large payloads
 	clock       func() time.Time
-	tokenHeader string // header with the token in calls to consumers
+	tokenHeader string // header that contains the token in calls to consumers
 	tracer      *tracing.Tracer
 }
 
@@ -51,12 +51,12 @@ func (c *httpCaller) Test(ctx context.Context, r *delivery.Receiver, m *domain.M
 	return result.Answer, result.Body
 }
 
-// sendMessage calls a receiver with a message. attempts is the number of failed
-// attempts before.
+// sendMessage calls a receiver with a message. attempts is the number of earlier
+// attempts, which failed.
 func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
 	t := targetOf(r)
 	var attachments []byte
-	if len(t.attachments) > 0 { // otherwise the payload need not be parsed
+	if len(t.attachments) > 0 { // without attachments, the payload need not be parsed
 		attachments = t.attachments.Evaluate(filter.MetadataOf(m))
 	}
 	secrets, key := t.signersAt(c.clock())
@@ -66,18 +66,20 @@ func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *d
 		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {
-		return timedOut()
+		return timeoutResult()
 	}
 	return result
 }
 
-// timedOut returns the result of a call that the engine has cancelled. If the
-// engine cancelled it for another reason than its time, it ignores the answer.
-func timedOut() webhook.Result {
+// timeoutResult returns the result of a call that the engine cancelled. The error is
+// about the time limit: if the engine cancelled the call for another reason, it
+// ignores the result.
+func timeoutResult() webhook.Result {
 	return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 }
 
-// targetOf returns the target of a receiver of this node.
+// targetOf returns the target of a subscription's receiver. It panics if
+// newReceivers did not create the receiver.
 func targetOf(r *delivery.Receiver) *target {
 	t, ok := r.Target.(*target)
 	if !ok {
@@ -86,8 +88,9 @@ func targetOf(r *delivery.Receiver) *target {
 	return t
 }
 
-// unreadAnswer returns the answer of a call whose payload could not be read. It
-// names no object and no host, because the owner of the receiver sees it.
+// unreadAnswer returns the result of a call that was not made because the
+// payload could not be read. The error names no object and no host, because the
+// owner of the receiver can read it.
 func unreadAnswer(err error) domain.Answer {
 	kind := domain.KindOf(err)
 	if kind == domain.NotFound {
@@ -99,7 +102,8 @@ func unreadAnswer(err error) domain.Answer {
 	return domain.Answer{Unread: true, Error: "the hub could not read the payload of the message; it tries again"}
 }
 
-// readPayload reads a large payload.
+// readPayload reads a large payload from the content store, and verifies its
+// checksum.
 func readPayload(ctx context.Context, content repository.Content, at repository.Section) (payload []byte, err error) {
 	r, err := content.Open(ctx, at)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A crashWorld is an account with subscriptions, whose receivers fail for one
-// event until they are healthy.
+// A crashWorld is an account with subscriptions. Until isHealthy is set, the
+// receivers fail for one of the events.
 type crashWorld struct {
 	*testing.T
 	account   *accounttest.Account
@@ -37,13 +37,13 @@ type crashWorld struct {
 	isHealthy atomic.Bool
 
 	mu    sync.Mutex
-	calls map[domain.CursorID]map[int64]int // calls of each cursor by the number of the entry
+	calls map[domain.CursorID]map[int64]int // number of calls, by cursor and by number of the entry
 }
 
 const (
 	crashEvents      = 6
 	crashConcurrency = 2
-	crashFailing     = 3 // the number of the event that fails
+	crashFailing     = 3 // number of the event for which the receivers fail
 )
 
 func newCrashWorld(t *testing.T) *crashWorld {
@@ -75,7 +75,7 @@ func (w *crashWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: 204}
 }
 
-// callsOf returns how many calls the receiver of a cursor has received.
+// callsOf returns the number of calls to the receiver of a cursor.
 func (w *crashWorld) callsOf(id domain.CursorID) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,8 +95,9 @@ type subscriptionNode struct {
 	stop          func() // stops the node and waits for it
 }
 
-// startNode starts a node, which repeats no request to the store unless retries is
-// 0. The segments of its streams have only a few events.
+// startNode starts a node. retries is the number of retries that its requests
+// to the store share: 0 for the default, negative for none. A segment of its
+// streams holds only a few events.
 func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
 	documents := pushstore.New(w.account.ConnectBy(line), w.account.Content, pushstore.Options{Retries: retries, SegmentBytes: 200})
 	cfg := config.Default()
@@ -113,7 +114,7 @@ func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared boo
 		Definitions: documents, Streams: documents, Cursors: documents, Dequeues: memory.New(memory.Options{}),
 	}, nil, subscribe.Options{Created: n.engine.Created, Changed: n.engine.Changed})
 	n.events = publish.New(documents, n.engine.Published)
-	ids := []string{"one", "range"} // fixed ids, so that a repeated request is the same request
+	ids := []string{"one", "range"} // fixed ids, so that a replay that is requested again is the same replay
 	n.replays = replay.New(replay.Ports{Definitions: documents, Streams: documents, Cursors: documents, Shards: documents}, replay.Options{
 		Changed: n.engine.Changed,
 		NewID: func() string {
@@ -134,14 +135,14 @@ func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared boo
 	return n
 }
 
-// subscription returns the id of a subscription.
+// subscription returns the id of the i-th subscription.
 func (w *crashWorld) subscription(i int) domain.SubscriptionID {
 	id, err := domain.ParseSubscriptionID(fmt.Sprintf("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c%02d", i))
 	require.NoError(w, err)
 	return id
 }
 
-// putSubscription puts a subscription to all events.
+// putSubscription stores a subscription to all events.
 func (w *crashWorld) putSubscription(n *subscriptionNode, i int) error {
 	_, _, err := n.subscriptions.Put(context.Background(), w.subscription(i), subscribe.Draft{
 		Subscription: domain.Subscription{Owner: w.owner, CallbackURL: "https://example.org/"},
@@ -149,7 +150,7 @@ func (w *crashWorld) putSubscription(n *subscriptionNode, i int) error {
 	return err
 }
 
-// publishAll publishes all events, two at a time.
+// publishAll publishes the crashEvents events, two in each request.
 func (w *crashWorld) publishAll(n *subscriptionNode) error {
 	for i := 0; i < crashEvents; i += 2 {
 		messages := repositorytest.Messages(2)
@@ -163,22 +164,24 @@ func (w *crashWorld) publishAll(n *subscriptionNode) error {
 	return nil
 }
 
-// finishWork lets a new node do everything that has not been done: subscribe,
-// publish, replay a dead letter and all events, and delete the subscription.
+// finishWork starts a new node, which completes all remaining work: it
+// subscribes, publishes, replays a dead letter and then all events, and deletes
+// the subscription. retries is the number of retries that its requests to the
+// store share: 0 for the default, negative for none.
 func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
 	n := w.startNode(w.account.Line, retries, false, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // the other shards are empty
+		Owns: func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // no other shard has cursors
 		Look: time.Hour,
 	})
 	defer n.stop()
 	wait := func() {
-		<-time.After(2 * time.Minute) // on the clock of the bubble
+		<-time.After(2 * time.Minute) // time of the synctest bubble
 		synctest.Wait()
 	}
 	ctx := context.Background()
 	switch err := w.putSubscription(n, 0); {
-	case domain.KindOf(err) == domain.Conflict: // the subscription was deleted
+	case domain.KindOf(err) == domain.Conflict: // an earlier node deleted the subscription
 		wait()
 		return nil
 	case err != nil:
@@ -213,7 +216,7 @@ func (w *crashWorld) finishWork(retries int) error {
 	if s, err = n.documents.Standing(ctx, id.Cursor()); err != nil {
 		return err
 	}
-	if w.account.Line.Fired() == 0 { // the node has not crashed
+	if w.account.Line.Fired() == 0 { // no node has crashed
 		require.Equal(w, domain.Counters{
 			Triggered: 2*crashEvents + 1, Delivered: 2 * crashEvents, Errored: 1, Attempts: s.Counters.Attempts,
 		}, s.Counters, "each is delivered, is a dead letter, or is replayed, and is counted once")
@@ -225,15 +228,15 @@ func (w *crashWorld) finishWork(retries int) error {
 	return nil
 }
 
-// A node crashes at each request of a subscription, of the appends to a stream
-// that begin new segments, of calls, of replays, and of the deletion, which
-// retires the cursor. Another node continues.
+// A node crashes at each request of a subscription, of appends that begin new
+// segments of a stream, of calls, of replays, and of the deletion, which retires
+// the cursor. Another node continues.
 func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := subscriptionCrashes(t, n, last); !crashed {
+					if crashed := crashSubscription(t, n, last); !crashed {
 						require.Greater(t, n, 60)
 						return
 					}
@@ -243,9 +246,9 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// subscriptionCrashes crashes a node at its n-th request, and reports whether
-// there was one.
-func subscriptionCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+// crashSubscription crashes a node at its n-th request. It returns false if
+// the run had fewer than n requests.
+func crashSubscription(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.account.Line.CrashAt(n, last)
 	_ = w.finishWork(-1)
@@ -274,7 +277,7 @@ func subscriptionCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) 
 	return crashed
 }
 
-// callsBy returns how many calls of a node are under way.
+// callsBy returns the number of calls that n has in progress.
 func (w *crashWorld) callsBy(n *subscriptionNode) (calls int) {
 	for i := range crashSubscriptions {
 		for number := range int64(crashEvents) {
@@ -286,7 +289,8 @@ func (w *crashWorld) callsBy(n *subscriptionNode) (calls int) {
 	return calls
 }
 
-// stored returns how many events are stored, in several segments.
+// stored returns the number of stored events. It requires that the stream has
+// several segments.
 func (w *crashWorld) stored(documents *pushstore.Store) (n int) {
 	w.Helper()
 	at := domain.Position{}
@@ -305,14 +309,14 @@ func (w *crashWorld) stored(documents *pushstore.Store) (n int) {
 // crashSubscriptions is the number of subscriptions that two nodes share.
 const crashSubscriptions = 5
 
-// A node that stops crashes at each of its last requests: it has calls under
-// way, results to store, cursors to release, and shards to give back.
+// A node that stops crashes at each of its last requests. At that time it has
+// calls in progress, results to store, cursors to release, and shards to return.
 func TestANodeThatLeaves_MayCrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := nodeLeavesAndCrashes(t, n, last); !crashed {
+					if crashed := crashLeavingNode(t, n, last); !crashed {
 						require.Greater(t, n, 5)
 						return
 					}
@@ -322,20 +326,20 @@ func TestANodeThatLeaves_MayCrashAtEachRequest(t *testing.T) {
 	}
 }
 
-func nodeLeavesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+func crashLeavingNode(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.isHealthy.Store(true)
 	line := &faulty.Transport{Next: w.account.Engine.Transport()}
 	leaving, other := w.startNode(line, -1, true, delivery.Options{}), w.startNode(w.account.Line, 0, true, delivery.Options{})
 	defer leaving.stop()
 	defer other.stop()
-	<-time.After(time.Minute) // the two nodes share the shards by then
+	<-time.After(time.Minute) // by now, the two nodes share the shards
 	for i := range crashSubscriptions {
 		require.NoError(t, w.putSubscription(other, i))
 	}
 	<-time.After(10 * time.Second)
 	require.NoError(t, w.publishAll(other))
-	for began := time.Now(); w.callsBy(leaving) < 2; { // the stop comes within a second
+	for began := time.Now(); w.callsBy(leaving) < 2; { // the node is stopped during at least two calls
 		require.Less(t, time.Since(began), 10*time.Second)
 		<-time.After(10 * time.Millisecond)
 	}

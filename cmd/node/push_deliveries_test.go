@@ -25,7 +25,7 @@ func TestDeliveries_AreShownUntilTheyAreDead(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, status, text)
 	r.awaitCalls(t, "one", "one", "one")
 
-	// The fourth and last attempt is due in a minute.
+	// The fourth and last attempt is due one minute later.
 	var why struct {
 		Delivery struct {
 			State    string
@@ -59,7 +59,7 @@ func TestDeliveries_AreShownUntilTheyAreDead(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-func TestATestCall_GoesTheWayOfEveryCall(t *testing.T) {
+func TestATestCall_IsSentLikeADelivery(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	calls := make(chan http.Header, 10)
 	r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -141,9 +141,9 @@ func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// A caller without rights cannot tell a subscription from one that does not
-// exist.
-func TestAStranger_CannotDetectASubscription(t *testing.T) {
+// A caller without rights gets the same response for an existing subscription as
+// for a missing one.
+func TestACallerWithoutRights_CannotDetectASubscription(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	const none = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"http://127.0.0.1:9/"}`)

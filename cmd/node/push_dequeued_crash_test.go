@@ -22,17 +22,17 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A dequeueWorld is an account and an actor that dequeues bundles, on one node
-// after another.
+// A dequeueWorld is an account with one actor. The actor dequeues bundles on a
+// sequence of nodes.
 type dequeueWorld struct {
 	*testing.T
 	account *accounttest.Account
 	actor   domain.ActorID
 }
 
-// finishWork lets a new node dequeue everything that waits, and deliver notices for
-// the duration takes. retries is that of the store's options: 0 is the default, and
-// a negative number means that no request is repeated.
+// finishWork starts a new node, which dequeues all waiting bundles and delivers
+// notices for the duration takes. retries is the number of retries that its
+// requests to the store share: 0 for the default, negative for none.
 func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
@@ -48,14 +48,14 @@ func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = relay.Run(ctx) })
-	<-time.After(takes) // on the clock of the bubble
+	<-time.After(takes) // time of the synctest bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()
 	return err
 }
 
-// published returns the bundles whose Dequeue was published.
+// published returns the ids of the bundles whose Dequeue was published.
 func (w *dequeueWorld) published() (ids []string) {
 	db := w.account.Connect()
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{})
@@ -74,14 +74,14 @@ func (w *dequeueWorld) published() (ids []string) {
 }
 
 // A node crashes at each request of Dequeues and of the delivery of their
-// notices, and another one continues: the Dequeue of each bundle is published
-// once.
+// notices, and another node continues. The Dequeue of each bundle must be
+// published exactly once.
 func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := dequeuesAndCrashes(t, n, last); !crashed {
+					if crashed := crashDequeue(t, n, last); !crashed {
 						require.Greater(t, n, 20)
 						return
 					}
@@ -91,9 +91,9 @@ func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// dequeuesAndCrashes crashes a node at its n-th request, and reports whether
-// there was one.
-func dequeuesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+// crashDequeue crashes a node at its n-th request. It returns false if the
+// run had fewer than n requests.
+func crashDequeue(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	const bundles = 3
 	w := &dequeueWorld{
 		T: t, actor: repositorytest.NewActor(),

@@ -14,8 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A failover of the account may lose a request, and a new group of domains does
-// not have it: the node that serves the subscription requests again.
+// A subscription to Dequeues is recorded with each group of domains. A failover
+// of the account may lose the record, and a new group has none. So the node that
+// serves the subscription repeats the record.
 func TestAServedSubscription_RequestsDequeuesAgain(t *testing.T) {
 	store, definitions, ctx := memory.New(memory.Options{}), memory.NewDefinitions(), t.Context()
 	s := subscribe.New(subscribe.Ports{

@@ -11,7 +11,7 @@ import (
 )
 
 // dequeueNext sends event i, and peeks and dequeues its bundle. It returns the
-// bundle's id.
+// id of the bundle.
 func dequeueNext(t *testing.T, n *node.Node, i int) string {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", dataEvent(i))
@@ -24,19 +24,19 @@ func dequeueNext(t *testing.T, n *node.Node, i int) string {
 	return id
 }
 
-// bundle returns the bundle that a call about a Dequeue names.
+// bundle returns the bundle id in a call about a Dequeue.
 func (c *receivedCall) bundle() string {
 	data, _ := c.event["data"].(map[string]any)
 	id, _ := data["bundleId"].(string)
 	return id
 }
 
-func TestBundleDequeued_IsToldToThoseWhoAsked(t *testing.T) {
+func TestBundleDequeued_CallsItsSubscribers(t *testing.T) {
 	r := receive(t, nil)
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
-	dequeueNext(t, n, 1) // before any subscription exists
-	id := subscribed(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
+	dequeueNext(t, n, 1) // causes no call, because no subscription exists yet
+	id := createSubscription(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
 	second := dequeueNext(t, n, 2)
 	c := <-r.calls
 	number := c.id()[len("an-actor/"+second+"/"):]
@@ -57,14 +57,14 @@ func TestBundleDequeued_IsToldToThoseWhoAsked(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.NoError(t, stop())
 
-	// A node without a push side leaves the notices of its Dequeues in the
-	// outbox.
+	// A node without a push side does not deliver the notices of its Dequeues;
+	// they remain in the outbox.
 	n, stop = start(t, pushSettings(dir), node.Options{PullOnly: true})
 	fourth, fifth := dequeueNext(t, n, 4), dequeueNext(t, n, 5)
 	require.NoError(t, stop())
 	n, stop = start(t, pushSettings(dir), node.Options{})
 	sixth := dequeueNext(t, n, 6)
-	var got []string // in any order, because calls overlap
+	var got []string // bundle ids in any order, because the calls overlap
 	for range 3 {
 		c = <-r.calls
 		got = append(got, c.bundle())
@@ -74,7 +74,7 @@ func TestBundleDequeued_IsToldToThoseWhoAsked(t *testing.T) {
 	status, body := send(t, n, http.MethodDelete, "/v1/subscriptions/"+id, "", "")
 	require.Equal(t, http.StatusOK, status, body)
 	dequeueNext(t, n, 7)
-	subscribed(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
 	eighth := dequeueNext(t, n, 8)
 	c = <-r.calls
 	require.Equal(t, eighth, c.bundle())

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A receiver whose secret cannot be opened is not called: anyone could make a
-// call without a signature.
+// If the secret of a receiver cannot be decrypted, the receiver is not called: a
+// call without a signature proves nothing about its sender.
 func TestASecretThatCannotBeOpened_StopsOnlyItsCalls(t *testing.T) {
 	definitions, ctx := memory.NewDefinitions(), t.Context()
 	keyring := func() *subscribe.Keyring {
@@ -73,7 +73,8 @@ func TestASecretThatCannotBeOpened_StopsOnlyItsCalls(t *testing.T) {
 	require.NotContains(t, err.Error(), short)
 }
 
-// The key of a secret is needed only until no call is signed with the secret.
+// The key that seals a secret is needed only as long as calls are signed with
+// the secret.
 func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -102,7 +103,7 @@ func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
+func TestPushKeys_ComeFromTheSettingAndTheFolder(t *testing.T) {
 	cfg := config.Default()
 	cfg.Data = t.TempDir()
 	id, owner := domain.SubscriptionID{1}, domain.ActorID{}
@@ -117,8 +118,8 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", openSealed(t, again, sealed))
 
-	// With a key in the settings, new secrets are sealed with it, and the file
-	// still opens the old ones.
+	// If the settings have a key, new secrets are sealed with that key. Secrets
+	// that were sealed with the key in the file can still be opened.
 	cfg.Push.SecretKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	both, err := pushKeys(&cfg)
 	require.NoError(t, err)
@@ -126,8 +127,8 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	_, err = again.Open(id, owner, both.Seal(id, owner, "text"))
 	require.Error(t, err)
 
-	// With payloads on Azure there may be several nodes, which must share a
-	// key.
+	// With payloads on Azure, several nodes may use the store. They must share
+	// a key, so none is created in the folder.
 	azure := config.Default()
 	azure.Data, azure.Cosmos.Endpoint, azure.Blob.Endpoint = t.TempDir(), "https://a.example/", "https://b.example/"
 	none, err := pushKeys(&azure)
@@ -203,7 +204,8 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	_, err = keyless.Receiver(ctx, created.ID.Cursor(), false)
 	require.Equal(t, domain.Unavailable, domain.KindOf(err), "calls would lack a header")
 
-	// The HMAC key of a subscription signs in the header Authorization.
+	// A secret without a prefix of Standard Webhooks is the HMAC key of the
+	// Authorization header.
 	key, shared := "a key", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32))
 	d.Secret = &key
 	_, err = s.Create(ctx, d)

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// pushKeyName is the file of the data folder that holds the key of a node whose configuration
-// has none.
+// pushKeyName is the file in the data folder with the key that a node creates if
+// its configuration has none.
 const pushKeyName = "push.key"
 
-// pushKeys returns the keys that seal the secrets of subscriptions: those of
-// the configuration, and the one in the data folder. A node that stores
-// payloads in the folder creates that key if none is configured: its data
-// depends on the folder anyway. Other nodes have only configured keys, because
-// all nodes need the same keys to call the receivers.
+// pushKeys returns the keys that seal the secrets of subscriptions: the keys of
+// the configuration, and the key in the data folder. If no key is configured, a
+// node that stores payloads in the folder creates a key there; its data depends
+// on the folder in any case. Other nodes use only configured keys, because all
+// nodes need the same keys to call the receivers.
 func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	keys, err := cfg.Push.Keys()
 	if err != nil {
@@ -31,7 +31,7 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	case cfg.InMemory:
 		keys = append(keys, subscribe.NewKey())
 	case cfg.EmbeddedBlob():
-		kept, err := keepPushKey(cfg.Data, len(keys) == 0)
+		kept, err := ensurePushKey(cfg.Data, len(keys) == 0)
 		if err != nil {
 			return nil, fmt.Errorf("key of the secrets of subscriptions, %s: %w", filepath.Join(cfg.Data, pushKeyName), err)
 		}
@@ -45,14 +45,14 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	return subscribe.NewKeyring(keys...)
 }
 
-// keepPushKey returns the key in a data folder. If there is none, it creates
-// one if makes is true, and returns nil otherwise.
-func keepPushKey(folder string, makes bool) ([]byte, error) {
+// ensurePushKey returns the key in a data folder. If the folder has no key, it
+// creates one if makes is true, and otherwise returns nil.
+func ensurePushKey(folder string, makes bool) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, folderFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // writeSecretFile has synced the file
+	defer func() { _ = root.Close() }() // writeSecretFile has already synced the file
 	text, err := readSecretFile(root, pushKeyName, "restore it, or correct its mode: without the key, secrets that were sealed by it are lost")
 	switch {
 	case err == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// countWarned adds a metric for the number of receivers of engine that have
-// warnings.
+// countWarned registers a metric for each kind of warning: the number of
+// receivers of engine that have it.
 func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
 	for _, kind := range domain.WarningKinds {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
@@ -24,7 +24,7 @@ func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
 	}
 }
 
-// A meteredCaller counts and times the calls of another caller.
+// A meteredCaller counts and times the calls of the next caller.
 type meteredCaller struct {
 	next     delivery.Caller
 	underWay prometheus.Gauge
@@ -52,7 +52,7 @@ func (m *meteredCaller) Call(ctx context.Context, call delivery.Call) domain.Ans
 	m.underWay.Inc()
 	defer m.underWay.Dec()
 	answer := m.next.Call(ctx, call)
-	if answer.Unread || answer.Lost { // no call was made
+	if answer.Unread || answer.Lost { // the receiver was not called
 		return answer
 	}
 	class := "none"

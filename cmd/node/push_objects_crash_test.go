@@ -22,10 +22,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// storesAndPublishes lets a new node store the events of an object, and publish
-// their changes to the topic after each of them. The node repeats no request to
-// the store unless retries is 0.
-func storesAndPublishes(ctx context.Context, a *accounttest.Account, retries int) error {
+// storeAndPublish starts a new node, which stores the events of an object, and
+// after each event publishes the change to the topic. retries is the number of
+// retries that its requests to the store share: 0 for the default, negative for
+// none.
+func storeAndPublish(ctx context.Context, a *accounttest.Account, retries int) error {
 	db := a.Connect()
 	objects := objectstore.New(db, objectstore.Options{Shards: 1, Topic: true, Retries: retries})
 	documents := pushstore.New(db, a.Content, pushstore.Options{Retries: retries})
@@ -54,9 +55,9 @@ func storesAndPublishes(ctx context.Context, a *accounttest.Account, retries int
 	return nil
 }
 
-// A node crashes at each request of its events and of the publication of their
-// changes, and another one starts from the beginning: each change is published
-// once.
+// A node crashes at each request of storing the events and of publishing their
+// changes, and another node starts from the beginning. Each change must be
+// published exactly once.
 func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -64,11 +65,11 @@ func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, slices.Concat(objectstore.Containers(), pushstore.Containers()))
 					a.Line.CrashAt(n, last)
-					err := storesAndPublishes(t.Context(), a, -1)
+					err := storeAndPublish(t.Context(), a, -1)
 					crashed := a.Line.Fired() > 0
 					a.Line.Break(nil)
 					require.Equal(t, crashed, err != nil, "request %d: %v", n, err)
-					require.NoError(t, storesAndPublishes(t.Context(), a, 0), "request %d", n)
+					require.NoError(t, storeAndPublish(t.Context(), a, 0), "request %d", n)
 					require.Equal(t, []string{"created", "updated", "deleted"}, publishedChanges(t, a), "request %d", n)
 					if !crashed {
 						require.Greater(t, n, 15)
@@ -80,8 +81,8 @@ func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// publishedChanges returns the events of the topic, and requires ascending
-// versions.
+// publishedChanges returns the events of the topic. It requires that their
+// versions ascend, and that no change is unpublished.
 func publishedChanges(t *testing.T, a *accounttest.Account) (events []string) {
 	t.Helper()
 	documents := pushstore.New(a.Connect(), a.Content, pushstore.Options{})

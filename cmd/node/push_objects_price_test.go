@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The publication of a change costs its append to the topic with its id, and
-// the removal of the stored change.
-func TestAChangeOfAnObject_IsPublishedForWhatItMayCost(t *testing.T) {
+// The publication of a change costs two writes: its append to the topic with its
+// id, and the removal of the stored change.
+func TestPublicationOfAChange_HasABoundedCost(t *testing.T) {
 	for changes, limit := range map[int]float64{1: 26, 50: 13} {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, slices.Concat(objectstore.Containers(), pushstore.Containers()))
 		db := a.Connect()

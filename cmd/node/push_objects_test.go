@@ -12,16 +12,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// reportsObject lets a store report an event of an object with a size.
-func reportsObject(t *testing.T, n *node.Node, event, key, sequencer string, size int64) {
+// reportSizedObject sends the report of a store about an object with this size.
+func reportSizedObject(t *testing.T, n *node.Node, event, key, sequencer string, size int64) {
 	t.Helper()
 	body := fmt.Sprintf(`{"Records":[{"eventTime":"2026-03-01T12:00:00Z","eventName":"%s","s3":{"bucket":{"name":"readings"},"object":{"key":"%s","size":%d,"eTag":"e%s","sequencer":"%s"}}}]}`, event, key, size, sequencer, sequencer)
 	status, answer := send(t, n, http.MethodPost, "/v1/object-events", "application/json", body, "Authorization", "Bearer "+adminToken)
 	require.Equal(t, http.StatusOK, status, answer)
 }
 
-// objectSubscription subscribes to the changes of objects with the token of the
-// operators, and returns the subscription's id.
+// objectSubscription creates a subscription to the changes of objects with the
+// operators' token, and returns its id.
 func objectSubscription(t *testing.T, n *node.Node, draft string) string {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions", "application/json", draft, "Authorization", "Bearer "+adminToken)
@@ -31,7 +31,7 @@ func objectSubscription(t *testing.T, n *node.Node, draft string) string {
 	return stored.UUID
 }
 
-// change returns the data of the event of a call.
+// change returns the data of the event in a call.
 func change(c receivedCall) map[string]any {
 	data, _ := c.event["data"].(map[string]any)
 	return data
@@ -43,11 +43,12 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	cfg.Objects.Topic = true
 	n, stop := start(t, cfg, node.Options{})
 	const created, removed = "ObjectCreated:Put", "ObjectRemoved:Delete"
-	// A second subscription is created later. Once it is called with the
-	// change, the change was published before the next subscription.
+	// The subscription under test is created later and must not get this
+	// change. When the earlier subscription is called with the change, the
+	// change has been published, so the next subscription starts after it.
 	earlier := receive(t, nil)
 	id := objectSubscription(t, n, fmt.Sprintf(`{"topic":"object-changed","callback_url":%q}`, earlier.URL))
-	reportsObject(t, n, created, "before", "01", 1)
+	reportSizedObject(t, n, created, "before", "01", 1)
 	require.Equal(t, "before", change(<-earlier.calls)["key"])
 	status, body := send(t, n, http.MethodDelete, "/v1/subscriptions/"+id, "", "", "Authorization", "Bearer "+adminToken)
 	require.Equal(t, http.StatusOK, status, body)
@@ -61,7 +62,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	status, body = send(t, n, http.MethodPut, "/v1/subscriptions/"+id, "application/json", draft, "Authorization", "Bearer "+adminToken)
 	require.Equal(t, http.StatusOK, status, body)
 
-	reportsObject(t, n, created, "a", "01", 9_007_199_254_740_993)
+	reportSizedObject(t, n, created, "a", "01", 9_007_199_254_740_993)
 	c := <-r.calls
 	var list struct {
 		Results []struct{ ID string }
@@ -82,10 +83,10 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	require.Contains(t, string(c.body), "9007199254740993", "a size is exact")
 	getJSON(t, n, "/v1/objects/"+c.event["subject"].(string), &struct{}{})
 
-	reportsObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
-	reportsObject(t, n, created, "a", "00", 1)                     // an older event
-	reportsObject(t, n, created, "a", "02", 2)
-	reportsObject(t, n, removed, "a", "03", 0)
+	reportSizedObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
+	reportSizedObject(t, n, created, "a", "00", 1)                     // an older event, which is no change
+	reportSizedObject(t, n, created, "a", "02", 2)
+	reportSizedObject(t, n, removed, "a", "03", 0)
 	var events []string
 	for range 2 {
 		c = <-r.calls
@@ -101,7 +102,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	require.NoError(t, stop())
 
 	n, stop = start(t, cfg, node.Options{})
-	reportsObject(t, n, created, "b", "01", 1)
+	reportSizedObject(t, n, created, "b", "01", 1)
 	require.Equal(t, "b", change(<-r.calls)["key"])
 	require.NoError(t, stop())
 	require.Empty(t, r.calls)
@@ -119,7 +120,7 @@ func TestASubscriptionToObjects_HasAFilter(t *testing.T) {
 		if strings.HasSuffix(key, "small") {
 			size = 1
 		}
-		reportsObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // the second event of march/1 is an update
+		reportSizedObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // the second report about march/1 is an update
 	}
 	keys := []string{change(<-r.calls)["key"].(string), change(<-r.calls)["key"].(string)}
 	require.ElementsMatch(t, []string{"march/1", "march/2"}, keys)

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// signature returns the signature that a call has if it is signed with a shared
-// secret.
+// signature returns the signature that the call must have if it was signed with
+// a secret of Standard Webhooks.
 func (c *receivedCall) signature(t *testing.T, secret string) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -34,30 +34,31 @@ func TestARotatedSecret_SignsWithTheOneBeforeUntilTheGraceEnds(t *testing.T) {
 	var ahead atomic.Int64
 	n, stop := start(t, pushSettings(""), node.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	const first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":%q}`, r.URL, first))
+	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":%q}`, r.URL, first))
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/rotate", "application/json", "")
 	require.Equal(t, http.StatusOK, status, body)
 	var rotated struct {
 		Secret string `json:"hmac_secret_key"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(body), &rotated))
-	published(t, n, "1")
+	publishEvents(t, n, "1")
 	c := <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret)+" "+c.signature(t, first), c.header.Get("Webhook-Signature"))
 	ahead.Store(int64(23 * time.Hour))
-	published(t, n, "2")
+	publishEvents(t, n, "2")
 	c = <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret)+" "+c.signature(t, first), c.header.Get("Webhook-Signature"))
 	ahead.Store(int64(25 * time.Hour))
-	published(t, n, "3")
+	publishEvents(t, n, "3")
 	c = <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret), c.header.Get("Webhook-Signature"))
 
-	// A key signs in the header Authorization, at the same time as a secret of
-	// Standard Webhooks.
+	// After this rotation, the call has an HMAC signature in the Authorization
+	// header as well as the signature with the earlier secret of Standard
+	// Webhooks.
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/rotate", "application/json", `{"hmac_secret_key":"any key"}`)
 	require.Equal(t, http.StatusOK, status, body)
-	published(t, n, "4")
+	publishEvents(t, n, "4")
 	c = <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret), c.header.Get("Webhook-Signature"))
 	require.NotEmpty(t, c.header.Get("Authorization"))

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// outcomesOf publishes an event, and returns the answer with the outcomes by subscription.
+// outcomesOf publishes an event. It returns the status of the response, and the outcome for each subscription.
 func outcomesOf(t *testing.T, n *node.Node, id string) (status int, outcomes map[string]string) {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/events", structuredEvent, fmt.Sprintf(cloudEvent, id))
@@ -41,7 +41,7 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
 	draft := fmt.Sprintf(`{"callback_url":%q,"delivery":"sync","headers":{"X-Key":"a token"}}`, r.URL)
-	id := subscribed(t, n, draft)
+	id := createSubscription(t, n, draft)
 	status, outcomes := outcomesOf(t, n, "1")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, map[string]string{id: "delivered 204"}, outcomes)
@@ -53,8 +53,8 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 	<-r.calls
 	require.NoError(t, stop())
 
-	// The subscription is still sync after a restart. The failed attempt was
-	// not repeated.
+	// After a restart, the delivery of the subscription is still sync. The
+	// failed attempt was not retried.
 	n, stop = start(t, pushSettings(dir), node.Options{})
 	status, outcomes = outcomesOf(t, n, "3")
 	require.Equal(t, http.StatusOK, status)
@@ -67,7 +67,7 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 
 	status, body = send(t, n, http.MethodPut, "/v1/subscriptions/"+id, "application/json", fmt.Sprintf(`{"callback_url":%q}`, r.URL))
 	require.Equal(t, http.StatusOK, status, body)
-	published(t, n, "4") // the sender does not wait
+	publishEvents(t, n, "4") // the replaced subscription is not sync, so the sender does not wait
 	c = <-r.calls
 	require.Equal(t, "a token", c.header.Get("X-Key"), "the replacement has kept it")
 	require.NoError(t, stop())
@@ -84,8 +84,8 @@ func TestASenderWaits_WhicheverNodeCalls(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	want := make(map[string]string)
-	for range 6 { // with six subscriptions, each node almost always serves some
-		want[subscribed(t, nodes[0], fmt.Sprintf(`{"callback_url":%q,"delivery":"sync"}`, r.URL))] = "delivered 204"
+	for range 6 { // with six subscriptions, each of the two nodes almost certainly serves at least one
+		want[createSubscription(t, nodes[0], fmt.Sprintf(`{"callback_url":%q,"delivery":"sync"}`, r.URL))] = "delivered 204"
 	}
 	for i := range 6 {
 		start := time.Now()

@@ -22,7 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// pushSettings returns the settings of a node that may call receivers in tests.
+// pushSettings returns settings with which a node may call receivers on loopback
+// over HTTP.
 func pushSettings(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
@@ -30,7 +31,7 @@ func pushSettings(dir string) config.Config {
 	return cfg
 }
 
-// A receivedCall is a call that a receiver got.
+// A receivedCall is a call that a test's receiver got.
 type receivedCall struct {
 	method string
 	header http.Header
@@ -38,13 +39,14 @@ type receivedCall struct {
 	event  map[string]any
 }
 
-// id returns the id of the event of a call.
+// id returns the id of the event in the call.
 func (c *receivedCall) id() string {
 	id, _ := c.event["id"].(string)
 	return id
 }
 
-// A callReceiver answers calls as a test wants, and passes them to the test.
+// A callReceiver is a receiver that responds as the test specifies, and sends
+// each call to a channel.
 type callReceiver struct {
 	*httptest.Server
 	calls chan receivedCall
@@ -53,7 +55,8 @@ type callReceiver struct {
 	answer func(*receivedCall) int
 }
 
-// receive serves a receiver until the test ends. It answers 204 unless answer says otherwise.
+// receive starts a receiver that runs until the test ends. answer returns the
+// status of each response; nil stands for always 204.
 func receive(t *testing.T, answer func(*receivedCall) int) *callReceiver {
 	t.Helper()
 	r := &callReceiver{calls: make(chan receivedCall, 10_000), answer: answer}
@@ -83,8 +86,8 @@ func (r *callReceiver) set(answer func(*receivedCall) int) {
 	r.answer = answer
 }
 
-// awaitCalls waits for the calls of all events in want, and returns the ids of
-// the events in the order of the calls.
+// awaitCalls waits for a call for each event id in want. It returns the ids in
+// the order of the calls.
 func (r *callReceiver) awaitCalls(t *testing.T, want ...string) []string {
 	t.Helper()
 	var got []string
@@ -101,7 +104,8 @@ func (r *callReceiver) awaitCalls(t *testing.T, want ...string) []string {
 	return got
 }
 
-// send sends a request with a body to a node.
+// send sends a request with a body to a node. headers are pairs of names and
+// values.
 func send(t *testing.T, n *node.Node, method, path, contentType, body string, headers ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, n.URL()+path, strings.NewReader(body))
@@ -119,8 +123,8 @@ func send(t *testing.T, n *node.Node, method, path, contentType, body string, he
 	return resp.StatusCode, string(text)
 }
 
-// subscribed creates a subscription and returns its id.
-func subscribed(t *testing.T, n *node.Node, draft string) string {
+// createSubscription creates a subscription and returns its id.
+func createSubscription(t *testing.T, n *node.Node, draft string) string {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions", "application/json", draft)
 	require.Equal(t, http.StatusCreated, status, body)
@@ -131,8 +135,8 @@ func subscribed(t *testing.T, n *node.Node, draft string) string {
 
 const cloudEvent = `{"specversion":"1.0","id":%q,"source":"/test","type":"made","data":{"n":1}}`
 
-// published publishes events to the topic "events".
-func published(t *testing.T, n *node.Node, ids ...string) {
+// publishEvents publishes an event with each id to the topic "events".
+func publishEvents(t *testing.T, n *node.Node, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		status, body := send(t, n, http.MethodPost, "/v1/events", "application/cloudevents+json", fmt.Sprintf(cloudEvent, id))
@@ -145,8 +149,8 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 	r := receive(t, nil)
 	n, stop := start(t, pushSettings(""), node.Options{})
 	key := base64.StdEncoding.EncodeToString([]byte("a key of twenty-four bytes or more"))
-	signed := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"whsec_%s","attachments":{"half":{"type":"jmespath","expression":"data.n"}}}`, r.URL+"/signed", key))
-	published(t, n, "1")
+	signed := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"whsec_%s","attachments":{"half":{"type":"jmespath","expression":"data.n"}}}`, r.URL+"/signed", key))
+	publishEvents(t, n, "1")
 	c := <-r.calls
 	require.Equal(t, http.MethodPost, c.method)
 	require.Equal(t, map[string]any{"specversion": "1.0", "id": "1", "source": "/test", "type": "made", "data": map[string]any{"n": 1.0}}, c.event)
@@ -165,8 +169,8 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 	require.Equal(t, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)), c.header.Get("Webhook-Signature"))
 	require.Empty(t, c.header.Get("Authorization"))
 
-	// The key of the original signs date and digest.
-	subscribed(t, n, fmt.Sprintf(`{"topic":"others","callback_url":%q,"hmac_secret_key":"any key","method":"PUT"}`, r.URL))
+	// The HMAC key of the original system signs the date and the digest.
+	createSubscription(t, n, fmt.Sprintf(`{"topic":"others","callback_url":%q,"hmac_secret_key":"any key","method":"PUT"}`, r.URL))
 	status, _ := send(t, n, http.MethodPost, "/v1/events?topic=others", "text/plain", "text", "Ce-Specversion", "1.0", "Ce-Id", "2", "Ce-Source", "/test", "Ce-Type", "told")
 	require.Equal(t, http.StatusAccepted, status)
 	c = <-r.calls
@@ -182,7 +186,7 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 func TestALargePayload_IsDeliveredUnchanged(t *testing.T) {
 	r := receive(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
-	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"jmespath_query":"type == 'made' && data == null"}`, r.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"jmespath_query":"type == 'made' && data == null"}`, r.URL))
 	data := strings.Repeat("x", 1_000_000)
 	status, body := send(t, n, http.MethodPost, "/v1/events", structuredEvent, fmt.Sprintf(`{"specversion":"1.0","id":"1","source":"/test","type":"made","data":%q}`, data))
 	require.Equal(t, http.StatusAccepted, status, body)
@@ -195,15 +199,15 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 	down := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	up := receive(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
-	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, down.URL))
-	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, up.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, down.URL))
+	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, up.URL))
 	var ids []string
 	for i := range 50 {
 		ids = append(ids, fmt.Sprint(i))
 	}
-	published(t, n, ids...)
+	publishEvents(t, n, ids...)
 	require.ElementsMatch(t, ids, up.awaitCalls(t, ids...))
-	attempts := make(map[string][]string) // attempts by event
+	attempts := make(map[string][]string) // attempt numbers, by event id
 	for range 3 * len(ids) {
 		c := <-down.calls
 		attempts[c.id()] = append(attempts[c.id()], c.header.Get("X-Dss-Notify-Attempt"))
@@ -217,7 +221,7 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
 	r := receive(t, func(*receivedCall) int { return http.StatusGone })
 	n, stop := start(t, pushSettings(""), node.Options{})
-	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
+	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
 	shows := func(want string) {
 		require.Eventually(t, func() bool {
 			_, body := send(t, n, http.MethodGet, "/v1/subscriptions/"+id, "", "")
@@ -225,7 +229,7 @@ func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
 		}, 30*time.Second, 10*time.Millisecond, want)
 	}
 	shows(`"delivery":{"state":"active","failures":0,`)
-	published(t, n, "1")
+	publishEvents(t, n, "1")
 	<-r.calls
 	shows(`"delivery":{"state":"gone","failures":1,"waiting":1,`)
 	r.set(nil)
@@ -239,26 +243,26 @@ func TestARestart_LosesNothing(t *testing.T) {
 	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
-	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
-	published(t, n, "failed")
+	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
+	publishEvents(t, n, "failed")
 	for range 3 {
-		<-r.calls // the next attempt is due in a minute
+		<-r.calls // the next attempt is due one minute later
 	}
 	status, body := send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/pause", "", "")
 	require.Equal(t, http.StatusOK, status, body)
-	published(t, n, "waiting")
+	publishEvents(t, n, "waiting")
 	require.NoError(t, stop())
 
 	r.set(nil)
 	n, stop = start(t, pushSettings(dir), node.Options{})
-	published(t, n, "later")
+	publishEvents(t, n, "later")
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/resume", "", "")
 	require.Equal(t, http.StatusOK, status, body)
 	require.Equal(t, []string{"later", "waiting"}, slices.Sorted(slices.Values(r.awaitCalls(t, "waiting", "later"))))
 	require.NoError(t, stop())
 }
 
-// dataEvent announces data for the actor of the tests.
+// dataEvent returns the announcement of event n for the actor of the tests.
 func dataEvent(n int) string {
 	return fmt.Sprintf(`[{"id":"00000000-0000-4000-8000-%012d","recipient":"an-actor","origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}]`, n)
 }
@@ -274,8 +278,8 @@ func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
 			require.Equal(t, http.StatusAccepted, status, body)
 		}
 	}
-	announce(1, 3) // before the actor subscribes
-	subscribed(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
+	announce(1, 3) // causes no call, because the actor has not subscribed yet
+	createSubscription(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
 	announce(4, 4)
 	free <- struct{}{}
 	c := <-r.calls
@@ -292,7 +296,7 @@ func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.NoError(t, stop())
 
-	// One call announces everything that was saved while the call failed or the
+	// One call announces everything that was saved while calls failed or the
 	// hub was down.
 	close(free)
 	r.set(func(*receivedCall) int { return http.StatusServiceUnavailable })

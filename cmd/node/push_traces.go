@@ -11,18 +11,18 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// startSpan starts the span of a call to a receiver. If the message is a
-// CloudEvent with the extension traceparent, the parent is the span in it, and
-// the span has a link to the span that accepted the message; otherwise the
-// parent is the latter. Without a tracer, the result is the parent itself. The
-// call has the span in its header; the body and the extension in it are not
-// changed.
+// startSpan starts the span of a call to a receiver. Its parent is the span in
+// the extension traceparent of a CloudEvent; then it also has a link to the span
+// that accepted the message. For a message without that extension, the parent is
+// the span that accepted the message. Without a tracer, startSpan returns the
+// parent. The call sends the span in its traceparent header; the body, including
+// the extension, is not changed.
 func (c *httpCaller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
 	attributes, kind := call.Entry.Attributes, kindOf(call.Receiver)
 	parent, err := domain.ParseTraceContext(attributes["traceparent"], attributes["tracestate"])
 	start := tracing.Start{Name: "send " + kind, Kind: trace.SpanKindClient, Parent: parent}
 	switch accepted := call.Entry.Accepted; {
-	case err != nil: // the message names no span
+	case err != nil: // the message has no valid traceparent
 		start.Parent = accepted
 	case !accepted.IsZero():
 		start.Links = append(start.Links, accepted)
@@ -47,7 +47,7 @@ func endSpan(span trace.Span, a *domain.Answer) {
 	span.End()
 }
 
-// kindOf returns the kind of a receiver.
+// kindOf returns the kind of a receiver, as it appears in the span's name.
 func kindOf(r *delivery.Receiver) string {
 	switch r.Target.(type) {
 	case *target:

@@ -17,8 +17,8 @@ import (
 )
 
 // meteredStore counts the requests to the store, and their request units, that
-// are made for requests of clients. Requests that the node makes on its own,
-// such as those of the survey of mailboxes, are not counted.
+// serve requests of clients. It does not count background requests of the node,
+// such as those of the survey of mailboxes.
 type meteredStore struct {
 	next policy.Transporter
 
@@ -27,19 +27,19 @@ type meteredStore struct {
 	units    float64
 }
 
-type ofClientKey struct{}
+type clientRequestKey struct{}
 
-// markRequests marks the requests that next makes to the store, so that they
-// are counted.
+// markRequests returns a handler that marks the store requests of next, so that
+// meteredStore counts them.
 func (m *meteredStore) markRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), ofClientKey{}, true)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientRequestKey{}, true)))
 	})
 }
 
 func (m *meteredStore) Do(req *http.Request) (*http.Response, error) {
 	resp, err := m.next.Do(req)
-	if isOfClient := req.Context().Value(ofClientKey{}) != nil; err == nil && isOfClient {
+	if isOfClient := req.Context().Value(clientRequestKey{}) != nil; err == nil && isOfClient {
 		charge, _ := strconv.ParseFloat(resp.Header.Get("x-ms-request-charge"), 64)
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -49,7 +49,7 @@ func (m *meteredStore) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// reset returns what was counted since the last call.
+// reset returns the counts since the last call, and sets them to zero.
 func (m *meteredStore) reset() (requests int, units float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,13 +58,13 @@ func (m *meteredStore) reset() (requests int, units float64) {
 	return requests, units
 }
 
-// A rangeSet is a header Range for a body of size bytes.
+// A rangeSet returns the values of the Range header for a body of size bytes.
 type rangeSet struct {
 	name string
 	make func(size int) []string
 }
 
-// repeatRange returns 16 ranges, the maximum that the hub accepts.
+// repeatRange returns 16 ranges, which is the maximum that the hub accepts.
 func repeatRange(one func(i int) string) []string {
 	ranges := make([]string, 16)
 	for i := range ranges {
@@ -108,7 +108,7 @@ func TestRanges_CostNoMoreThanTheWholeBody(t *testing.T) {
 		store.next = next
 		return &store
 	}})
-	const events = 2_000 // about 20 pages
+	const events = 2_000 // enough for about 20 pages
 	for batch := range events / 200 {
 		list := make([]string, 200)
 		for i := range list {

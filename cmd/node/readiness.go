@@ -15,18 +15,18 @@ import (
 	"github.com/messagehub/messagehub/api"
 )
 
-// A readinessCheck tests one thing that the hub depends on. Its run returns
-// nil, an *unreadyError, or another error, whose text clients never see.
+// A readinessCheck tests one dependency of the hub. Its run returns nil, an
+// *unreadyError, or another error, whose text is never shown to clients.
 type readinessCheck struct {
-	name string // one word for programs; it is the same in all releases
+	name string // one word that programs read; the same in all releases
 	run  func(context.Context) error
 }
 
 // An unreadyError is the error of a check that anonymous clients may read. Its
-// reason and its remedy name no secrets; its cause is only logged.
+// reason and remedy contain no secrets. Its cause is only logged.
 type unreadyError struct {
-	reason string // what is wrong
-	remedy string // what to do
+	reason string // what is wrong, for clients
+	remedy string // how to repair the fault, for clients
 	cause  error  // may be nil
 }
 
@@ -41,15 +41,15 @@ func (e *unreadyError) Unwrap() error { return e.cause }
 
 const (
 	readinessInterval = 5 * time.Second
-	readinessTimeout  = 5 * time.Second // limit of one check
+	readinessTimeout  = 5 * time.Second // time limit of a check
 
-	// maxMissedRuns is how many runs of a check may be missing before the check
-	// counts as failed because it hangs.
+	// maxMissedRuns is the number of intervals without a result after which a
+	// check counts as failed because it hangs.
 	maxMissedRuns = 6
 )
 
 // A readiness runs checks in the background and caches their results, so that a
-// request to /readyz is cheap. It is safe for concurrent use.
+// request to /readyz causes no other requests. It is safe for concurrent use.
 type readiness struct {
 	checks   []readinessCheck
 	interval time.Duration
@@ -58,17 +58,18 @@ type readiness struct {
 	passed   *prometheus.GaugeVec // by check
 
 	mu      sync.Mutex
-	results map[string]readinessResult // results by check; none until it has run
+	results map[string]readinessResult // by check; no entry until the check has run
 }
 
-// A readinessResult is the outcome of a check.
+// A readinessResult is the result of the last run of a check.
 type readinessResult struct {
 	at     time.Time
-	failed *api.FailedCheck // nil: passed
+	failed *api.FailedCheck // nil if the check passed
 }
 
-// newReadiness returns a readiness that runs checks every interval; 0 stands for the
-// default. With a negative interval it runs none, and the node is always ready.
+// newReadiness returns a readiness that runs checks every interval, or every
+// readinessInterval if interval is 0. If interval is negative, it runs no checks
+// and is always ready.
 func newReadiness(checks []readinessCheck, interval time.Duration, logger *slog.Logger, metrics prometheus.Registerer) *readiness {
 	interval = cmp.Or(interval, readinessInterval)
 	if interval < 0 {
@@ -84,11 +85,11 @@ func newReadiness(checks []readinessCheck, interval time.Duration, logger *slog.
 	}
 }
 
-// Run repeats each check every interval until ctx ends.
+// Run runs each check every interval until ctx ends.
 func (r *readiness) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, c := range r.checks {
-		loops.Go(func() { // one loop for each check, so that a check that hangs delays no other
+		loops.Go(func() { // each check has a loop, so that a check that hangs does not delay the others
 			ticker := time.NewTicker(r.interval)
 			defer ticker.Stop()
 			for {
@@ -105,7 +106,7 @@ func (r *readiness) Run(ctx context.Context) error {
 	return nil
 }
 
-// runChecks runs each check once.
+// runChecks runs each check once, in parallel.
 func (r *readiness) runChecks(ctx context.Context) {
 	var runs sync.WaitGroup
 	for _, c := range r.checks {
@@ -114,13 +115,13 @@ func (r *readiness) runChecks(ctx context.Context) {
 	runs.Wait()
 }
 
-// runCheck runs c and caches its result. A change of the result is logged.
+// runCheck runs c and caches the result. It logs a change of the result.
 func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
 	attempt, cancel := context.WithTimeout(ctx, readinessTimeout)
 	defer cancel()
 	err := c.run(attempt)
 	if ctx.Err() != nil {
-		return // the node stops: an error would only be caused by that
+		return // the node stops, which would make any check fail
 	}
 	result := readinessResult{at: r.now()}
 	if err != nil {
@@ -145,7 +146,7 @@ func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
 	}
 }
 
-// failedCheck returns what clients may read about the error of a check.
+// failedCheck converts the error of a check to what clients may read.
 func failedCheck(name string, err error) *api.FailedCheck {
 	if e, ok := errors.AsType[*unreadyError](err); ok {
 		return &api.FailedCheck{Name: name, Reason: e.reason, Remedy: e.remedy}
@@ -154,7 +155,7 @@ func failedCheck(name string, err error) *api.FailedCheck {
 }
 
 // Ready returns nil if the last run of every check passed, and otherwise an
-// *api.NotReadyError. It reads cached results only.
+// *api.NotReadyError. It reads only cached results.
 func (r *readiness) Ready(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readinessChecks returns the checks behind /readyz, in the order in which it reports
-// them.
+// readinessChecks returns the checks of /readyz, in the order of its report.
 func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
 	checks := []readinessCheck{{"store", n.store.checkAnswers}, {"containers", n.store.checkContainers}}
 	free, syncs := newDiskFree(n.registry), newDiskSyncs(n.registry)
@@ -29,7 +28,7 @@ func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
 	return checks
 }
 
-// probe is an actor without data.
+// probe is an actor without data, for reads that check the store.
 var probe = func() domain.ActorID {
 	id, err := domain.ParseActorID("messagehub.readiness")
 	if err != nil {
@@ -38,9 +37,9 @@ var probe = func() domain.ActorID {
 	return id
 }()
 
-// checkAnswers makes two reads for an actor that has no data. A store that
-// throttles requests counts as one that answers: sending the clients to other
-// nodes would not help.
+// checkAnswers reads twice for an actor without data. A store that throttles
+// requests counts as available, because sending the clients to other nodes would
+// not help.
 func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	_, err := s.NextUnacknowledged(ctx, probe, s.groups[:1])
 	switch {
@@ -52,8 +51,8 @@ func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	return &unreadyError{"the store refuses reads", "see the log of the hub", err}
 }
 
-// checkContainers reports a container that is missing, or has other properties
-// than the hub needs. It almost always answers from memory.
+// checkContainers reports a container that is missing, or whose properties
+// differ from those that the hub needs. The result is almost always cached.
 func (s *nodeStore) checkContainers(ctx context.Context) error {
 	if err := s.ContainersFault(ctx); err != nil {
 		return &unreadyError{reasonOfContainers(err), remedyOfContainers, nil}
@@ -61,16 +60,15 @@ func (s *nodeStore) checkContainers(ctx context.Context) error {
 	return nil
 }
 
-// warnings returns the warnings of /readyz about a node that is ready.
+// warnings returns the warnings of /readyz, which do not make the node unready.
 func (n *Node) warnings() []api.FailedCheck {
 	return slices.Concat(n.store.warnings(), n.store.frozenWarnings(), n.push.warnings(), n.objects.warnings(), n.parties.warnings())
 }
 
 // warnings returns the warnings of the store for /readyz. A mailbox of a newer
-// format does not make the node unready: during the upgrade of a deployment,
-// the first such mailbox would take every older node out of service. Clients
-// without a token may call /readyz, so only the log and check name the
-// mailboxes.
+// format is only a warning: during an upgrade, the first such mailbox would
+// otherwise make all older nodes unready. Clients without a token may call
+// /readyz, so only the log and messagehub check name the mailboxes.
 func (s *nodeStore) warnings() []api.FailedCheck {
 	_, n := s.NewerFormats(0)
 	if n == 0 {
@@ -83,8 +81,8 @@ func (s *nodeStore) warnings() []api.FailedCheck {
 	}}
 }
 
-// dataFolders returns the folders in which the node stores data. Each may be a
-// separate mount.
+// dataFolders returns the folders in which the node stores data. Each of them
+// may be on a separate disk.
 func dataFolders(cfg *config.Config) []string {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
@@ -102,24 +100,25 @@ func dataFolders(cfg *config.Config) []string {
 	return folders
 }
 
-// diskUsage is what a file system reports about itself. It is zero on a system
-// without such reports.
+// diskUsage describes the space of a file system. It is zero on operating
+// systems where it cannot be measured.
 type diskUsage struct {
 	isKnown    bool
-	free       uint64 // bytes that the hub may still write
-	noMoreFile bool   // the file system has no free inodes
+	free       uint64 // free bytes that are available to the hub
+	noMoreFile bool   // true if the file system has no free inodes
 	isReadOnly bool
 }
 
-// A diskCheck fails if a folder of the hub has no room for more data.
+// A diskCheck fails if the disk of a data folder is full, nearly full or
+// read-only.
 type diskCheck struct {
 	folders []string
-	floor   config.Size // minimum of free bytes
+	floor   config.Size // minimum of free bytes on each disk
 	measure func(folder string) (diskUsage, error)
-	free    *prometheus.GaugeVec // bytes, by folder; nil: not exported
-	syncs   prometheus.Histogram // seconds of a write; nil: writes are not measured
+	free    *prometheus.GaugeVec // free bytes, by folder; nil if not exported
+	syncs   prometheus.Histogram // duration of a synced write in seconds; nil if not measured
 
-	synced time.Time // when the last measured write began
+	synced time.Time // start of the last measured write
 }
 
 // syncEvery is the time between two measured writes.
@@ -134,8 +133,8 @@ func newDiskSyncs(registerer prometheus.Registerer) prometheus.Histogram {
 	})
 }
 
-// measureSync measures the duration of a write to the first folder. A failed
-// write is not recorded here: the stores report it.
+// measureSync measures the duration of a synced write to the first folder. It
+// ignores a failed write, which the stores report.
 func (d *diskCheck) measureSync() {
 	if d.syncs == nil || time.Since(d.synced) < syncEvery {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failing returns the checks that r reports as failed.
+// failing returns the failed checks that r reports.
 func failing(t *testing.T, r *readiness) []api.FailedCheck {
 	t.Helper()
 	err := r.Ready(t.Context())
@@ -35,7 +35,7 @@ func newTestReadiness(checks ...readinessCheck) *readiness {
 	return newReadiness(checks, 0, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 }
 
-// runReadiness runs r until the returned function is called.
+// runReadiness runs r until stop is called.
 func runReadiness(t *testing.T, r *readiness) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -55,7 +55,7 @@ func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
 
 func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fault atomic.Pointer[error] // error of the disk
+		var fault atomic.Pointer[error] // current error of the disk
 		setFault := func(err error) { fault.Store(&err) }
 		setFault(nil)
 		r := newTestReadiness(
@@ -119,13 +119,13 @@ func TestReadiness_IsAlwaysReadyWithoutChecks(t *testing.T) {
 	require.Empty(t, failing(t, r))
 }
 
-func TestDiskCheck_NamesTheFolderThatCanHoldNoMore(t *testing.T) {
+func TestDiskCheck_NamesTheFolderOnAFullDisk(t *testing.T) {
 	const roomy = 1 << 30
 	for _, tc := range []struct {
 		name  string
 		usage diskUsage
 		err   error
-		want  string // "": passes
+		want  string // reason of the failure; "" if the check passes
 	}{
 		{"room", diskUsage{isKnown: true, free: roomy}, nil, ""},
 		{"a system without reports", diskUsage{}, nil, ""},
@@ -177,7 +177,7 @@ func TestDiskCheck_MeasuresAWriteAtMostEvery30Seconds(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestDataFolders_AreThoseThatTheNodeWrites(t *testing.T) {
+func TestDataFolders_AreTheFoldersThatTheNodeWrites(t *testing.T) {
 	cfg := config.Default()
 	cfg.Data = "/d"
 	require.Equal(t, []string{"/d", "/d/cosmos", "/d/bus", "/d/content", "/d/exchange"}, dataFolders(&cfg))

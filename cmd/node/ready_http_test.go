@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// countedStore counts the requests to the store, and refuses them while isDown
-// is true.
+// countedStore counts the requests to the store. It refuses them while isDown is
+// true.
 type countedStore struct {
 	next   policy.Transporter
 	n      atomic.Int64
@@ -59,7 +59,7 @@ func TestReadyz_NamesTheStoreThatDoesNotAnswer(t *testing.T) {
 	var body string
 	require.Eventually(t, func() bool {
 		status, body = call(t, http.MethodGet, n.URL()+"/readyz", "", "")
-		// A check whose retries take longer than five seconds is reported as one that has not finished, until it has.
+		// While the retries of a check take longer than five seconds, /readyz reports that the check has not finished.
 		return status == 503 && !strings.Contains(body, "has not finished")
 	}, 30*time.Second, time.Millisecond)
 	require.Contains(t, body, `"checks":[{"name":"store","reason":"the store does not answer","remedy":"`)

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// eventually sends a request until its answer satisfies a condition.
+// eventually repeats a GET until isDone accepts the response, and returns the
+// response.
 func eventually(t *testing.T, n *node.Node, path string, isDone func(map[string]any) bool) map[string]any {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -38,8 +39,8 @@ func TestDeadLetters_AreReplayed(t *testing.T) {
 	cfg := pushSettings(t.TempDir())
 	cfg.Push.Delays = []time.Duration{0, time.Millisecond}
 	n, stop := start(t, cfg, node.Options{})
-	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
-	published(t, n, "0", "1", "2", "3", "4")
+	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
+	publishEvents(t, n, "0", "1", "2", "3", "4")
 	counters := func(dead, delivered float64) func(map[string]any) bool {
 		return func(all map[string]any) bool {
 			d := all["delivery"].(map[string]any)

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// zeros returns content of n bytes.
+// zeros returns a reader of n zero bytes.
 func zeros(n int64) io.Reader { return io.LimitReader(zero{}, n) }
 
 type zero struct{}
@@ -27,11 +27,11 @@ func (zero) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkContentOnRequest peeks a bundle of 51,200 events whose domain makes
-// 5 MB or 50 MB: memory does not grow with the content. domain-ms is the time
-// from when the domain has the request until it has replied, hub-ms the rest of
-// the time until the actor has the whole body, heap-MB the highest heap during
-// that time, minus the heap before.
+// BenchmarkContentOnRequest peeks a bundle of 51,200 events whose domain
+// produces 5 MB or 50 MB of content. The use of memory must not depend on the
+// size. domain-ms is the time from the domain's receipt of the request to the
+// end of its content. hub-ms is the remaining time until the actor has the
+// complete body. heap-MB is the growth of the heap during the Peek.
 func BenchmarkContentOnRequest(b *testing.B) {
 	for _, megabytes := range []int64{5, 50} {
 		b.Run(fmt.Sprintf("%dMB", megabytes), func(b *testing.B) { contentOnRequest(b, megabytes<<20) })
@@ -39,7 +39,7 @@ func BenchmarkContentOnRequest(b *testing.B) {
 }
 
 func contentOnRequest(b *testing.B, size int64) {
-	n, _ := start(b, withDoors(b.TempDir()), node.Options{})
+	n, _ := start(b, withListeners(b.TempDir()), node.Options{})
 	charges := newCharges(b, n)
 	ctx, end := context.WithCancel(b.Context())
 	defer end()
@@ -54,7 +54,7 @@ func contentOnRequest(b *testing.B, size int64) {
 			if err != nil || len(ids) != 51_200 {
 				return nil, fmt.Errorf("%d ids: %w", len(ids), err)
 			}
-			return &timed{zeros(size), began, &took}, nil
+			return &timedReader{zeros(size), began, &took}, nil
 		})
 	})
 	var whole time.Duration
@@ -82,15 +82,15 @@ func contentOnRequest(b *testing.B, size int64) {
 	b.ReportMetric(float64(highest)/1e6, "heap-MB")
 }
 
-// timed adds up the time from when the domain has the request until it has sent
-// all content.
-type timed struct {
+// timedReader measures the time from began until all content was read, and adds it to
+// took.
+type timedReader struct {
 	io.Reader
 	began time.Time
 	took  *atomic.Int64
 }
 
-func (t *timed) Read(p []byte) (int, error) {
+func (t *timedReader) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	if err != nil {
 		t.took.Add(int64(time.Since(t.began)))
@@ -104,7 +104,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// highestHeap measures the heap every few milliseconds until over is closed.
+// highestHeap measures the heap every 5 milliseconds until over is closed, and
+// returns the maximum.
 func highestHeap(over <-chan struct{}) (highest uint64) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -118,7 +119,8 @@ func highestHeap(over <-chan struct{}) (highest uint64) {
 	}
 }
 
-// peekAll returns the length of the body of the actor's next bundle.
+// peekAll peeks the next bundle of the actor, and returns the length of the
+// body.
 func peekAll(b *testing.B, url, actor string) int64 {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url+"/v1/peek", http.NoBody)

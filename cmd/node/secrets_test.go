@@ -27,11 +27,11 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// secrets are the secrets of a hub that must not be shown anywhere: its keys,
-// and signatures that domains send.
+// secrets are values that a hub must not show anywhere: its keys, and signatures
+// in URIs that domains send.
 type secrets struct{ cosmos, bus, blob, admin, signature string }
 
-func canaries() secrets {
+func newCanaries() secrets {
 	key := func(of string) string {
 		return base64.StdEncoding.EncodeToString([]byte("canary of " + of + " canary"))
 	}
@@ -45,7 +45,7 @@ func (s secrets) notIn(t *testing.T, what, text string) {
 	}
 }
 
-// A safeBuffer is a buffer to which several goroutines log.
+// A safeBuffer is a log buffer that is safe for concurrent use.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -63,7 +63,8 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// onLoopback serves until the test ends.
+// onLoopback calls serve with a listener on loopback until the test ends, and
+// returns the listener's address.
 func onLoopback(t *testing.T, serve func(context.Context, net.Listener) error) (address string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -78,8 +79,9 @@ func onLoopback(t *testing.T, serve func(context.Context, net.Listener) error) (
 	return l.Addr().String()
 }
 
-// accounts runs a namespace, a storage account and a Cosmos account, each with
-// its own key, and returns the settings of a hub that uses them.
+// accounts starts a namespace, a storage account and a Cosmos account, each with
+// its own key. It returns the settings of a hub that uses them, and a function
+// that connects to the namespace.
 func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservicebus.Client) {
 	t.Helper()
 	var entities bus.Entities
@@ -128,7 +130,7 @@ func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservi
 	}
 }
 
-// answer receives one request for content, and replies with a URI.
+// answer receives one content request, and replies with a URI.
 func answer(t *testing.T, client *azservicebus.Client, uri string) {
 	t.Helper()
 	q := contract.DefaultQueues("Charges")
@@ -155,7 +157,7 @@ func answer(t *testing.T, client *azservicebus.Client, uri string) {
 }
 
 func TestNoSecretIsPrintedOrLogged(t *testing.T) {
-	s := canaries()
+	s := newCanaries()
 	cfg, open := s.accounts(t)
 	s.notIn(t, "the settings", cfg.String())
 	var log safeBuffer
@@ -187,7 +189,7 @@ func TestNoSecretIsPrintedOrLogged(t *testing.T) {
 }
 
 func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
-	s := canaries()
+	s := newCanaries()
 	good, _ := s.accounts(t)
 	for what, spoil := range map[string]func(*config.Config){
 		"another key of blobs": func(c *config.Config) {
@@ -212,9 +214,9 @@ func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
 	}
 }
 
-// The bus refuses a key only after the start, and then always.
+// The bus accepts the key until the hub has started, and then refuses it.
 func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
-	s := canaries()
+	s := newCanaries()
 	cfg, _ := s.accounts(t)
 	cfg.ServiceBus.Connection = config.Secret(strings.Replace(cfg.ServiceBus.Connection.Reveal(), s.bus, "canary-that-is-wrong", 1))
 	log := &waitingLog{awaited: "give the hub credentials", seen: make(chan struct{})}
@@ -229,7 +231,7 @@ func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
 	s.notIn(t, "the log", log.String())
 }
 
-// A waitingLog closes a channel when a text has been logged.
+// A waitingLog closes a channel when the log contains a text.
 type waitingLog struct {
 	safeBuffer
 	awaited string

@@ -20,15 +20,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// withTokens returns the settings of a node that accepts the tokens of an issuer.
+// withTokens returns the settings of a node that accepts the tokens of issuer.
 func withTokens(issuer *identitytest.Issuer) config.Config {
 	cfg := settings("")
 	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuer.URL}, []string{identitytest.Audience}
 	return cfg
 }
 
-// callAs sends a request with a token, "" for none, and returns the answer
-// without its body.
+// callAs sends a request with a token, or without one if token is "". It returns
+// the response with a closed body.
 func callAs(t testing.TB, method, url, token string, headers ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
@@ -45,7 +45,7 @@ func callAs(t testing.TB, method, url, token string, headers ...string) *http.Re
 	return resp
 }
 
-// answerOf returns the header and the body of an answer.
+// answerOf returns the headers and the body of the response as one text.
 func answerOf(t *testing.T, method, url, body, token string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -78,8 +78,8 @@ func TestNode_AcceptsTokensOfItsIssuer(t *testing.T) {
 	require.Contains(t, forged.Header.Get("WWW-Authenticate"), `Bearer error="invalid_token"`)
 }
 
-// withRegistry returns the settings of a node that reads the registry of actors from a file, and a
-// function that replaces the file.
+// withRegistry returns the settings of a node that reads the registry of actors
+// from a file, and a function that replaces the actors in the file.
 func withRegistry(t *testing.T, issuer *identitytest.Issuer, actors string) (config.Config, func(actors string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hub.yaml")
@@ -137,9 +137,9 @@ func TestNode_ReadsTheRegistryOfActorsAgain(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, peek())
 }
 
-// Neither a token nor its claims are logged, except for the ids of actors. An
-// order is logged and recorded with the subject of the token and no other
-// claim. No answer contains any of them.
+// The log contains no tokens and none of their claims, except for the ids of
+// actors and the subject of the token in an operator's order. Responses contain
+// neither tokens nor claims.
 func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 	issuer := identitytest.Start(t)
 	var log safeBuffer
@@ -152,7 +152,8 @@ func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 		maps.Copy(claims, more)
 		return issuer.Token(claims)
 	}
-	// The valid tokens come first, because many invalid ones delay the address.
+	// Valid tokens are sent first, because many invalid tokens delay all
+	// requests of their address.
 	all := with(identitytest.Claims{"roles": []string{"actor", "domain:Charges", "operator", "metrics"}, "actor": "a"})
 	for _, token := range []string{all, "canary-of-the-operators"} {
 		for _, request := range [][3]string{
@@ -206,18 +207,18 @@ func TestNode_ListensToOtherMachinesWithTokensAndTLSOnly(t *testing.T) {
 	require.NoError(t, cfg.Validate())
 }
 
-// A transporter is a function that sends requests to the store.
+// A transporter is a function that implements policy.Transporter.
 type transporter func(*http.Request) (*http.Response, error)
 
 func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Forged tokens cause no requests to the store, and at most two fetches of keys
-// in a minute.
+// Forged tokens cause no requests to the store, and at most two fetches of the
+// issuer's keys per minute.
 func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
 	issuer, forger := identitytest.Start(t), identitytest.Start(t)
 	var calls atomic.Int64
 	cfg := withTokens(issuer)
-	cfg.Survey.Units = 0 // otherwise the survey makes requests, too
+	cfg.Survey.Units = 0 // turns the survey off, whose requests would be counted
 	n, _ := start(t, cfg, node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
 		return transporter(func(r *http.Request) (*http.Response, error) {
 			calls.Add(1)

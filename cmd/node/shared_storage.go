@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A sharedStorage is the storage account that this node shares with the
-// domains: a container of an Azure account, or of an embedded one, which the
-// domains reach through a listener. The hub uses both with the same client.
+// A sharedStorage is the storage that this node shares with the domains: a
+// container of an account on Azure, or of an embedded account that domains reach
+// through a listener. The hub uses the same client for both.
 type sharedStorage struct {
 	repository.Exchange
-	own  *embedded.Account // the embedded account; nil: it is on Azure
-	door net.Listener      // nil: no listener for domains
-	tls  *tls.Config       // TLS of the listener; nil: plain HTTP
+	own      *embedded.Account // the embedded account; nil if the account is on Azure
+	listener net.Listener      // nil if domains cannot connect
+	tls      *tls.Config       // TLS of the listener; nil for plain HTTP
 }
 
 func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sharedStorage, err error) {
@@ -44,7 +44,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sh
 	if err != nil {
 		return nil, err
 	}
-	e := &sharedStorage{own: own, tls: opts.doorTLS(cfg.Exchange)}
+	e := &sharedStorage{own: own, tls: opts.listenerTLS(cfg.Exchange)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.close())
@@ -53,23 +53,22 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sh
 	if err := opts.folder.List(exchangeFolder); err != nil {
 		return nil, folderFault(cfg.Data, err)
 	}
-	if e.door, err = openDoor(ctx, cfg, "blob-listen", cfg.BlobListen, opts.Logger); err != nil {
+	if e.listener, err = listenForDomains(ctx, cfg, "blob-listen", cfg.BlobListen, opts.Logger); err != nil {
 		return nil, err
 	}
 	e.Exchange, err = content.OpenBlobs(ctx, content.BlobOptions{
 		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(), Tracing: azureTraces(opts.Traces),
-		Container: container, Aliases: e.accountURLs(), AnyHost: e.door != nil && !loopback.IsAddr(e.door.Addr()),
+		Container: container, Aliases: e.accountURLs(), AnyHost: e.listener != nil && !loopback.IsAddr(e.listener.Addr()),
 	})
 	return e, err
 }
 
-// accountURLs returns the URLs at which domains may call the account of this
-// node.
+// accountURLs returns the URLs of the embedded account for domains.
 func (e *sharedStorage) accountURLs() []string {
-	if e.door == nil {
+	if e.listener == nil {
 		return nil
 	}
-	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // the address of a listener has a port
+	_, port, _ := net.SplitHostPort(e.listener.Addr().String()) // cannot fail, because the address of a listener has a port
 	scheme := "http"
 	if e.tls != nil {
 		scheme = "https"
@@ -78,13 +77,14 @@ func (e *sharedStorage) accountURLs() []string {
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		names = append(names, fmt.Sprintf("%s://%s:%s/%s", scheme, host, port, e.own.Name()))
 	}
-	if at := fmt.Sprintf("%s://%s/%s", scheme, e.door.Addr(), e.own.Name()); at != names[0] {
+	if at := fmt.Sprintf("%s://%s/%s", scheme, e.listener.Addr(), e.own.Name()); at != names[0] {
 		names = append(names, at)
 	}
 	return names
 }
 
-// blobOptions returns how to reach a container of the account that cfg names.
+// blobOptions returns the connection options for a container of the account that
+// cfg names.
 func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
 	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices(), Tracing: azureTraces(opts.Traces)}
 	if o.Key != "" {
@@ -100,25 +100,25 @@ func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, containe
 	if err != nil {
 		return nil, err
 	}
-	o.Create = o.Key != "" // on Azure, containers are created by the deployment
+	o.Create = o.Key != "" // with an identity instead of a key, the deployment creates the containers
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return content.OpenBlobs(ctx, o)
 }
 
-// serve serves domains until ctx ends.
+// serve serves connections of domains until ctx ends.
 func (e *sharedStorage) serve(ctx context.Context) error {
-	if e.door == nil {
+	if e.listener == nil {
 		return nil
 	}
-	if err := e.own.Serve(ctx, e.door, embedded.ServeOptions{TLS: e.tls, MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
-		return fmt.Errorf("serve the exchange on %s: %w", e.door.Addr(), err)
+	if err := e.own.Serve(ctx, e.listener, embedded.ServeOptions{TLS: e.tls, MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
+		return fmt.Errorf("serve the exchange on %s: %w", e.listener.Addr(), err)
 	}
 	return nil
 }
 
-// failed returns a channel with an error once the embedded account can no
-// longer work. Without an embedded account it never has one.
+// failed returns a channel that receives an error when the embedded account can
+// no longer work. If the account is on Azure, the channel is nil.
 func (e *sharedStorage) failed() <-chan error {
 	if e.own == nil {
 		return nil
@@ -131,8 +131,8 @@ func (e *sharedStorage) close() error {
 		return nil
 	}
 	var errs []error
-	if e.door != nil {
-		if err := e.door.Close(); !errors.Is(err, net.ErrClosed) {
+	if e.listener != nil {
+		if err := e.listener.Close(); !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -19,18 +19,18 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// hanging has a request that a test blocks inside the node.
-type hanging struct {
+// blockingHandler is a handler that blocks one request until the test releases it.
+type blockingHandler struct {
 	inside  chan struct{}
 	release chan struct{}
-	cut     atomic.Bool // the request's context ended before the test released it
+	cut     atomic.Bool // true if the request's context ended before the test released the request
 }
 
-func newHanging() *hanging {
-	return &hanging{inside: make(chan struct{}), release: make(chan struct{})}
+func newBlockingHandler() *blockingHandler {
+	return &blockingHandler{inside: make(chan struct{}), release: make(chan struct{})}
 }
 
-func (h *hanging) wrap(next http.Handler) http.Handler {
+func (h *blockingHandler) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
 			next.ServeHTTP(w, r)
@@ -42,14 +42,14 @@ func (h *hanging) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 			h.cut.Store(true)
-			<-h.release // the handler ignores the end of its context
+			<-h.release // continues after the end of the context, as a handler that ignores it
 		}
 	})
 }
 
 func TestARequestUnderWayIsFinished(t *testing.T) {
-	h := newHanging()
-	draining := &said{text: "draining", done: make(chan struct{})}
+	h := newBlockingHandler()
+	draining := &logWatcher{text: "draining", done: make(chan struct{})}
 	n, stop := start(t, settings(""), node.Options{WrapHandler: h.wrap, Logger: slog.New(slog.NewTextHandler(draining, nil))})
 	var answering sync.WaitGroup
 	answering.Go(func() {
@@ -71,7 +71,7 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 func TestAWaitingPeekDoesNotDelayTheEnd(t *testing.T) {
 	waiting := make(chan struct{})
 	n, stop := start(t, settings(""), node.Options{WrapTransport: func(next policy.Transporter) policy.Transporter {
-		return &firstOf{next: next, actor: "waiting", seen: waiting}
+		return &firstRequest{next: next, actor: "waiting", seen: waiting}
 	}})
 	var answering sync.WaitGroup
 	answering.Go(func() {
@@ -80,33 +80,33 @@ func TestAWaitingPeekDoesNotDelayTheEnd(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	})
-	<-waiting // the Peek is under way, or over
+	<-waiting // the Peek is waiting, or has already ended
 	require.NoError(t, stop())
 	answering.Wait()
 }
 
-// firstOf closes seen at the first request for documents of an actor.
-type firstOf struct {
+// firstRequest closes seen at the first request for a document of the actor.
+type firstRequest struct {
 	next  policy.Transporter
 	actor string
 	once  sync.Once
 	seen  chan struct{}
 }
 
-func (f *firstOf) Do(req *http.Request) (*http.Response, error) {
+func (f *firstRequest) Do(req *http.Request) (*http.Response, error) {
 	if strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), f.actor) {
 		f.once.Do(func() { close(f.seen) })
 	}
 	return f.next.Do(req)
 }
 
-// A said is done once a text has been logged.
-type said struct {
+// A logWatcher is a log writer that closes done when a line contains text.
+type logWatcher struct {
 	text string
 	done chan struct{}
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *logWatcher) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), s.text) {
 		close(s.done)
 	}
@@ -114,7 +114,7 @@ func (s *said) Write(p []byte) (int, error) {
 }
 
 func TestARequestThatHangsIsCutOffAndTheStoreClosesAfterIt(t *testing.T) {
-	h := newHanging()
+	h := newBlockingHandler()
 	var log syncBuffer
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{
@@ -136,7 +136,7 @@ func TestARequestThatHangsIsCutOffAndTheStoreClosesAfterIt(t *testing.T) {
 	<-h.inside
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	answering.Wait() // its connection is closed
+	answering.Wait() // the client's connection is closed
 	_, err := node.Open(t.Context(), settings(dir), node.Options{})
 	require.ErrorContains(t, err, "another process uses it", "the handler is still inside")
 	close(h.release)
@@ -162,13 +162,13 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// refusing answers every write as the engine does when its disk is full.
-type refusing struct {
+// fullDisk responds to every write like the embedded engine on a full disk.
+type fullDisk struct {
 	next policy.Transporter
 	full *atomic.Bool
 }
 
-func (r refusing) Do(req *http.Request) (*http.Response, error) {
+func (r fullDisk) Do(req *http.Request) (*http.Response, error) {
 	if !r.full.Load() || req.Method == http.MethodGet {
 		return r.next.Do(req)
 	}
@@ -183,7 +183,7 @@ func TestANodeWhoseDiskIsFullEndsAndSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	var full atomic.Bool
 	n, err := node.Open(t.Context(), settings(dir), node.Options{
-		WrapTransport: func(next policy.Transporter) policy.Transporter { return refusing{next, &full} },
+		WrapTransport: func(next policy.Transporter) policy.Transporter { return fullDisk{next, &full} },
 	})
 	require.NoError(t, err)
 	var result error

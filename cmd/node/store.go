@@ -24,22 +24,23 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A nodeStore has the adapters behind the ports, and opens and closes them.
+// A nodeStore opens and closes the stores of a node, and implements the
+// repository ports with them.
 type nodeStore struct {
 	*cosmos.Repository
-	db       *client.Database
-	engine   *embedded.Engine // nil: the documents are on Azure
-	dir      *content.Dir     // nil: the content is on Azure, or in memory
-	level    *level.Store
-	content  repository.Content // the hub's own content
-	exchange *sharedStorage     // content shared with the domains
-	groups   []domain.Group
-	frozen   *Frozen        // nil: the folder was not restored with --freeze
-	broken   <-chan error   // has an error once the disk can no longer be written
-	closers  []func() error // in the order in which the parts were opened
+	db         *client.Database
+	engine     *embedded.Engine // nil if the documents are on Azure
+	dir        *content.Dir     // nil if the content is on Azure or in memory
+	level      *level.Store
+	content    repository.Content // stores the hub's own content
+	exchange   *sharedStorage     // stores the content shared with the domains
+	groups     []domain.Group
+	frozen     *Frozen        // nil unless the folder was restored with --freeze
+	diskFailed <-chan error   // receives an error when the disk becomes unwritable
+	closers    []func() error // functions that close the parts, in the order of opening
 }
 
-// close closes the parts in reverse order.
+// close closes the parts in the reverse order of opening.
 func (s *nodeStore) close() error {
 	if s == nil {
 		return nil
@@ -52,8 +53,8 @@ func (s *nodeStore) close() error {
 	return errors.Join(errs...)
 }
 
-// openStore opens the stores that cfg names. A store that opens has answered at
-// least once.
+// openStore opens the stores that cfg names. Each of them has responded at least
+// once when openStore returns.
 func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (_ *nodeStore, err error) {
 	s := &nodeStore{groups: cfg.Groups().All()}
 	defer func() {
@@ -79,7 +80,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
 	sweepUnits := float64(cfg.Cosmos.SweepUnits)
 	if cfg.Embedded() {
-		sweepUnits = -1 // its engine has no throughput to share
+		sweepUnits = -1 // the embedded engine has no throughput limit that the sweep could exceed
 	}
 	s.Repository = cosmos.New(db, s.content, cosmos.Options{
 		Groups:    cfg.Groups(),
@@ -107,7 +108,8 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	return s, s.start(ctx, cfg, opts, metrics)
 }
 
-// claimFolder locks the data folder for this process, and opens its identity.
+// claimFolder locks the data folder for this process and opens its identity. It
+// first completes a restore that was interrupted.
 func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
@@ -130,8 +132,8 @@ func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	return err
 }
 
-// connection returns how to reach the documents, and opens the engine if it is
-// embedded.
+// connection returns the connection options for the documents. If the engine is
+// embedded, it opens the engine first.
 func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	if cfg.Embedded() {
 		dir := ""
@@ -151,14 +153,15 @@ func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connec
 		if opts.WrapTransport != nil {
 			transport = opts.WrapTransport(transport)
 		}
-		watched := newGuard(transport, cfg.Data)
-		s.broken = watched.broken
+		watched := newDiskWatcher(transport, cfg.Data)
+		s.diskFailed = watched.failed
 		return client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched, Tracing: azureTraces(opts.Traces)}, nil
 	}
 	return accountConnection(cfg, opts)
 }
 
-// accountConnection returns how to reach the account that cfg names.
+// accountConnection returns the connection options for the Cosmos account that
+// cfg names.
 func accountConnection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	c := client.Connection{
 		Endpoint:    cfg.Cosmos.Endpoint,
@@ -176,7 +179,7 @@ func accountConnection(cfg *config.Config, opts *Options) (client.Connection, er
 	return c, err
 }
 
-// openContent opens the stores of content that is too large for documents: the
+// openContent opens the stores for content that is too large for documents: the
 // hub's own content, and the content shared with the domains.
 func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *Options) (err error) {
 	if s.exchange, err = openExchange(ctx, cfg, opts); err != nil {
@@ -203,10 +206,10 @@ func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *O
 	return nil
 }
 
-// start creates missing containers if a key allows that, and checks them all.
-// It checks that this version knows the level of the store and that the groups
-// are those that the store was used with. On an embedded engine it also
-// corrects containers.
+// start creates missing containers if a key permits this, and checks all
+// containers. It requires that this version knows the level of the store, and
+// that the configured groups match the groups in the store. In an embedded
+// engine, it also corrects the properties of containers.
 func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -216,7 +219,7 @@ func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options
 			return fmt.Errorf("check the containers: %w", err)
 		}
 		for i := range all {
-			if all[i].State == client.StateMissing { // the check below reports the others
+			if all[i].State == client.StateMissing { // CheckContainers below reports other states
 				return fmt.Errorf("check the containers: %w", client.Unfinished(all))
 			}
 		}

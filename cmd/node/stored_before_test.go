@@ -22,15 +22,16 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// The data folder in testdata was written by the hub of commit b05bfc0, which knew neither
-// tails nor the identity of a folder. The file sent.jsonl in it has what was sent then:
+// The archive is the data folder of a hub of commit b05bfc0, a version without
+// tails and without the identity of a folder. In the archive, the file
+// sent.jsonl contains the events that were sent to each of these actors:
 //
 //	waiting       events 1 to 30, of two origins, in 13 Saves
 //	half-fetched  events 101 to 110, which were dequeued, and then 111 to 115
 //	open-bundle   events 201 to 220, peeked and not dequeued, and then 221 to 225
 const storedBefore, openThen = "testdata/stored-b05bfc0.tar.gz", "785d0f7b-e489-4b62-acb7-e8b85d8c368f"
 
-// unpack writes the files of an archive into folder.
+// unpack extracts the files of a tar.gz archive into folder.
 func unpack(t *testing.T, archive, folder string) {
 	t.Helper()
 	file, err := os.Open(archive)
@@ -55,7 +56,7 @@ func unpack(t *testing.T, archive, folder string) {
 	}
 }
 
-func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
+func TestDataOfAnOlderVersion_IsReadAndContinued(t *testing.T) {
 	folder := t.TempDir()
 	unpack(t, storedBefore, folder)
 	folder = filepath.Join(folder, "stored")
@@ -77,7 +78,7 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 	require.JSONEq(t, `{"accepted":0,"duplicates":70}`, body, "all of it is known")
 	id, numbers := peekNumbers(t, n, "open-bundle")
 	require.Equal(t, openThen, id, "the open bundle is still the open one")
-	require.Equal(t, numbered(201, 220), numbers)
+	require.Equal(t, numberRange(201, 220), numbers)
 
 	var further []string
 	for _, actor := range []string{"waiting", "half-fetched", "open-bundle"} {
@@ -97,9 +98,9 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 		require.Equal(t, 202, status, body)
 		require.JSONEq(t, want, body)
 	}
-	require.Equal(t, append(numbered(1, 30), 900), sorted(drainNumbers(t, n, "waiting")))
-	require.Equal(t, append(numbered(111, 115), 901), drainNumbers(t, n, "half-fetched"))
-	require.Equal(t, append(numbered(201, 225), 902), drainNumbers(t, n, "open-bundle"))
+	require.Equal(t, append(numberRange(1, 30), 900), sorted(drainNumbers(t, n, "waiting")))
+	require.Equal(t, append(numberRange(111, 115), 901), drainNumbers(t, n, "half-fetched"))
+	require.Equal(t, append(numberRange(201, 225), 902), drainNumbers(t, n, "open-bundle"))
 	require.NoError(t, stop())
 
 	report, err := node.Check(t.Context(), cfg, hub.CheckOptions{Repair: true}, nil)
@@ -107,8 +108,8 @@ func TestWhatAnOlderVersionHasStored_IsReadAndCarriedOn(t *testing.T) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// peekNumbers returns the id of the bundle that an actor gets, and the numbers
-// of its events, or "".
+// peekNumbers peeks as actor. It returns the bundle's id and the numbers of its
+// events, or "" if there is no data.
 func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers []int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
@@ -122,8 +123,8 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	}
 	require.Equal(t, 200, resp.StatusCode)
 	var entries []struct {
-		Number int    // in a payload
-		ID     string // in a manifest
+		Number int    // present only in payloads
+		ID     string // present only in manifests
 	}
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&entries))
 	for _, e := range entries {
@@ -136,7 +137,7 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	return resp.Header.Get("MessageId"), numbers
 }
 
-// drainNumbers fetches and confirms everything that waits for an actor, and
+// drainNumbers peeks and dequeues until no data is left for the actor. It
 // returns the numbers of the events.
 func drainNumbers(t *testing.T, n *node.Node, actor string) (numbers []int) {
 	t.Helper()
@@ -151,8 +152,8 @@ func drainNumbers(t *testing.T, n *node.Node, actor string) (numbers []int) {
 	}
 }
 
-// numbered returns the numbers from first to last.
-func numbered(first, last int) (all []int) {
+// numberRange returns the numbers from first to last, including last.
+func numberRange(first, last int) (all []int) {
 	for n := first; n <= last; n++ {
 		all = append(all, n)
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 // embeddedSurvey is the time between two rounds of the survey on the embedded
-// engine, where a round that finds nothing costs almost nothing.
+// engine. It is short, because a round without changes costs almost nothing
+// there.
 const embeddedSurvey = 2 * time.Second
 
-// openSurvey returns the survey of the mailboxes, which surveys once its Run is
-// called.
+// openSurvey returns the survey of the mailboxes. The caller runs it.
 func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) *survey.Survey {
 	every := opts.SurveyEvery
 	if cfg.Embedded() {
@@ -33,8 +33,8 @@ func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometh
 	})
 }
 
-// runSurvey surveys until ctx ends, unless the configuration turns the survey
-// off.
+// runSurvey runs the survey until ctx ends, unless the configuration turns the
+// survey off.
 func (n *Node) runSurvey(ctx context.Context) {
 	if n.surveys {
 		n.survey.Run(ctx)

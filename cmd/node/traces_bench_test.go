@@ -14,11 +14,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// BenchmarkTraces compares a node that records and sends every span with one that records none. An operation is a
-// Save of 20 events and a Peek and a Dequeue of them, on the durable engine, by each node in turn, so that both have the same
-// noise. peek-p50 is the median with traces divided by that without. peek-p99 is the median of that ratio over blocks of
-// operations: a pause of the machine spoils one block, not the figure. mallocs are those of one operation, the client's
-// included. 3000 operations take a minute or two:
+// BenchmarkTraces compares a node that records and sends every span with a node
+// that records none. An operation is a Save of 20 events, and a Peek and a
+// Dequeue of these events, on the durable engine. The nodes execute operations
+// in turn, so that noise affects both.
+//
+// peek-p50 is the ratio of the median Peek durations, with traces to without.
+// peek-p99 is the ratio of the 99th percentiles; it is computed for each block
+// of operations, and the median of the blocks is reported, so that a pause of
+// the machine affects only one block. mallocs-off and mallocs-on are the
+// allocations of one operation, including those of the client. 3000 operations
+// take one or two minutes:
 //
 //	go test ./cmd/node -run '^$' -bench 'BenchmarkTraces$' -benchtime 3000x
 func BenchmarkTraces(b *testing.B) {
@@ -55,13 +61,13 @@ func BenchmarkTraces(b *testing.B) {
 	on.stop()
 }
 
-// blockOf returns the length of the blocks of n operations: up to ten blocks,
-// each of at least 200 operations, so that two are above the 99th percentile of
-// a block.
+// blockOf returns the size of the blocks into which n operations are divided: at
+// most ten blocks of at least 200 operations, so that two operations of a block
+// are above its 99th percentile.
 func blockOf(n int) int { return max(n/10, min(n, 200)) }
 
-// medianRatio returns the median, over blocks of operations, of a percentile of the second times divided by that of the
-// first.
+// medianRatio computes a percentile of each block for times[0] and times[1],
+// divides the second by the first, and returns the median of these ratios.
 func medianRatio(times [2][]time.Duration, block, percent int) float64 {
 	var ratios []float64
 	for begin := 0; begin+block <= len(times[0]); begin += block {
@@ -83,8 +89,8 @@ func quantile(all []time.Duration, percent int) time.Duration {
 	return all[min(len(all)*percent/100, len(all)-1)]
 }
 
-// tracedRound saves, peeks and dequeues 20 events, and returns the durations of
-// the last two.
+// tracedRound saves, peeks and dequeues 20 events. It returns the durations of
+// the Peek and the Dequeue.
 func tracedRound(b *testing.B, n *node.Node, actor string, round int) (peek, dequeue time.Duration) {
 	var events []string
 	for i := range 20 {

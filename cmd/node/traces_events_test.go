@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// requireLinksToParents requires that s has links to the spans in the headers
-// traceparent of clients, and no others.
+// requireLinksToParents requires that s has exactly these links. parents are the
+// values of traceparent headers.
 func requireLinksToParents(t *testing.T, s *tracepb.Span, parents ...string) {
 	t.Helper()
 	var got []string
@@ -27,8 +27,8 @@ func requireLinksToParents(t *testing.T, s *tracepb.Span, parents ...string) {
 	require.Equal(t, parents, got, "links of %s", s.GetName())
 }
 
-// cloudEventOf returns a CloudEvent about data for an actor, with the extension
-// traceparent.
+// cloudEventOf returns a CloudEvent that announces data for an actor, with the
+// extension traceparent.
 func cloudEventOf(id int, traceParent string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":"%08x-0000-4000-8000-000000000000","source":"/test","type":"DataAvailable","subject":"5790001330552","traceparent":%q,"data":`+
 		`{"origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}}`, id, traceParent)
@@ -74,7 +74,7 @@ func TestTrace_OfAnEventOfAnObjectIsLinked(t *testing.T) {
 	requireLinksToParents(t, r.named(t, "POST /v1/object-events"), parentOf(domainTrace))
 }
 
-// The first call fails, so the second one reads the event from the store.
+// The first call fails, so the second call reads the event from the store.
 func TestTrace_OfACallIsThatOfTheAcceptance(t *testing.T) {
 	r := newSpanReceiver(t)
 	cfg := pushSettings(t.TempDir())
@@ -88,7 +88,7 @@ func TestTrace_OfACallIsThatOfTheAcceptance(t *testing.T) {
 		}
 		return http.StatusNoContent
 	})
-	subscribed(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
+	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", structuredEvent, fmt.Sprintf(cloudEvent, "1"), "Traceparent", parentOf(domainTrace))
 	require.Equal(t, http.StatusAccepted, status, body)
 	first, second := <-receiver.calls, <-receiver.calls
@@ -108,7 +108,7 @@ func TestTrace_OfACallIsThatOfTheEventAndLinksToTheAcceptance(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
 	receiver := receive(t, nil)
-	subscribed(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
+	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	traced := strings.Replace(fmt.Sprintf(cloudEvent, "1"), `"data"`, `"traceparent":"`+parentOf(domainTrace)+`","data"`, 1)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", structuredEvent, traced, "Traceparent", parentOf(actorTrace))
 	require.Equal(t, http.StatusAccepted, status, body)
@@ -140,7 +140,7 @@ func TestTrace_OfANotificationIsThatOfThePeek(t *testing.T) {
 	receiver := receive(t, nil)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/subscriptions", "application/json", `{"topic":"bundle-dequeued","callback_url":"`+receiver.URL+`"}`, "X-Actor-Id", "a")
 	require.Equal(t, http.StatusCreated, status, body)
-	fetches(t, n.Node, n.Node, n.Node)
+	fetchEvent(t, n.Node, n.Node, n.Node)
 	<-receiver.calls
 	n.stop()
 	requireBelow(t, r.named(t, "send subscription"), actorTrace, idOf(r.named(t, peekRoute)))

@@ -27,7 +27,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// A spanReceiver is an OTLP receiver that decodes the spans of nodes.
+// A spanReceiver is an OTLP receiver that stores the spans that nodes send.
 type spanReceiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -53,10 +53,10 @@ func newSpanReceiver(t testing.TB) *spanReceiver {
 	return r
 }
 
-// A traced node sends its spans to a receiver when it stops.
-type traced struct {
+// A tracedNode is a node that sends its spans to a receiver when it stops.
+type tracedNode struct {
 	*node.Node
-	stop func() // stops the node, which then sends its spans
+	stop func() // stops the node, which sends its spans
 	log  *lockedBuffer
 }
 
@@ -77,14 +77,14 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-func startTraced(t testing.TB, r *spanReceiver, cfg config.Config, environ ...string) *traced {
+func startTraced(t testing.TB, r *spanReceiver, cfg config.Config, environ ...string) *tracedNode {
 	t.Helper()
 	out := &lockedBuffer{}
 	logger := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	traces, err := otlp.Open(t.Context(), otlp.Options{Environ: append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.URL}, environ...), Registerer: prometheus.NewRegistry(), Logger: logger})
 	require.NoError(t, err)
 	n, stop := start(t, cfg, node.Options{Logger: logger, Traces: traces.Provider()})
-	return &traced{Node: n, log: out, stop: func() {
+	return &tracedNode{Node: n, log: out, stop: func() {
 		require.NoError(t, stop())
 		traces.Close(t.Context(), 10*time.Second)
 	}}
@@ -98,7 +98,7 @@ const (
 
 func parentOf(trace string) string { return "00-" + trace + "-" + aSpan + "-01" }
 
-// named returns the only span with a name.
+// named returns the span with this name. It requires that there is exactly one.
 func (r *spanReceiver) named(t testing.TB, name string) *tracepb.Span {
 	t.Helper()
 	all := r.all(name)
@@ -129,7 +129,7 @@ func (r *spanReceiver) names() []string {
 	return slices.Compact(names)
 }
 
-// childNames returns the names of the spans directly below s.
+// childNames returns the names of the direct children of s.
 func (r *spanReceiver) childNames(s *tracepb.Span) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,8 +152,7 @@ func attribute(s *tracepb.Span, key string) string {
 	return ""
 }
 
-// requireLinks requires that s has links to these spans in this order, and no
-// others.
+// requireLinks requires that s has exactly these links, in this order.
 func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	t.Helper()
 	var want, got []string
@@ -166,7 +165,7 @@ func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	require.Equal(t, want, got, "links of %s", s.GetName())
 }
 
-// requireBelow requires that s belongs to a trace and has a parent.
+// requireBelow requires that s belongs to trace and is a child of parent.
 func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 	t.Helper()
 	require.Equal(t, trace, hex.EncodeToString(s.GetTraceId()), s.GetName())
@@ -175,10 +174,10 @@ func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
 
 func idOf(s *tracepb.Span) string { return hex.EncodeToString(s.GetSpanId()) }
 
-// fetches sends an event, and peeks and dequeues it, each traced. The event has
-// no payload, which would be in the folder of one node. It returns the body of
-// the bundle.
-func fetches(t *testing.T, saves, peeks, dequeues *node.Node) string {
+// fetchEvent sends, peeks and dequeues an event, each with a traceparent. The event
+// has no payload, because a payload would be in the folder of one node. fetchEvent
+// returns the body of the bundle.
+func fetchEvent(t *testing.T, saves, peeks, dequeues *node.Node) string {
 	t.Helper()
 	status, body := send(t, saves, http.MethodPost, "/v1/data-available", "application/json", strings.Replace(event, `,"payload":{"n":1}`, "", 1), "Traceparent", parentOf(domainTrace), "Tracestate", "a=b")
 	require.Equal(t, 202, status, body)
@@ -222,12 +221,12 @@ func requireTree(t *testing.T, r *spanReceiver) {
 func TestTrace_OverHTTPReachesFromTheDomainToTheDequeue(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, settings(""))
-	withTraces := fetches(t, n.Node, n.Node, n.Node)
+	withTraces := fetchEvent(t, n.Node, n.Node, n.Node)
 	n.stop()
 	requireTree(t, r)
 
 	off, stop := start(t, settings(""), node.Options{})
-	require.Equal(t, withTraces, fetches(t, off, off, off), "the body is the same")
+	require.Equal(t, withTraces, fetchEvent(t, off, off, off), "the body is the same")
 	require.NoError(t, stop())
 
 	for _, want := range []struct{ route, trace string }{{"/v1/data-available", domainTrace}, {"/v1/peek", actorTrace}} {
@@ -256,7 +255,7 @@ func TestTrace_ReachesFromOneNodeToAnother(t *testing.T) {
 	r := newSpanReceiver(t)
 	a := newAccount(t)
 	first, second := startTraced(t, r, a.settings()), startTraced(t, r, a.settings())
-	fetches(t, first.Node, second.Node, first.Node)
+	fetchEvent(t, first.Node, second.Node, first.Node)
 	first.stop()
 	second.stop()
 	requireTree(t, r)
@@ -264,7 +263,7 @@ func TestTrace_ReachesFromOneNodeToAnother(t *testing.T) {
 
 func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	r := newSpanReceiver(t)
-	n := startTraced(t, r, withDoors(""))
+	n := startTraced(t, r, withListeners(""))
 	charges := newCharges(t, n.Node)
 	ctx, end := context.WithCancel(t.Context())
 	requests, notices := make(chan *domainclient.Request, 1), make(chan *domainclient.Notice, 1)
@@ -272,7 +271,7 @@ func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	domains.Go(func() {
 		_ = charges.Serve(ctx, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 			requests <- r
-			return listing(ctx, r)
+			return answerWithEventIDs(ctx, r)
 		})
 	})
 	domains.Go(func() {
@@ -368,20 +367,20 @@ func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {
 	require.Empty(t, peeks[4].GetTraceState())
 }
 
-// A receiver that answers 500 or cannot be reached changes nothing for clients;
-// see package otlp.
+// A receiver of spans that responds with 500 or cannot be reached must not
+// affect clients; see package otlp.
 func TestTrace_WithoutAReceiverNothingFails(t *testing.T) {
 	r := newSpanReceiver(t)
 	r.Close()
 	n := startTraced(t, r, settings(""), "OTEL_BSP_MAX_QUEUE_SIZE=2", "OTEL_BSP_EXPORT_TIMEOUT=1")
-	fetches(t, n.Node, n.Node, n.Node)
+	fetchEvent(t, n.Node, n.Node, n.Node)
 	n.stop()
 	require.Contains(t, n.log.String(), "spans were dropped")
 }
 
 func TestTrace_WithoutAProviderIsPassedOn(t *testing.T) {
 	var out lockedBuffer
-	n, stop := start(t, withDoors(""), node.Options{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+	n, stop := start(t, withListeners(""), node.Options{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
 	charges := newCharges(t, n)
 	ctx, end := context.WithCancel(t.Context())
 	requests := make(chan *domainclient.Request, 1)
@@ -389,7 +388,7 @@ func TestTrace_WithoutAProviderIsPassedOn(t *testing.T) {
 	domains.Go(func() {
 		_ = charges.Serve(ctx, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 			requests <- r
-			return listing(ctx, r)
+			return answerWithEventIDs(ctx, r)
 		})
 	})
 	status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", event, "Traceparent", parentOf(domainTrace))
@@ -410,7 +409,7 @@ func TestTrace_GoesToReceivers(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
 	receiver := receive(t, nil)
-	subscribed(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
+	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	const traced = `{"specversion":"1.0","id":"e","source":"/test","type":"made","traceparent":"` + "00-" + domainTrace + "-" + aSpan + "-01" + `","data":{"n":1}}`
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", "application/cloudevents+json", traced)
 	require.Equal(t, http.StatusAccepted, status, body)
@@ -426,7 +425,7 @@ func TestTrace_GoesToReceivers(t *testing.T) {
 func TestExemplars_NameTheTrace(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, settings(""))
-	fetches(t, n.Node, n.Node, n.Node)
+	fetchEvent(t, n.Node, n.Node, n.Node)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/metrics", http.NoBody)
 	require.NoError(t, err)
 	req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")

@@ -19,20 +19,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// IsContainerFault reports whether Open has failed because the containers of
-// the account are not as the hub needs them. [WaitForContainers] waits until
-// they are.
+// IsContainerFault reports whether Open failed because the containers of the
+// account differ from those that the hub needs. [WaitForContainers] waits until
+// an operator has corrected them.
 func IsContainerFault(err error) bool { return client.IsContainerFault(err) }
 
 // containerCheckInterval is the time between two checks of the containers.
 const containerCheckInterval = 10 * time.Second
 
-// WaitForContainers listens where a node with cfg would, answers /healthz with
-// 200 and everything else with 503, and reads the properties of the containers
-// every 10 s. /readyz reports what is wrong with them, which is fault at first.
-// WaitForContainers returns nil once the containers are as the hub needs them,
-// or ctx ends. By then it has stopped listening, and Open may be called again.
-// Options.ReadinessInterval is the time between two checks, if it is positive.
+// WaitForContainers listens at the addresses of a node with cfg. It responds to
+// /healthz with 200 and to all other requests with 503. Every 10 s it checks the
+// properties of the containers; Options.ReadinessInterval replaces this interval
+// if it is positive. /readyz reports the current fault, which is fault at first.
+//
+// WaitForContainers returns nil when the containers are as the hub needs them,
+// or when ctx ends. It has then stopped listening, so Open may be called again.
 func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.setConnections(cfg)
@@ -75,7 +76,7 @@ type containerWait struct {
 	fault atomic.Pointer[error]
 }
 
-// setFault changes what /readyz reports. A change is logged.
+// setFault sets the fault that /readyz reports. It logs a new fault.
 func (w *containerWait) setFault(err error) {
 	before := w.fault.Swap(&err)
 	if before == nil || (*before).Error() != err.Error() {
@@ -101,7 +102,7 @@ func (w *containerWait) checkContainers(ctx context.Context) error {
 	return client.New(db, client.Options{Containers: cosmos.Containers(), Retries: -1, Random: w.opts.Random}).CheckContainers(ctx)
 }
 
-// serve answers clients until stop is called.
+// serve serves requests until stop is called.
 func (w *containerWait) serve(ctx context.Context) (stop func(), err error) {
 	certificate, err := loadCertificate(w.cfg.TLS, w.opts.Logger)
 	if err != nil {
@@ -115,7 +116,7 @@ func (w *containerWait) serve(ctx context.Context) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
 		for _, s := range servers {
-			_ = s.Close() // requests in flight may be aborted
+			_ = s.Close() // requests under way may be aborted
 		}
 		running.Wait()
 	}
@@ -149,7 +150,7 @@ func (w *containerWait) server(l net.Listener) *http.Server {
 	return server
 }
 
-// reasonOfContainers returns an error about containers as the reason of a
+// reasonOfContainers converts an error about containers to the reason of a
 // failed check.
 func reasonOfContainers(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 

@@ -70,6 +70,6 @@ func TestWaitForContainers_EndsWithItsContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.NoError(t, node.WaitForContainers(ctx, &cfg, fault, node.Options{}))
-	cfg.Listen = occupied(t)
+	cfg.Listen = serveNoHub(t)
 	require.ErrorContains(t, node.WaitForContainers(t.Context(), &cfg, fault, node.Options{}), "another process has this port")
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A LevelUpgrade shows and changes the level of the store that a configuration
-// names, while nodes use it. A data folder must not be in use by a node.
+// A LevelUpgrade reads and changes the level of the store that a configuration
+// names. Nodes may use the store at the same time, except for a data folder.
 type LevelUpgrade struct {
 	level   *level.Store
-	alone   bool // no node uses the store
+	alone   bool // true for a data folder, which no node may use during the upgrade
 	levels  level.Table
 	closers *nodeStore
 	network *network
 }
 
 // OpenLevelUpgrade opens the store that cfg names. It fails with an *InUseError
-// if a process uses the data folder, and with a *NoDataError if there is no
-// data. The caller closes what it returns.
+// if a process uses the data folder, and with a *NoDataError if the folder has
+// no data. The caller closes the result.
 func OpenLevelUpgrade(ctx context.Context, cfg config.Config, opts Options) (u *LevelUpgrade, err error) {
 	if err := requireData(&cfg); err != nil {
 		return nil, err
@@ -58,18 +58,18 @@ func OpenLevelUpgrade(ctx context.Context, cfg config.Config, opts Options) (u *
 	return u, err
 }
 
-// Close releases the store.
+// Close closes the store.
 func (u *LevelUpgrade) Close() error {
 	err := u.closers.close()
 	u.network.close()
 	return err
 }
 
-// Status returns the level of the store and its nodes. The node of a data
-// folder does not run.
+// Status returns the level of the store, and the nodes that use the store. For a
+// data folder it returns no nodes.
 func (u *LevelUpgrade) Status(ctx context.Context) (level.Status, error) { return u.level.Status(ctx) }
 
-// Changes returns what changes with a level.
+// Changes returns a description of what a level changes.
 func (u *LevelUpgrade) Changes(number int) []string { return u.levels.Of(number).Changes }
 
 // Run raises the level; see [level.Upgrade].
@@ -77,8 +77,8 @@ func (u *LevelUpgrade) Run(ctx context.Context, by string, report func(string)) 
 	return u.upgrade(by, report).Run(ctx)
 }
 
-// Back cancels an upgrade that is not active yet. isDone reports whether there
-// was one.
+// Back cancels an upgrade that is not active yet. isDone is false if there was
+// no such upgrade.
 func (u *LevelUpgrade) Back(ctx context.Context, by string) (isDone bool, err error) {
 	return u.upgrade(by, nil).Back(ctx)
 }

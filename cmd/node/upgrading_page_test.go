@@ -11,16 +11,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// upgradingPage is the page that lists the formats for operators.
+// upgradingPage is the handbook page that lists the formats for operators.
 const upgradingPage = "../../deploy/handbook/upgrading.md"
 
-// A formatRow is a row of the tables of upgradingPage.
+// A formatRow is a row of the format tables on the page.
 type formatRow struct {
 	part, kind    string
-	format, level int // level 0: the format of a file
+	format, level int // level is 0 for the format of a file
 }
 
-// formatRows returns the rows of the tables with formats.
+// formatRows returns the rows of the format tables.
 func formatRows(t *testing.T) (rows []formatRow) {
 	t.Helper()
 	text, err := os.ReadFile(upgradingPage)
@@ -64,15 +64,15 @@ func TestUpgradingPage_HasEveryFormatOfTheCode(t *testing.T) {
 		require.LessOrEqual(t, row.level, node.HighestLevel(), "%v", row)
 		row.level = 0
 		if _, isFile := node.FileFormats()[row.part]; isFile {
-			row.kind = "" // the column describes the files, not a kind
+			row.kind = "" // the second column describes the files, and is not a kind of documents
 		}
 		have = append(have, row)
 	}
 	require.ElementsMatch(t, want, have)
 }
 
-// Formats above these need a new level, so that older nodes are gone before
-// they are written.
+// A format above these requires a new level, so that no node writes it while an
+// older node runs.
 func TestLevel1_HasTheFormatsOfVersionsBeforeLevels(t *testing.T) {
 	highest := map[string]int{"events head": 3, "objects job": 2}
 	for _, row := range formatRows(t) {

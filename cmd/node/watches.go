@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// watches are the use cases of watches of a node, and the relay of changes.
+// watches has the node's use cases of watches, and the relay that publishes
+// changes to them.
 type watches struct {
 	service *watch.Service
 	relay   *watch.Relay
@@ -23,8 +24,8 @@ type watches struct {
 	policy  domain.Policy
 }
 
-// openWatches returns the use cases of watches over the push side of a node. own is the address of the
-// node.
+// openWatches returns the use cases of watches, built on the push side of the
+// node. own is the URL of the node.
 func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, documents *pushstore.Store, objects *objectstore.Store, streams repository.Streams, own string) (*watches, error) {
 	w := &watches{policy: cfg.Watches.Policy()}
 	text := cfg.Watches.Base
@@ -50,8 +51,8 @@ func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, docu
 	return w, nil
 }
 
-// checkWatchURL returns what is wrong with the URL of a callback, without the
-// pointer of the field.
+// checkWatchURL checks the callback URL of a watch. The error does not contain
+// the pointer of the field.
 func (p *push) checkWatchURL(ctx context.Context, url string) error {
 	err := p.client.CheckURL(ctx, url)
 	if err == nil {
@@ -60,7 +61,7 @@ func (p *push) checkWatchURL(ctx context.Context, url string) error {
 	return domain.Errorf(domain.KindOf(err), "%s", strings.TrimPrefix(err.Error(), "/callback_url: "))
 }
 
-// receiverOf returns the receiver of the cursor of a watch.
+// receiverOf returns the receiver of a watch's cursor.
 func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
 	found, err := w.service.Callee(ctx, cursor, isCurrent)
 	if err != nil {
@@ -69,13 +70,13 @@ func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurr
 	return delivery.Receiver{Policy: w.policy, Target: &watcher{found.CallbackURL, w.base}}, nil
 }
 
-// A watcher is what a call to a watch needs.
+// A watcher contains what a call to a watch needs.
 type watcher struct {
 	callbackURL string
 	base        domain.ResourceBase
 }
 
-// callWatch notifies a watch of a change.
+// callWatch calls a watch with a notification of a change.
 func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
 	at := call.Entry.Position.EntryID
 	change, err := domain.ChangeOf(&call.Entry.Message, at.Number)
@@ -87,7 +88,7 @@ func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.
 		Resource: to.base.URI(change.Resource), CallbackURL: to.callbackURL, Event: change.Event, Changed: change.At, Attempts: call.Attempt,
 	})
 	if err != nil {
-		return timedOut().Answer
+		return timeoutResult().Answer
 	}
 	return result.Answer
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A removalWorld is an account with a watched bundle.
+// A removalWorld is an account with a watched bundle that was dequeued.
 type removalWorld struct {
 	*testing.T
 	account *accounttest.Account
@@ -31,8 +31,9 @@ type removalWorld struct {
 
 const removalRetention = time.Minute
 
-// serve lets a new node sweep, and deliver notices for the duration takes. The
-// node repeats no request to the store unless retries is 0.
+// serve starts a new node, which sweeps, and delivers notices for the duration
+// takes. retries is the number of retries that its requests to the store share:
+// 0 for the default, negative for none.
 func (w *removalWorld) serve(retries int, takes time.Duration) {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
@@ -46,18 +47,18 @@ func (w *removalWorld) serve(retries int, takes time.Duration) {
 	require.True(w, err == nil || retries < 0, "%v", err)
 	var running sync.WaitGroup
 	running.Go(func() { _ = noticeRelay.Run(ctx) })
-	<-time.After(takes) // on the clock of the bubble
+	<-time.After(takes) // time of the synctest bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()
 }
 
-// courierTo passes notices to a relay.
+// noticesTo passes notices to a relay of changes.
 type noticesTo struct{ relay *watch.Relay }
 
 func (c noticesTo) Notify(ctx context.Context, n domain.Notice) error { return c.relay.Notify(ctx, n) }
 
-// published returns the published events about changes of the bundle.
+// published returns the published change events of the bundle.
 func (w *removalWorld) published() (events []domain.ChangeEvent) {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
 	found, err := documents.Read(w.Context(), domain.BundleOf(w.actor, w.bundle).Stream(), domain.Position{}, 100)
@@ -71,14 +72,14 @@ func (w *removalWorld) published() (events []domain.ChangeEvent) {
 }
 
 // A node crashes at each request of a sweep and of the delivery of its notices,
-// and another one continues: the removal of a watched bundle is published once,
-// after its Dequeue.
+// and another node continues. The removal of a watched bundle must be published
+// exactly once, after the Dequeue of the bundle.
 func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := removesAndCrashes(t, n, last); !crashed {
+					if crashed := crashRemoval(t, n, last); !crashed {
 						require.Greater(t, n, 12)
 						return
 					}
@@ -88,9 +89,9 @@ func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// removesAndCrashes crashes a node at its n-th request, and reports whether
-// there was one.
-func removesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+// crashRemoval crashes a node at its n-th request. It returns false if the
+// run had fewer than n requests.
+func crashRemoval(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := &removalWorld{
 		T: t, actor: repositorytest.NewActor(), bundle: repositorytest.NewBundleID(),
 		account: accounttest.New(t, embedded.Options{}, append(cosmos.Containers(), pushstore.Containers()...)),

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// reportObject lets a store report an event of an object.
+// reportObject sends the report of a store about an object.
 func reportObject(t *testing.T, n *node.Node, event, sequencer string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"Records":[{"eventTime":"2026-03-01T12:00:00Z","eventName":"%s","s3":{"bucket":{"name":"readings"},"object":{"key":"a","sequencer":"%s"}}}]}`, event, sequencer)
@@ -55,7 +55,7 @@ func TestAWatchOfAnObject_IsCalledWhenItsCurrentStateChanges(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status, body)
 	require.Contains(t, body, "/resource")
 	status, body = watch(row, operator...)
-	require.Equal(t, http.StatusOK, status, body) // the client has followed the redirect to the watch
+	require.Equal(t, http.StatusOK, status, body) // the response is the watch, because the client followed the redirect
 	var stored struct {
 		Resource string `json:"resource"`
 	}
@@ -83,7 +83,7 @@ func TestAWatchOfAnObject_IsCalledWhenItsCurrentStateChanges(t *testing.T) {
 	status, body = watch(row, operator...)
 	require.Equal(t, http.StatusNotFound, status, body)
 
-	reportObject(t, n, created, "04") // causes no notification
+	reportObject(t, n, created, "04") // creates the object again, which causes no notification
 	reportObject(t, n, created, "05")
 	require.Equal(t, "updated", (<-calls).body["event"])
 	require.NoError(t, stop())

@@ -10,22 +10,23 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A witness reports when a text is sent on a connection.
-type witness struct {
+// A writeObserver is a connection that closes the channel written at the first
+// write.
+type writeObserver struct {
 	net.Conn
-	once *sync.Once
-	said chan struct{}
+	once    *sync.Once
+	written chan struct{}
 }
 
-func (w *witness) Write(p []byte) (int, error) {
-	w.once.Do(func() { close(w.said) })
+func (w *writeObserver) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.written) })
 	return w.Conn.Write(p)
 }
 
 func TestConnectionsToTheEmbeddedBusUseWrapBus(t *testing.T) {
 	var once sync.Once
-	said := make(chan struct{})
-	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &witness{conn, &once, said} }})
-	<-said
+	written := make(chan struct{})
+	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &writeObserver{conn, &once, written} }})
+	<-written
 	require.NoError(t, stop())
 }

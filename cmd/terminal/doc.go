@@ -1,7 +1,7 @@
-// Package terminal has what our programs share for use at a terminal: a status
-// line, text that fits a line and contains no control characters, words for a
-// POSIX shell, and the end at Ctrl-C.
+// Package terminal contains what the hub's command-line programs share: a status
+// line, text that fits into a line and contains no control characters, quoting
+// for a POSIX shell, and the handling of Ctrl-C.
 //
-// It does not know the hub. The command messagehub and the programs below bench
-// use it.
+// It is independent of the hub. The command messagehub and the programs below
+// bench use it.
 package terminal

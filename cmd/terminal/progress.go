@@ -6,36 +6,36 @@ import (
 	"strings"
 )
 
-// A Progress shows how many events a long command has processed: a bar at a
-// terminal, otherwise a line for every 10,000 events. It belongs to one
-// goroutine.
+// A Progress shows how many events a long command has processed. On a terminal
+// it draws a bar; otherwise it prints a line for every 10,000 events. It must be
+// used by one goroutine only.
 type Progress struct {
 	StatusLine
-	total   int64 // bytes or events; 0 or less: not known
+	total   int64 // number of bytes or events; 0 or less if not known
 	done    int64
 	inBytes bool
-	drawing string // the verb in the bar, such as "sending"
-	past    string // the verb in a plain line, such as "sent"
+	drawing string // verb in the bar, such as "sending"
+	past    string // verb in a plain line, such as "sent"
 	events  int
-	printed int // events at the last plain line
+	printed int // number of events in the last plain line
 }
 
 // linesEvery is the number of events between two plain lines.
 const linesEvery = 10_000
 
-// NewByteProgress returns the progress of sending an input of size bytes, -1 if
-// the size is not known.
+// NewByteProgress returns the progress of sending an input of size bytes. size
+// is -1 if it is not known.
 func NewByteProgress(w io.Writer, size int64) *Progress {
 	return &Progress{StatusLine: NewStatusLine(w), total: size, inBytes: true, drawing: "sending", past: "sent"}
 }
 
-// NewEventProgress returns the progress of a known number of events. what is a
+// NewEventProgress returns the progress of processing total events. what is a
 // past participle, such as "sent".
 func NewEventProgress(w io.Writer, what string, total int) *Progress {
 	return &Progress{StatusLine: NewStatusLine(w), total: int64(total), drawing: what, past: what}
 }
 
-// Add counts further events, and the bytes of the input that they took.
+// Add adds processed events, and the bytes of the input that contained them.
 func (p *Progress) Add(events int, bytes int64) {
 	p.events += events
 	if p.inBytes {
@@ -58,8 +58,8 @@ func (p *Progress) Printf(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-// barLine returns one line with the verb, the bar, and the numbers. Without a
-// total there is no bar.
+// barLine returns a line with the verb, the bar and the numbers. If the total is
+// not known, it contains no bar.
 func (p *Progress) barLine() string {
 	const width = 30
 	line := p.drawing

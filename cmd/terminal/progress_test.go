@@ -36,7 +36,7 @@ func TestProgress_DrawsABarForAPerson(t *testing.T) {
 func TestProgress_CountsTheBytesOfAnInput(t *testing.T) {
 	for size, want := range map[int64]string{
 		4 << 20: "sending  25 % ███████░░░░░░░░░░░░░░░░░░░░░░░ 1.0 of 4.0 MB",
-		1 << 19: "sending 100 % ██████████████████████████████ 1.0 of 0.5 MB", // the file has grown
+		1 << 19: "sending 100 % ██████████████████████████████ 1.0 of 0.5 MB", // more than 100 %, because the file has grown
 		-1:      "sending 1.0 MB",
 	} {
 		var b strings.Builder

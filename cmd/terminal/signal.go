@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. The
+// UntilSignal returns a context that ends at the first SIGINT or SIGTERM. The
 // second signal ends the process with status 1. The returned function stops the
 // handling of signals.
 func UntilSignal(ctx context.Context) (context.Context, func()) {

@@ -14,26 +14,28 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// A StatusLine is a line on a terminal that changes.
+// A StatusLine is a line on a terminal whose text can be replaced.
 type StatusLine struct {
 	io.Writer
-	Watched bool // the writer is a terminal; a caller draws only then
+	Watched bool // true if the writer is a terminal; only then should the caller call Draw
 	drawn   bool
 }
 
-// NewStatusLine returns a status line on w, which is empty until Draw.
+// NewStatusLine returns a status line on w. The line is empty until Draw is
+// called.
 func NewStatusLine(w io.Writer) StatusLine { return StatusLine{Writer: w, Watched: IsTerminal(w)} }
 
-// ClearLine is the sequence that removes the line of the cursor.
+// ClearLine is the terminal sequence that clears the line of the cursor.
 const ClearLine = "\r\x1b[K"
 
-// Draw replaces the text of the line.
+// Draw replaces the text of the line. A text of more than Columns characters
+// could not be removed.
 func (l *StatusLine) Draw(text string) {
 	l.drawn = true
 	fmt.Fprint(l.Writer, ClearLine+text)
 }
 
-// Clear removes the line.
+// Clear removes the text of the line.
 func (l *StatusLine) Clear() {
 	if l.drawn {
 		l.drawn = false
@@ -41,8 +43,7 @@ func (l *StatusLine) Clear() {
 	}
 }
 
-// Columns returns the width of the terminal. A longer text could not be
-// removed.
+// Columns returns the width of the terminal in characters.
 func (l *StatusLine) Columns() int {
 	if f, ok := l.Writer.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

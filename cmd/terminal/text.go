@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Clip shortens s to limit runes. The last one is an ellipsis if something was cut off.
+// Clip shortens s to limit runes. If it cuts runes off, the last rune of the result is an ellipsis.
 func Clip(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
@@ -16,9 +16,8 @@ func Clip(s string, limit int) string {
 	return string([]rune(s)[:limit-1]) + "…"
 }
 
-// Printable replaces the control characters of s and the marks that change the
-// direction of text, so that a text from an unknown source cannot control the
-// terminal.
+// Printable replaces control characters, and the marks that change the direction
+// of text, so that a text from an untrusted source cannot control the terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
@@ -30,7 +29,7 @@ func Printable(s string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// ShellWord quotes s for a POSIX shell if it needs to be.
+// ShellWord quotes s for a POSIX shell if necessary.
 func ShellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -46,7 +45,7 @@ func CountOf(n int64, thing string) string {
 	return groupThousands(n) + " " + thing + "s"
 }
 
-// groupThousands groups the digits of n, which is not negative, by three.
+// groupThousands groups the digits of n by three. n must not be negative.
 func groupThousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -21,13 +21,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample has the files in the archives of tests.
+// sample maps the path of each file in the tests' archives to its content.
 var sample = map[string]string{
 	"bus/store.db": "messages", "cosmos/store.db": strings.Repeat("document ", 2000), "identity": "{}", "push.key": "key",
 	"content/payloads/a=": "payload", "content/+identity": "id", "exchange/c/+": "", "exchange/c/0123": "blob",
 }
 
-// tree creates the files of sample in a folder, and returns the tree.
+// tree creates the files of sample that are below folder, and returns them as a
+// Tree.
 func tree(t testing.TB, folder string) Tree {
 	dir := t.TempDir()
 	for name, text := range sample {
@@ -74,7 +75,8 @@ func archive(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// filesOf returns the files of a folder, except its lock.
+// filesOf returns the content of each file in dir, by path, except for the lock
+// file.
 func filesOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -93,7 +95,7 @@ func filesOf(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-func TestRestore_BringsBackEveryFile(t *testing.T) {
+func TestRestore_RestoresEveryFile(t *testing.T) {
 	dir := t.TempDir()
 	var last Progress
 	s, err := Restore(t.Context(), dir, bytes.NewReader(archive(t)), RestoreOptions{Frozen: []byte("frozen"), Progress: func(p Progress) { last = p }})
@@ -126,7 +128,7 @@ func TestWrite_OfManyFilesHasADigestOfEach(t *testing.T) {
 	require.EqualValues(t, len(sample)+2*digestsEach+1, found.Files)
 }
 
-func TestVerify_RefusesAnArchiveThatIsCut(t *testing.T) {
+func TestVerify_RefusesATruncatedArchive(t *testing.T) {
 	whole := archive(t)
 	for length := range len(whole) {
 		_, err := Verify(t.Context(), bytes.NewReader(whole[:length]), nil)
@@ -147,7 +149,7 @@ func TestVerify_RefusesAnArchiveWithOneByteChanged(t *testing.T) {
 			changed := slices.Clone(whole)
 			changed[i] ^= flip
 			_, err := Verify(t.Context(), bytes.NewReader(changed), nil)
-			if !errors.Is(err, ErrNewerFormat) { // the changed byte was the number of the format
+			if !errors.Is(err, ErrNewerFormat) { // the changed byte is part of the format number
 				require.ErrorIs(t, err, ErrDamaged, "byte %d of %d, %#x", i, len(whole), flip)
 			}
 		}
@@ -170,8 +172,9 @@ func TestRestore_OfADamagedArchiveLeavesTheFolderEmpty(t *testing.T) {
 	}
 }
 
-// crafted returns an archive with the given members, sealed as real ones are.
-func crafted(t testing.TB, members ...tar.Header) []byte {
+// craftArchive returns an archive with these members and a valid trailer. A member's
+// Linkname is its content.
+func craftArchive(t testing.TB, members ...tar.Header) []byte {
 	var b bytes.Buffer
 	sum := sha256.New()
 	z, err := zstd.NewWriter(io.MultiWriter(&b, sum))
@@ -192,46 +195,47 @@ func crafted(t testing.TB, members ...tar.Header) []byte {
 	return append(append(b.Bytes(), trailerStart+trailerMagic...), sum.Sum(nil)...)
 }
 
-// regular returns the header of a member.
-func regular(name, text string) tar.Header {
+// regularHeader returns the header of a regular file. Linkname is its content, as
+// craftArchive expects.
+func regularHeader(name, text string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: text, Mode: 0o600}
 }
 
 func TestRestore_RefusesForeignMembers(t *testing.T) {
-	head := regular(headMember, `{"format":1,"folder":"f","began":"2026-11-27T00:00:00Z","later":"member"}`)
+	head := regularHeader(headMember, `{"format":1,"folder":"f","began":"2026-11-27T00:00:00Z","later":"member"}`)
 	for name, members := range map[string][]tar.Header{
 		"no end":               {head},
-		"a name that leads up": {head, regular("data/../../x", "x")},
-		"an absolute name":     {head, regular("data//etc/x", "x")},
-		"a backslash":          {head, regular(`data/content/..\x`, "x")},
-		"another folder":       {head, regular("data/home/x", "x")},
-		"a folder's name":      {head, regular("data/cosmos", "x")},
-		"the operators' token": {head, regular("data/admin.token", "x")},
-		"another member":       {head, regular("x", "x")},
+		"a name that leads up": {head, regularHeader("data/../../x", "x")},
+		"an absolute name":     {head, regularHeader("data//etc/x", "x")},
+		"a backslash":          {head, regularHeader(`data/content/..\x`, "x")},
+		"another folder":       {head, regularHeader("data/home/x", "x")},
+		"a folder's name":      {head, regularHeader("data/cosmos", "x")},
+		"the operators' token": {head, regularHeader("data/admin.token", "x")},
+		"another member":       {head, regularHeader("x", "x")},
 		"a link":               {head, {Typeflag: tar.TypeSymlink, Name: "data/content/x", Linkname: "/etc/passwd"}},
-		"no digest":            {head, regular("data/identity", "x"), regular(endMember, `{"files":1,"bytes":1}`)},
-		"a wrong digest":       {head, regular("data/identity", "x"), regular("digests/000001", strings.Repeat("0", 64)+"  data/identity\n")},
-		"digests of no file":   {head, regular("digests/000001", strings.Repeat("0", 64)+"  data/identity\n")},
-		"digests out of order": {head, regular("data/identity", "x"), regular("digests/000002", "")},
-		"wrong numbers":        {head, regular(endMember, `{"files":1,"bytes":1}`)},
-		"an end that is long":  {head, regular(endMember, strings.Repeat(" ", maxSmall+1))},
-		"more than the end":    {head, regular(endMember, `{"files":0,"bytes":0}`), regular("data/identity", "x")},
-		"no head":              {regular("data/identity", "x")},
-		"no format":            {regular(headMember, `{"folder":"f"}`)},
-		"no JSON":              {regular(headMember, `{`)},
+		"no digest":            {head, regularHeader("data/identity", "x"), regularHeader(endMember, `{"files":1,"bytes":1}`)},
+		"a wrong digest":       {head, regularHeader("data/identity", "x"), regularHeader("digests/000001", strings.Repeat("0", 64)+"  data/identity\n")},
+		"digests of no file":   {head, regularHeader("digests/000001", strings.Repeat("0", 64)+"  data/identity\n")},
+		"digests out of order": {head, regularHeader("data/identity", "x"), regularHeader("digests/000002", "")},
+		"wrong numbers":        {head, regularHeader(endMember, `{"files":1,"bytes":1}`)},
+		"an end that is long":  {head, regularHeader(endMember, strings.Repeat(" ", maxSmall+1))},
+		"more than the end":    {head, regularHeader(endMember, `{"files":0,"bytes":0}`), regularHeader("data/identity", "x")},
+		"no head":              {regularHeader("data/identity", "x")},
+		"no format":            {regularHeader(headMember, `{"folder":"f"}`)},
+		"no JSON":              {regularHeader(headMember, `{`)},
 	} {
 		dir := t.TempDir()
-		_, err := Restore(t.Context(), dir, bytes.NewReader(crafted(t, members...)), RestoreOptions{})
+		_, err := Restore(t.Context(), dir, bytes.NewReader(craftArchive(t, members...)), RestoreOptions{})
 		require.ErrorIs(t, err, ErrDamaged, name)
 		require.Empty(t, filesOf(t, dir), name)
 	}
 	dir := t.TempDir()
-	_, err := Restore(t.Context(), dir, bytes.NewReader(crafted(t, head, regular(endMember, `{"files":0,"bytes":0,"later":1}`))), RestoreOptions{})
+	_, err := Restore(t.Context(), dir, bytes.NewReader(craftArchive(t, head, regularHeader(endMember, `{"files":0,"bytes":0,"later":1}`))), RestoreOptions{})
 	require.NoError(t, err, "members of JSON that are not known are ignored")
 }
 
 func TestRestore_RefusesANewerFormat(t *testing.T) {
-	newer := crafted(t, regular(headMember, `{"format":2,"version":"v9","folder":"f"}`), regular("later", "x"))
+	newer := craftArchive(t, regularHeader(headMember, `{"format":2,"version":"v9","folder":"f"}`), regularHeader("later", "x"))
 	_, err := Restore(t.Context(), t.TempDir(), bytes.NewReader(newer), RestoreOptions{})
 	require.ErrorIs(t, err, ErrNewerFormat)
 	require.ErrorContains(t, err, "v9")
@@ -253,12 +257,12 @@ func TestRestore_RefusesAFolderThatIsNotEmpty(t *testing.T) {
 	require.NoError(t, err, "a new disk, locked")
 }
 
-// A limit is a disk with room for a number of bytes.
-type limit int
+// A limitedDisk is the number of bytes for which a disk has room.
+type limitedDisk int
 
-func (l *limit) write(f *os.File, p []byte) (int, error) {
+func (l *limitedDisk) write(f *os.File, p []byte) (int, error) {
 	if len(p) <= int(*l) {
-		*l -= limit(len(p))
+		*l -= limitedDisk(len(p))
 		return f.Write(p)
 	}
 	n, _ := f.Write(p[:*l])
@@ -273,7 +277,7 @@ func TestRestore_OnAFullDiskLeavesTheFolderEmpty(t *testing.T) {
 		total += len(text)
 	}
 	for room := 0; room < total; room += max(total/80, 1) {
-		disk := limit(room)
+		disk := limitedDisk(room)
 		_, err := Restore(t.Context(), dir, bytes.NewReader(whole), RestoreOptions{write: disk.write})
 		require.ErrorIs(t, err, syscall.ENOSPC, "%d bytes", room)
 		require.Empty(t, filesOf(t, dir))
@@ -292,9 +296,9 @@ func TestRestore_BeginsAgainAfterAKill(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir))
 }
 
-// sealed makes a folder in which a restore has become visible, with n entries
-// moved into place.
-func sealed(t testing.TB, n int) string {
+// createSealedFolder returns a data folder whose restore was killed after it had become
+// visible. n entries are already moved into place.
+func createSealedFolder(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	_, err := Restore(t.Context(), dir, bytes.NewReader(archive(t)), RestoreOptions{})
@@ -314,27 +318,27 @@ func sealed(t testing.TB, n int) string {
 
 func TestFinish_CompletesWhatBecameVisible(t *testing.T) {
 	for n := range 7 {
-		dir := sealed(t, n)
+		dir := createSealedFolder(t, n)
 		require.True(t, IsRestored(dir))
 		require.NoError(t, Finish(dir))
 		require.Equal(t, sample, filesOf(t, dir), n)
 		require.False(t, IsRestored(dir))
 		require.NoError(t, Finish(dir))
 	}
-	dir := sealed(t, 6)
+	dir := createSealedFolder(t, 6)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, sealedFolder, filesFolder)), "killed while it removes the rest")
 	require.NoError(t, Finish(dir))
 	require.Equal(t, sample, filesOf(t, dir))
 }
 
 func TestRestore_CompletesARestoreOfTheSameArchive(t *testing.T) {
-	dir := sealed(t, 2)
+	dir := createSealedFolder(t, 2)
 	s, err := Restore(t.Context(), dir, bytes.NewReader(archive(t)), RestoreOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "folder-1", s.Folder)
 	require.Equal(t, sample, filesOf(t, dir))
 
-	dir = sealed(t, 2)
+	dir = createSealedFolder(t, 2)
 	other := source(t)
 	other.Folder = "folder-2"
 	var b bytes.Buffer
@@ -344,7 +348,7 @@ func TestRestore_CompletesARestoreOfTheSameArchive(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir), "the first one is complete")
 }
 
-// A failingWriter accepts a number of bytes, and then fails.
+// A failingWriter accepts room bytes, and then fails.
 type failingWriter struct {
 	to   io.Writer
 	room int
@@ -380,7 +384,7 @@ func TestCreateFile_OnAFullDiskKeepsTheOldFile(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 }
 
-func TestCreateFile_ExplainsWhatIsInTheWay(t *testing.T) {
+func TestCreateFile_ExplainsAFileThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	none := func(io.Writer) error { return nil }
 	require.ErrorContains(t, CreateFile(dir, none), "is no file")
@@ -391,10 +395,10 @@ func TestCreateFile_ExplainsWhatIsInTheWay(t *testing.T) {
 	require.ErrorContains(t, inner, "another process writes this file")
 }
 
-func TestWrite_MayRest(t *testing.T) {
+func TestWrite_PausesDuringALargeFile(t *testing.T) {
 	s := source(t)
 	s.Rest = 1
-	s.Files[1] = File{Name: "cosmos/store.db", Size: 64 << 20, From: copied{io.LimitReader(zeros{}, 64<<20)}}
+	s.Files[1] = File{Name: "cosmos/store.db", Size: 64 << 20, From: readerSource{io.LimitReader(zeros{}, 64<<20)}}
 	var b bytes.Buffer
 	require.NoError(t, Write(t.Context(), &b, s, nil))
 	_, err := Verify(t.Context(), &b, nil)

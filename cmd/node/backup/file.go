@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// partSuffix ends the name of a file that is being written.
+// partSuffix is the suffix of the temporary file while CreateFile writes.
 const partSuffix = ".part"
 
-// CreateFile creates or replaces a file with what write writes, atomically and
-// durably. If it fails, or the process dies, a previous file is unchanged. The
-// next CreateFile replaces the temporary file that a killed process has left.
+// CreateFile creates or replaces a file with the output of write, atomically and
+// durably. If it fails, or the process dies, the previous file is unchanged. The
+// next CreateFile replaces the temporary file of a killed process.
 func CreateFile(path string, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
 	if dir == "" {
@@ -30,7 +30,7 @@ func CreateFile(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return explainFile(path, err)
 	}
-	defer func() { _ = root.Close() }() // the writes are synced already
+	defer func() { _ = root.Close() }() // all writes are already synced
 	part := name + partSuffix
 	lock, err := datafolder.Lock(root, part)
 	if errors.Is(err, datafolder.ErrLocked) {
@@ -64,8 +64,7 @@ func writePart(root *os.Root, part string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// explainFile returns an error that says what to do about a file that cannot be
-// written.
+// explainFile adds the remedy to an error about a file that cannot be written.
 func explainFile(path string, err error) error {
 	what := ""
 	switch {

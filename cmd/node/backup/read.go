@@ -19,13 +19,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Summary describes an archive that was read to its end and verified.
+// A Summary describes an archive that was completely read and verified.
 type Summary struct {
 	Head
 	Progress
 }
 
-// A damage is an error of an archive. It is an ErrDamaged.
+// A damage is an error that describes how an archive is damaged. It matches
+// ErrDamaged.
 type damage struct{ error }
 
 func (d damage) Unwrap() []error { return []error{ErrDamaged, d.error} }
@@ -34,9 +35,8 @@ func (d damage) Error() string { return fmt.Sprintf("%v (%v)", ErrDamaged, d.err
 
 func damagedError(format string, args ...any) error { return damage{fmt.Errorf(format, args...)} }
 
-// Verify reads an archive and compares it with its digests. It fails with
-// ErrDamaged or with ErrNewerFormat; other errors are those of from. progress
-// may be nil.
+// Verify reads an archive and compares it with its digests. It returns
+// ErrDamaged, ErrNewerFormat, or an error of from. progress may be nil.
 func Verify(ctx context.Context, from io.Reader, progress func(Progress)) (Summary, error) {
 	return readArchive(ctx, from, discard{}, progress)
 }
@@ -51,13 +51,13 @@ func ReadHead(ctx context.Context, from io.Reader) (Head, error) {
 	return r.readHead()
 }
 
-// A destination stores the files that are read.
+// A destination stores the files of an archive.
 type destination interface {
 	// createFile creates or replaces a file. Close makes it durable.
 	createFile(name string) (io.WriteCloser, error)
 }
 
-// discard stores nothing.
+// discard is a destination that stores nothing.
 type discard struct{}
 
 func (discard) createFile(string) (io.WriteCloser, error) { return nopCloser{io.Discard}, nil }
@@ -79,7 +79,7 @@ func readArchive(ctx context.Context, from io.Reader, to destination, progress f
 	return Summary{head, r.done}, r.explainError(err)
 }
 
-// An archiveReader reads an archive.
+// An archiveReader reads an archive and verifies its digests.
 type archiveReader struct {
 	body    *sealedReader
 	frame   *zstd.Decoder
@@ -87,15 +87,15 @@ type archiveReader struct {
 	to      destination
 	report  func(Progress)
 	done    Progress
-	digests []string // lines for the files since the last member with digests
-	names   int      // number of members with digests
+	digests []string // digests of the files since the last digests member, one line each
+	names   int      // number of digests members
 }
 
 func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*archiveReader, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	const window = 64 << 20 // limit for the window of the decoder; our archives need 4 MB
+	const window = 64 << 20 // limit for the window of the decoder; the archives of this package need 4 MB
 	body := &sealedReader{ctx: ctx, from: bufio.NewReaderSize(from, 64<<10), sum: sha256.New()}
 	frame, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -106,7 +106,8 @@ func newReader(ctx context.Context, from io.Reader, to destination, progress fun
 
 func (r *archiveReader) close() { r.frame.Close() }
 
-// explainError tells errors of the underlying reader from those of the archive.
+// explainError returns the error of the underlying reader if it failed, and
+// otherwise err, which is about the archive.
 func (r *archiveReader) explainError(err error) error {
 	if r.body.failed != nil {
 		return r.body.failed
@@ -158,7 +159,7 @@ func (r *archiveReader) readMembers() error {
 	}
 }
 
-// The names of a data folder that an archive may contain.
+// Files and folders of a data folder that an archive may contain.
 var (
 	archivedFiles   = []string{"identity", "push.key"}
 	archivedFolders = []string{"bus", "cosmos", "content", "exchange"}
@@ -203,8 +204,8 @@ func (r *archiveReader) readFile(member *tar.Header) error {
 	return nil
 }
 
-// A countingWriter writes a file of an archive. It keeps its error, which can
-// then be distinguished from errors of the archive.
+// A countingWriter writes a file of an archive. It stores the last error of the
+// file, so that it can be distinguished from errors of the archive.
 type countingWriter struct {
 	file   io.Writer
 	sum    hash.Hash
@@ -282,12 +283,12 @@ func (r *archiveReader) readJSON(member *tar.Header, into any) error {
 	return nil
 }
 
-// A sealedReader reads all of an archive up to the trailer.
+// A sealedReader reads an archive up to the trailer.
 type sealedReader struct {
 	ctx    context.Context //nolint:containedctx // of one call
 	from   *bufio.Reader
 	sum    hash.Hash
-	failed error // error of from or ctx
+	failed error // error of from, or cause of ctx
 }
 
 func (s *sealedReader) Read(p []byte) (int, error) {
@@ -308,8 +309,8 @@ func (s *sealedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkSeal compares the trailer with the digest of what was read, after
-// everything was read.
+// checkSeal reads the remaining bytes, and compares the trailer with the digest
+// of all bytes.
 func (s *sealedReader) checkSeal() error {
 	if _, err := io.Copy(io.Discard, s); err != nil {
 		return err

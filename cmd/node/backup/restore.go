@@ -15,18 +15,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// The folders in a data folder that is being restored.
+// Folders in a data folder that is being restored.
 const (
-	draftFolder  = ".restore"  // files that are being extracted
-	sealedFolder = ".restored" // the files are verified and durable: the folder is restored
-	filesFolder  = "data"      // subfolder of both
+	draftFolder  = ".restore"  // contains the files while they are extracted
+	sealedFolder = ".restored" // contains files that are verified and durable: the restore has become visible
+	filesFolder  = "data"      // subfolder of draftFolder and sealedFolder
 )
 
-// FrozenFile is a file of the data folder. While it exists, queues are frozen
-// until an operator thaws them.
+// FrozenFile is a file in the data folder. While it exists, each queue is frozen
+// until an operator thaws the queue.
 const FrozenFile = "frozen"
 
-// ErrInterrupted reports a data folder in which a restore was not completed.
+// ErrInterrupted reports a data folder with a restore that was interrupted
+// before it became visible.
 var ErrInterrupted = errors.New("a restore into it was interrupted, and nothing of it counts; repeat messagehub restore, or remove the folder " + draftFolder + " to start without data")
 
 // A NotEmptyError reports a folder that is not empty.
@@ -38,21 +39,22 @@ func (e *NotEmptyError) Error() string {
 
 // RestoreOptions are the options of Restore.
 type RestoreOptions struct {
-	Frozen   []byte // content of FrozenFile; nil: no such file
+	Frozen   []byte // content of FrozenFile; nil if the file is not created
 	Progress func(Progress)
 
-	write func(*os.File, []byte) (int, error) // for tests; nil: os.File.Write
+	write func(*os.File, []byte) (int, error) // replaces os.File.Write in tests; nil otherwise
 }
 
-// Restore restores the folder dir from an archive. The folder must be empty; the caller holds its lock.
-// After an error the folder is empty again, unless the error says otherwise. If a restore of the
-// same archive was killed after it had become visible, Restore completes it.
+// Restore restores the folder dir from an archive. The folder must be empty, and
+// the caller holds its lock. After an error the folder is empty again, unless
+// the error says otherwise. If an earlier restore of the same archive was killed
+// after it had become visible, Restore completes the earlier restore.
 func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptions) (s Summary, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return s, err
 	}
-	defer func() { _ = root.Close() }() // the writes are synced already
+	defer func() { _ = root.Close() }() // all writes are already synced
 	if done, isSame, err := completeSame(ctx, root, from); err != nil || isSame {
 		return done, err
 	}
@@ -77,8 +79,9 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 	return s, nil
 }
 
-// completeSame completes a restore that was killed after it had become visible, if there is one,
-// and reports whether it was of this archive.
+// completeSame completes an earlier restore that was killed after it had become
+// visible. isSame is true if there was such a restore, and it was from this
+// archive.
 func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Summary, isSame bool, err error) {
 	text, err := root.ReadFile(path.Join(sealedFolder, headMember))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,9 +104,9 @@ func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Sum
 	return s, head == s.Head, err
 }
 
-// requireEmpty fails with a *NotEmptyError unless the folder is empty. A lock,
-// the entries of a new file system, and what a killed restore has left do not
-// count.
+// requireEmpty fails with a *NotEmptyError unless the folder is empty. It
+// ignores the lock, the entries of a new file system, and the remains of a
+// killed restore.
 func requireEmpty(dir string, root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -145,8 +148,8 @@ func extractArchive(ctx context.Context, root *os.Root, from io.Reader, o *Resto
 	return s, syncFolders(root, draftFolder)
 }
 
-// syncFolders syncs a folder and all folders below it, so that their entries
-// are durable.
+// syncFolders syncs a folder and all its subfolders, so that their entries are
+// durable.
 func syncFolders(root *os.Root, folder string) error {
 	return fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -156,7 +159,8 @@ func syncFolders(root *os.Root, folder string) error {
 	})
 }
 
-// An extraction writes the files of an archive to a folder below root.
+// An extraction is a destination that writes the files of an archive to a folder
+// below root.
 type extraction struct {
 	root   *os.Root
 	folder string
@@ -184,7 +188,7 @@ func (x *extraction) writeSmall(name string, text []byte) error {
 	return errors.Join(err, (&extractedFile{f, x.write}).Close())
 }
 
-// An extractedFile is durable once it is closed.
+// An extractedFile is durable after Close.
 type extractedFile struct {
 	file  *os.File
 	write func(*os.File, []byte) (int, error)
@@ -194,15 +198,16 @@ func (f *extractedFile) Write(p []byte) (int, error) { return f.write(f.file, p)
 
 func (f *extractedFile) Close() error { return errors.Join(f.file.Sync(), f.file.Close()) }
 
-// Finish moves the files of a killed restore into place if the restore had
-// become visible, and otherwise does nothing. It fails with ErrInterrupted if a
-// restore was killed before. The caller holds the lock of the folder.
+// Finish completes a restore that was killed after it had become visible: it
+// moves the files into place. It fails with ErrInterrupted if a restore was
+// killed before it became visible. If no restore was killed, it does nothing.
+// The caller holds the lock of the folder.
 func Finish(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // the writes are synced already
+	defer func() { _ = root.Close() }() // all writes are already synced
 	if _, err := root.Lstat(sealedFolder); err == nil {
 		return moveIntoPlace(root)
 	}
@@ -224,7 +229,8 @@ func IsInterrupted(dir string) bool {
 	return err == nil && !IsRestored(dir)
 }
 
-// moveIntoPlace moves the files into place. It may be interrupted and repeated.
+// moveIntoPlace moves the files into place. If it is interrupted, it can be
+// repeated.
 func moveIntoPlace(root *os.Root) error {
 	files := path.Join(sealedFolder, filesFolder)
 	entries, err := fs.ReadDir(root.FS(), files)

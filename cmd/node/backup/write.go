@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Source is the content of an archive: first the files, then the trees, in
-// their order.
+// A Source is the input of Write. The archive contains the files, and then the
+// trees, in their order.
 type Source struct {
 	Version string // version of the program
 	Folder  string // id of the data folder
@@ -26,15 +26,15 @@ type Source struct {
 	Files   []File
 	Trees   []Tree
 
-	// Rest is how long Write pauses, as a multiple of the time that it has
-	// worked, so that others can use the processors and the disk. 0: it does
-	// not pause.
+	// Rest is the length of the pauses of Write, as a multiple of the time
+	// between them, so that other work can use the processors and the disk.
+	// With 0, Write does not pause.
 	Rest int
 }
 
 // A File is one file of a data folder.
 type File struct {
-	Name string // name in the folder, with slashes
+	Name string // path in the data folder, with slashes
 	Size int64
 	From io.WriterTo // writes Size bytes
 }
@@ -42,13 +42,14 @@ type File struct {
 // A Tree is a folder in a data folder.
 type Tree struct {
 	Name string
-	// Each calls visit for each file with its name in the tree, and returns its error.
+	// Each calls visit for each file, with the path in the tree. It stops at
+	// the first error of visit, and returns it.
 	Each func(visit func(name string, file *os.File, info fs.FileInfo) error) error
 }
 
-// Write writes an archive. It reads each file once and uses little memory.
-// progress, which may be nil, is called after each file and from time to time
-// within a long one. After an error, what was written is not a valid archive.
+// Write writes an archive. It reads each file once and uses little memory. It
+// calls progress, which may be nil, after each file and regularly during a large
+// file. After an error, the output is not a valid archive.
 func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)) error {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -60,7 +61,7 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	}
 	w := &archiveWriter{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress, rest: s.Rest, rested: time.Now()}
 	if err := w.writeAll(s); err != nil {
-		_ = compressed.Close() // only releases memory; the written bytes are not an archive
+		_ = compressed.Close() // only releases memory, because the output is not a valid archive anyway
 		return err
 	}
 	if err := compressed.Close(); err != nil {
@@ -78,16 +79,16 @@ type archiveWriter struct {
 	report  func(Progress)
 	done    Progress
 	digests bytes.Buffer
-	members int // number of members with digests
+	members int // number of digests members
 	rest    int
 	rested  time.Time
 }
 
-// pause pauses if enough work was done.
+// pause pauses if the time since the last pause is long enough.
 func (w *archiveWriter) pause() {
 	const (
 		turn    = 2 * time.Millisecond
-		longest = 50 * time.Millisecond // waiting for a slow reader does not count as work
+		longest = 50 * time.Millisecond // limit of a pause, because the time since the last one may include waiting for a slow reader of the archive
 	)
 	worked := time.Since(w.rested)
 	if w.rest == 0 || worked < turn {
@@ -113,7 +114,7 @@ func (w *archiveWriter) writeAll(s *Source) error {
 	}
 	for _, t := range s.Trees {
 		err := t.Each(func(name string, file *os.File, info fs.FileInfo) error {
-			return w.writeFile(t.Name+"/"+name, info.Size(), copied{file})
+			return w.writeFile(t.Name+"/"+name, info.Size(), readerSource{file})
 		})
 		if err != nil {
 			return err
@@ -128,11 +129,11 @@ func (w *archiveWriter) writeAll(s *Source) error {
 	return w.tar.Close()
 }
 
-// copied writes the content of a reader.
-type copied struct{ from io.Reader }
+// readerSource is an io.WriterTo that copies a reader.
+type readerSource struct{ from io.Reader }
 
 // WriteTo implements io.WriterTo.
-func (c copied) WriteTo(w io.Writer) (int64, error) {
+func (c readerSource) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{c.from}, make([]byte, 64<<10))
 }
 
@@ -158,8 +159,8 @@ func (w *archiveWriter) writeFile(name string, size int64, from io.WriterTo) err
 	return nil
 }
 
-// A memberWriter writes a member, and fails once the context of its archive
-// ends.
+// A memberWriter writes the content of a member. It fails when the context of
+// the archiveWriter ends.
 type memberWriter struct {
 	*archiveWriter
 	sum hash.Hash
@@ -172,7 +173,7 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	n, err = m.tar.Write(p)
 	m.sum.Write(p[:n])
 	m.pause()
-	const step = 64 << 20 // bytes of a long file between two reports
+	const step = 64 << 20 // number of bytes of a large file between two calls of progress
 	before := m.done.Bytes / step
 	if m.done.Bytes += int64(n); m.done.Bytes/step > before {
 		m.report(m.done)
@@ -180,8 +181,8 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// writeDigests writes the digests of the files since the last member with
-// digests.
+// writeDigests writes a member with the digests of the files since the last such
+// member.
 func (w *archiveWriter) writeDigests() error {
 	if w.digests.Len() == 0 {
 		return nil

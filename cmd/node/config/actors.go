@@ -13,23 +13,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is an entry of the registry of actors: a client that may act for an
-// actor. Empty texts match anything.
+// A Client is an entry of the registry of actors: a client that may act as an
+// actor. An empty field matches any value.
 type Client struct {
-	Issuer, Client, Tenant string // claims of its tokens
+	Issuer, Client, Tenant string // claims of the client's tokens
 
-	CertificateName   string // a DNS name, a URI or an e-mail address of its certificate
-	CertificateSHA256 string // fingerprint of its certificate, in lower-case hexadecimal digits
+	CertificateName   string // DNS name, URI or e-mail address in the client's certificate
+	CertificateSHA256 string // fingerprint of the client's certificate, in lower-case hexadecimal digits
 
 	Actor  domain.ActorID
-	Groups []domain.Group // none: all
+	Groups []domain.Group // empty for all groups
 }
 
-// Clients are in the order of the file.
+// Clients are the entries of the registry, in the order of the file.
 type Clients []Client
 
-// CheckIssuers fails if an entry belongs to no issuer that the hub trusts, or
-// could belong to several, which may have clients with the same id.
+// CheckIssuers fails if the issuer of an entry is not in issuers, or if an entry
+// without an issuer could belong to several. Two issuers may have clients with
+// the same id.
 func (c Clients) CheckIssuers(issuers []string) error {
 	for _, client := range c {
 		switch {
@@ -57,8 +58,8 @@ func (v *clientsValue) String() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// Set parses the list in the syntax of the file. YAML also has a syntax that
-// fits on one line.
+// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// one-line syntax.
 func (v *clientsValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -67,7 +68,7 @@ func (v *clientsValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error has the position of every fault.
+// decode decodes the list. Its error contains the position of every fault.
 func (v *clientsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + clientsExample)
@@ -147,17 +148,17 @@ func readFingerprint(text string) (string, error) {
 	return plain, nil
 }
 
-// File returns the path of the configuration file, "" without one.
+// File returns the path of the configuration file, or "" if there is none.
 func (c *Config) File() string { return c.file }
 
-// AreActorsInFile reports whether the registry of actors is in the file, where
-// it can change.
+// AreActorsInFile reports whether the registry of actors is in the configuration
+// file, where it can change while the node runs.
 func (c *Config) AreActorsInFile() bool {
 	return c.file != "" && c.from["actors"].layer <= byFile
 }
 
-// ReadActors reads the registry of actors in a configuration file. The other
-// keys must be valid, and are ignored.
+// ReadActors reads the registry of actors from a configuration file. It ignores
+// all other keys, which must be valid.
 func ReadActors(path string, text []byte) (Clients, error) {
 	c := Default()
 	c.from = make(map[string]source)

@@ -12,13 +12,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An AdminToken is a token of operators. Only its hash is configured.
+// An AdminToken is a token of operators. The configuration contains only its
+// hash.
 type AdminToken struct {
-	Name   string // name in the records of orders
+	Name   string // name in the records of what operators did
 	SHA256 [32]byte
 }
 
-// AdminTokens are in the order of the file.
+// AdminTokens are the tokens in the order of the file.
 type AdminTokens []AdminToken
 
 type adminTokensValue AdminTokens
@@ -33,8 +34,8 @@ func (v *adminTokensValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set parses the list in the syntax of the file. YAML also has a syntax that
-// fits on one line.
+// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// one-line syntax.
 func (v *adminTokensValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -43,7 +44,7 @@ func (v *adminTokensValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error has the position of every fault.
+// decode decodes the list. Its error contains the position of every fault.
 func (v *adminTokensValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + adminTokensExample)
@@ -76,7 +77,7 @@ func decodeAdminToken(item *yaml.Node) (t AdminToken, err error) {
 	if err != nil {
 		return t, err
 	}
-	id, err := domain.ParseActorID(texts["name"]) // an id of this type can be in logs and records
+	id, err := domain.ParseActorID(texts["name"]) // the name must have the form of an actor's id, which is safe in logs and records
 	if err != nil {
 		return t, errors.New("name: want 1 to 64 characters of A-Z a-z 0-9 . _ -")
 	}

@@ -11,31 +11,32 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Broker has the settings of the webhook broker.
+// Broker contains the settings of the webhook broker.
 type Broker struct {
-	MaxRetry      int           // attempts after the first one, before a job is dead
-	RetryDelay    time.Duration // pause before the first retry, which doubles for each further one
+	MaxRetry      int           // retries after the first attempt of a job; then the job is dead
+	RetryDelay    time.Duration // pause before the first retry; it doubles for each further retry
 	FailSafe      string        // FailSafeOn, FailSafeOff or FailSafeWorker
-	RationalDelay time.Duration // how long a job must be overdue before the worker re-triggers it
-	RetriggerURL  string        // URL of the hubs that the worker asks; "": the node itself
-	TokenHeader   string        // header with the token of the consumer in calls
+	RationalDelay time.Duration // time by which a job must be overdue before the worker re-triggers it
+	RetriggerURL  string        // URL of the hub whose jobs the worker re-triggers; "" for this node
+	TokenHeader   string        // header that contains the token of the consumer in calls
 
-	// Parties that a node creates or changes at its start.
+	// Parties that a node creates or changes when it starts.
 	Producers, Channels, Consumers BrokerParties
 }
 
-// What a node does about the deliveries of a node that has died.
+// The values of FailSafe: what a node does with the deliveries of a node that
+// died.
 const (
-	FailSafeOn     = "on"     // it takes them over
-	FailSafeOff    = "off"    // it takes them over only if it starts later, or is asked for a re-trigger
-	FailSafeWorker = "worker" // as off, and its worker asks for the re-triggers
+	FailSafeOn     = "on"     // the node takes the deliveries over
+	FailSafeOff    = "off"    // the node takes the deliveries over only at its next start, or when a job is re-triggered
+	FailSafeWorker = "worker" // as FailSafeOff; in addition, the node runs a worker that re-triggers overdue jobs
 )
 
 func defaultBroker() Broker {
 	return Broker{MaxRetry: 5, RetryDelay: 5 * time.Second, FailSafe: FailSafeOn, RationalDelay: 2 * time.Second, TokenHeader: "X-Broker-Consumer-Token"}
 }
 
-// A retryValue is a number of retries.
+// A retryValue is a number of retries, from 0 to maxRetries.
 type retryValue int
 
 const maxRetries = 100
@@ -51,7 +52,8 @@ func (v *retryValue) Set(s string) error {
 	return nil
 }
 
-// A pauseValue is a pause. A number without a unit is in seconds.
+// A pauseValue is the duration of a pause. A number without a unit is in
+// seconds.
 type pauseValue time.Duration
 
 const (
@@ -73,7 +75,8 @@ func (v *pauseValue) Set(s string) error {
 	return nil
 }
 
-// A hubURL is the URL of hubs, with a prefix of their paths.
+// A hubURL is the URL of a hub. It may have a path, which is the prefix of the
+// hub's paths.
 type hubURL string
 
 func (v *hubURL) String() string { return string(*v) }
@@ -87,11 +90,11 @@ func (v *hubURL) Set(s string) error {
 	return nil
 }
 
-// validateBroker checks the URL of the worker.
+// validateBroker checks the URL of the fail-safe worker.
 func (c *Config) validateBroker(fault faultFunc) {
 	u, err := url.Parse(c.Broker.RetriggerURL)
 	switch {
-	case err != nil: // Set has already refused it
+	case err != nil: // Set has already refused the URL
 	case c.Broker.RetriggerURL == "" && c.Broker.FailSafe == FailSafeWorker && c.TLS.Certificate != "":
 		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.cert is; set it, such as https://hub.example.org")
 	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()) && !c.Insecure:
@@ -99,7 +102,7 @@ func (c *Config) validateBroker(fault faultFunc) {
 	}
 }
 
-// A headerValue is the name of a header that the hub sets in calls.
+// A headerValue is the name of a header that calls may contain.
 type headerValue string
 
 func (v *headerValue) String() string { return string(*v) }
@@ -115,8 +118,8 @@ func (v *headerValue) Set(s string) error {
 
 const headerLetters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// isOwnHeader reports whether calls have a header of that name with another
-// meaning.
+// isOwnHeader reports whether the hub uses a header with this name for another
+// purpose.
 func isOwnHeader(name string) bool {
 	for _, prefix := range []string{"Webhook-", "Proxy-", "Sec-", "X-Broker-Message-", "X-Broker-Channel-", "X-Broker-Consumer-Id", "X-Broker-Metadata-"} {
 		if strings.HasPrefix(name, prefix) {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheAddressOfTheWorker_IsOneThatMayHaveTheToken(t *testing.T) {
+func TestRetriggerURL_MustProtectTheToken(t *testing.T) {
 	for text, want := range map[string]string{
 		"hub.example.org":           "want a URL without a query",
 		"/broker":                   "want a URL without a query",

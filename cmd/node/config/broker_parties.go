@@ -15,29 +15,29 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A BrokerParty is a producer, a channel or a consumer that a node creates or changes at its start.
+// A BrokerParty is a producer, a channel or a consumer that a node creates or changes when it starts.
 type BrokerParty struct {
 	ID          domain.PartyID
-	Name        string // "": unchanged, or the id for a new party
-	CallbackURL string // only of a consumer
+	Name        string // "" keeps the name of an existing party; a new party gets its id as name
+	CallbackURL string // set only for a consumer
 	Token       TokenSource
 }
 
-// A TokenSource says where the token of a party is. With the zero value, the
-// token is not changed.
+// A TokenSource specifies where the token of a party is. The zero value means
+// that the token is not changed.
 type TokenSource struct {
 	File     string
-	Variable string // variable of the environment
-	Value    Secret // value of the variable, or in the configuration itself
-	what     string // name of the token in keys and errors; "": token
+	Variable string // name of an environment variable
+	Value    Secret // value of the environment variable, or the token in the configuration itself
+	what     string // name of the token in keys and errors; "" for "token"
 }
 
 func (s *TokenSource) name() string { return cmp.Or(s.what, "token") }
 
-// maxTokenFile is the limit for the file of a token, in bytes.
+// maxTokenFile is the maximum size of a token file, in bytes.
 const maxTokenFile = 4 << 10
 
-// Read returns the token, and false if the source is the zero value. Its error
+// Read returns the token. ok is false if the source is the zero value. The error
 // does not contain the token.
 func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	switch {
@@ -50,7 +50,8 @@ func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	return s.Value, s.Value != "", nil
 }
 
-// readTokenFile returns the text of a file without surrounding blanks. what names the text in errors.
+// readTokenFile returns the text of a file without surrounding white space. what
+// is the name of the token in errors.
 func readTokenFile(what, name string) (token Secret, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -68,10 +69,10 @@ func readTokenFile(what, name string) (token Secret, err error) {
 	return Secret(trimmed), nil
 }
 
-// BrokerParties are in the order of the file.
+// BrokerParties are parties in the order of the file.
 type BrokerParties []BrokerParty
 
-// readVariables looks up the tokens that are in the environment.
+// readVariables reads the tokens that are in environment variables.
 func (ps BrokerParties) readVariables(environ []string) {
 	for i := range ps {
 		if name := ps[i].Token.Variable; name != "" {
@@ -80,7 +81,8 @@ func (ps BrokerParties) readVariables(environ []string) {
 	}
 }
 
-// lookUpVariable returns the value of a variable, "" if it is not set.
+// lookUpVariable returns the value of an environment variable, or "" if it is
+// not set.
 func lookUpVariable(environ []string, name string) (found string) {
 	for _, entry := range environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -90,19 +92,19 @@ func lookUpVariable(environ []string, name string) (found string) {
 	return found
 }
 
-// Parties returns all parties that a node stores, each channel before its
+// Parties returns all parties of the configuration. Channels come before
 // consumers.
 func (b *Broker) Parties() BrokerParties {
 	return slices.Concat(b.Producers, b.Channels, b.Consumers)
 }
 
-// hasTokens reports whether the configuration itself has tokens.
+// hasTokens reports whether the configuration itself contains tokens.
 func (b *Broker) hasTokens() bool {
 	return slices.ContainsFunc(b.Parties(), func(p BrokerParty) bool { return p.Token.Value != "" && p.Token.Variable == "" })
 }
 
 // ReadBroker reads the producers, channels and consumers in a configuration
-// file, as [Load] does. The other keys must be valid, and are ignored.
+// file, as [Load] does. It ignores all other keys, which must be valid.
 func ReadBroker(r io.Reader, name string, environ []string) (*Broker, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBrokerFile+1))
 	if err != nil {
@@ -126,7 +128,7 @@ func ReadBroker(r io.Reader, name string, environ []string) (*Broker, error) {
 	return &c.Broker, nil
 }
 
-// maxBrokerFile is the limit of a file for ReadBroker, in bytes.
+// maxBrokerFile is the maximum size of a file that ReadBroker reads, in bytes.
 const maxBrokerFile = 4 << 20
 
 func (b *Broker) readVariables(environ []string) {
@@ -135,10 +137,10 @@ func (b *Broker) readVariables(environ []string) {
 	}
 }
 
-// A partiesValue is one of the lists of the broker.
+// A partiesValue is the list of producers, channels or consumers.
 type partiesValue struct {
 	at   *BrokerParties
-	list domain.PartyList // the zero value: consumers of any channel
+	list domain.PartyList // the zero value for the list of consumers, whose entries name their channels
 }
 
 func (v partiesValue) String() string {
@@ -149,8 +151,8 @@ func (v partiesValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set parses the list in the syntax of the file. YAML also has a syntax that
-// fits on one line.
+// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// one-line syntax.
 func (v partiesValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -168,8 +170,8 @@ func (v partiesValue) example() string {
 	return "[{id: prices, name: Prices of today, token-file: prices.token}]"
 }
 
-// decode decodes the list. Its error has the position of every fault. Files are
-// in folder, unless their paths are absolute.
+// decode decodes the list. Its error contains the position of every fault.
+// Relative paths of files are relative to folder.
 func (v partiesValue) decode(list *yaml.Node, folder string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + v.example())
@@ -222,8 +224,8 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 	return p, asKey(p.ID.FullName(), err)
 }
 
-// readEntry returns the texts of an entry of a list by their keys. secret is
-// the key whose text may be a secret.
+// readEntry returns the texts of a list entry by key. secret is the only key
+// whose text may be a secret.
 func readEntry(item *yaml.Node, known []string, secret string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for i := 0; i < len(item.Content); i += 2 {
@@ -244,7 +246,7 @@ func readEntry(item *yaml.Node, known []string, secret string) (map[string]strin
 	return texts, nil
 }
 
-// parseID returns the id of an entry.
+// parseID returns the id of the party that a list entry specifies.
 func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
 	list := v.list
 	if v.isOfConsumers() {
@@ -264,8 +266,8 @@ func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
 	return id, asKey("id", err)
 }
 
-// tokenSourceOf returns the source of the token in an entry. what is the key of
-// the token itself.
+// tokenSourceOf returns the token source that a list entry specifies. what is
+// the key of the token itself.
 func tokenSourceOf(texts map[string]string, what, folder string) (TokenSource, error) {
 	inFile, inVariable := what+"-file", what+"-env"
 	s := TokenSource{File: texts[inFile], Variable: texts[inVariable], Value: Secret(texts[what])}

@@ -52,8 +52,8 @@ func TestBrokerParties_AreReadWithTheirTokens(t *testing.T) {
 	}
 }
 
-// A command that calls a hub loads the configuration without the tokens of the
-// broker.
+// Load must succeed without the tokens of the broker, because commands that only
+// call a hub do not have them.
 func TestLoad_DoesNotNeedTheTokensOfBrokerParties(t *testing.T) {
 	cfg, err := load(t, brokerFile, nil)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestLoad_DoesNotNeedTheTokensOfBrokerParties(t *testing.T) {
 	}
 }
 
-func TestAFileWithATokenOfABrokerParty_IsToBePrivate(t *testing.T) {
+func TestAFileWithATokenOfABrokerParty_MustBePrivate(t *testing.T) {
 	for text, warns := range map[string]bool{brokerFile: true, "broker: {channels: [{id: a, token-env: T}]}": false} {
 		name := write(t, text)
 		require.NoError(t, os.Chmod(name, 0o644))
@@ -78,7 +78,7 @@ func TestAFileWithATokenOfABrokerParty_IsToBePrivate(t *testing.T) {
 	}
 }
 
-func TestWrongBrokerParties_AreNamedWithTheirPlace(t *testing.T) {
+func TestInvalidBrokerParties_AreNamedWithTheirPlace(t *testing.T) {
 	const consumer = "channel: prices, id: billing, callback-url: 'https://example.org/'"
 	for entry, want := range map[string]string{
 		"channels: [{name: x}]":                               "broker.channels (hub.yaml line 1): line 1: it has no id; choose one",

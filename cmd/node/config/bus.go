@@ -16,24 +16,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ServiceBus says which namespace the domains use, and from which of its queues
-// this node receives. Without a Namespace and a Connection the node runs an
-// embedded bus.
+// ServiceBus specifies the namespace that the hub shares with the domains, and
+// the queues from which this node receives events. Without Namespace and
+// Connection, the node runs an embedded bus.
 type ServiceBus struct {
-	Namespace  string // host name; it is opened with the default credential of azidentity
-	Connection Secret // replaces Namespace; has a shared access key
-	FIFO       string // queue with sessions, one for each recipient; "": none
-	Plain      string // queue without sessions; "": none
-	Sessions   int    // concurrent sessions of FIFO
+	Namespace  string // host name; the hub authenticates with the default credential of azidentity
+	Connection Secret // connection string with a shared access key; used instead of Namespace
+	FIFO       string // queue with a session for each recipient; "" for none
+	Plain      string // queue without sessions; "" for none
+	Sessions   int    // maximum number of concurrent sessions of FIFO
 }
 
-// Blob says which account has the content that hub and domains exchange, and
-// the hub's own content. Without an Endpoint the node stores both in its
-// folder.
+// Blob specifies the storage account for the hub's own content, and for the
+// content that the hub exchanges with domains. Without Endpoint, the node stores
+// both in its data folder.
 type Blob struct {
 	Endpoint  string
-	Key       Secret // for emulators; without it, the default credential of azidentity
-	Container string // prefix of the names of the two containers
+	Key       Secret // for emulators; "" for the default credential of azidentity
+	Container string // prefix of the names of the two blob containers
 }
 
 // ContentContainer returns the name of the container for the hub's own content.
@@ -51,10 +51,11 @@ func (c *Config) EmbeddedBus() bool {
 // EmbeddedBlob reports whether the node stores content in its own folder.
 func (c *Config) EmbeddedBlob() bool { return c.Blob.Endpoint == "" }
 
-// IsDefault reports whether no layer sets a key.
+// IsDefault reports whether a key has its default value because no layer sets
+// it.
 func (c *Config) IsDefault(name string) bool { return c.from[name].layer == byDefault }
 
-// Queues returns the queues of every origin.
+// Queues returns the names of each origin's queues.
 func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	queues := make(map[domain.Origin]contract.Queues)
 	for _, origin := range c.Groups().Origins() {
@@ -71,8 +72,8 @@ func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	return queues
 }
 
-// isNamespace reports whether a text is the host name of a namespace. That of
-// an emulator may have a port.
+// isNamespace reports whether a text is the host name of a namespace. The host
+// name of an emulator may include a port.
 func isNamespace(name string) bool {
 	if host, port, err := net.SplitHostPort(name); err == nil {
 		_, err := strconv.ParseUint(port, 10, 16)
@@ -92,8 +93,8 @@ func (c *Config) validateBus(fault faultFunc) {
 	if c.InMemory && !c.EmbeddedBus() {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
-	c.validateDoor(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
-	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // keys by the names of queues, which the bus compares without case
+	c.validateListener(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
+	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // the setting of each queue, by the queue's name in lower case, because the bus ignores case
 	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
 	}
@@ -125,7 +126,7 @@ func (c *Config) validateBus(fault faultFunc) {
 }
 
 func (c *Config) validateBlob(fault faultFunc) {
-	c.validateDoor(fault, "blob-listen", c.BlobListen, "exchange.key", c.Exchange.Key, c.EmbeddedBlob(), "blob.endpoint")
+	c.validateListener(fault, "blob-listen", c.BlobListen, "exchange.key", c.Exchange.Key, c.EmbeddedBlob(), "blob.endpoint")
 	if c.EmbeddedBlob() {
 		for _, name := range []string{"blob.key"} {
 			if !c.IsDefault(name) {
@@ -153,18 +154,18 @@ func (c *Config) validateBlob(fault faultFunc) {
 	}
 }
 
-// validateDoor checks the address at which domains reach an embedded engine,
-// and the key that they need. Other machines may reach the engine only with a
-// non-default key, over TLS.
-func (c *Config) validateDoor(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
+// validateListener checks the address at which domains reach an embedded engine,
+// and the engine's key. An address that other machines can reach requires TLS,
+// and a key other than the well-known one.
+func (c *Config) validateListener(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
 	if !embedded && !c.IsDefault(name) && address != "" {
 		fault(name, "there is nothing of the hub's own behind it, because of %s; remove one of the two", instead)
 	}
 	if !embedded && key != "" {
 		fault(keyName, "there is nothing of the hub's own to use it for, because of %s; remove one of the two", instead)
 	}
-	if decoded, err := base64.StdEncoding.DecodeString(key.Reveal()); key != "" && (err != nil || len(decoded) < minDoorKey) {
-		fault(keyName, "want at least %d bytes in base64, such as openssl rand -base64 %d prints", minDoorKey, minDoorKey)
+	if decoded, err := base64.StdEncoding.DecodeString(key.Reveal()); key != "" && (err != nil || len(decoded) < minListenerKey) {
+		fault(keyName, "want at least %d bytes in base64, such as openssl rand -base64 %d prints", minListenerKey, minListenerKey)
 	}
 	if address == "" || !embedded {
 		return
@@ -192,15 +193,16 @@ func (c *Config) validateDoor(fault faultFunc, name, address, keyName string, ke
 	}
 }
 
-// minDoorKey is the length in bytes of a key that cannot be guessed.
-const minDoorKey = 32
+// minListenerKey is the minimum length of a key in bytes. Shorter keys could be
+// guessed.
+const minListenerKey = 32
 
 var (
 	queuePattern     = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,260}$`)
 	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 )
 
-// queueName parses the name of a queue.
+// queueName parses the name of a queue into at.
 func queueName(at *string, text string) error {
 	if !queuePattern.MatchString(text) {
 		return fmt.Errorf("want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got %.64q", text)
@@ -229,13 +231,13 @@ func (v *queueValue) Set(s string) error {
 	return queueName((*string)(v), s)
 }
 
-// A doorValue is an address, or "".
-type doorValue string
+// A listenerValue is the address of an optional listener; "" for no listener.
+type listenerValue string
 
-func (v *doorValue) String() string     { return string(*v) }
-func (v *doorValue) Set(s string) error { *v = doorValue(strings.TrimSpace(s)); return nil }
+func (v *listenerValue) String() string     { return string(*v) }
+func (v *listenerValue) Set(s string) error { *v = listenerValue(strings.TrimSpace(s)); return nil }
 
-// A containerValue is the prefix of the names of containers.
+// A containerValue is the common prefix of the names of the blob containers.
 type containerValue string
 
 func (v *containerValue) String() string { return string(*v) }

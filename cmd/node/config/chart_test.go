@@ -19,8 +19,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// chartFolder has the Helm chart. The module .ci/deploy renders it, and writes
-// the settings of every combination of its options to a file.
+// chartFolder contains the Helm chart. The module .ci/deploy renders the chart
+// with every combination of its options, and writes the resulting settings to a
+// file.
 const chartFolder = "../../../deploy/helm/messagehub"
 
 func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
@@ -60,9 +61,9 @@ func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
 	require.Greater(t, n, 20)
 }
 
-// ownSettings are settings that are not values of the chart: the chart sets
-// them itself, or they are secrets, which must not be in a ConfigMap, or its
-// preStop hook does the same.
+// ownSettings are the settings that are not values of the chart. The chart sets
+// some of them itself. Others are secrets, which must not be in a ConfigMap.
+// drain-delay is replaced by the preStop hook of the chart.
 var ownSettings = []string{
 	"listen", "admin-listen", "bus-listen", "blob-listen", "data", "in-memory", "drain-delay",
 	"tls.cert", "tls.key", "tls.client-ca",
@@ -71,8 +72,8 @@ var ownSettings = []string{
 	"console.client-secret", "console.client-secret-file", "console.session-key", "console.session-key-file",
 }
 
-// The schema of the chart's values is compared with the table of keys, so that
-// a misspelt setting is refused before it reaches a cluster.
+// The schema of the chart's values has the same settings as the table of keys.
+// So Helm refuses a misspelt setting before it reaches a cluster.
 func TestChart_KnowsEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "values.schema.json"))
 	require.NoError(t, err)

@@ -11,27 +11,27 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Config has all settings of a node. A Config from Load is valid.
+// A Config contains all settings of a node. A Config that Load returns is valid.
 type Config struct {
 	Listen      string // HOST:PORT
 	TLS         TLS
-	AdminListen string // HOST:PORT for operators and their tools; "" or the same as Listen: there is one listener, as in Default
+	AdminListen string // HOST:PORT for operators and their tools; "" or the same as Listen for a single listener, which is the default
 	Data        string // data folder
 	InMemory    bool
-	Insecure    bool          // allow other machines although nothing proves who an actor is
-	DrainDelay  time.Duration // how long a hub that stops still answers requests while it is not ready
+	Insecure    bool          // accept requests from other machines although actors are not authenticated
+	DrainDelay  time.Duration // time for which a stopping hub still serves requests while /readyz returns 503
 	Production  bool          // refuse keys of Azure accounts and identities of developers
 	Cosmos      Cosmos
 	Survey      Survey
 
 	ServiceBus ServiceBus
-	BusListen  string // HOST:PORT at which domains reach the embedded bus; "": no listener
+	BusListen  string // HOST:PORT at which the embedded bus listens for domains; "" for no listener
 	Bus        OwnEngine
 	Blob       Blob
-	BlobListen string // HOST:PORT at which domains reach the embedded exchange; "": no listener
+	BlobListen string // HOST:PORT at which the embedded exchange listens for domains; "" for no listener
 	Exchange   OwnEngine
 
-	SecretFiles SecretFiles // files that Load has read
+	SecretFiles SecretFiles // paths of files whose secrets Load reads
 
 	Admin    Admin
 	OIDC     OIDC
@@ -40,8 +40,8 @@ type Config struct {
 	Domains  Domains
 	Ordering domain.Ordering
 
-	// Retention is how long acknowledged events and closed bundles are kept; 0
-	// means for ever.
+	// Retention is how long dequeued events and closed bundles are kept. 0
+	// means forever.
 	Retention time.Duration
 
 	Push    Push
@@ -51,109 +51,109 @@ type Config struct {
 	Log     Log
 	Limits  Limits
 
-	file     string            // path of the file that was read; "": none
-	from     map[string]source // sources of the values that are not defaults
+	file     string            // path of the configuration file; "" for none
+	from     map[string]source // sources of the values that are not defaults, by key
 	warnings []string
 }
 
-// TLS has the certificate of the hub. Without one the hub speaks plain HTTP.
+// TLS contains the files of the hub's certificate. Without a certificate, the
+// hub speaks plain HTTP.
 type TLS struct {
 	Certificate, Key string // PEM files
-	ClientCA         string // PEM file with the authorities of client certificates; "": clients are not asked for one
-	Terminated       bool   // a gateway in front of the hub has TLS
+	ClientCA         string // PEM file with the authorities of client certificates; "" if clients are not asked for a certificate
+	Terminated       bool   // true if a gateway in front of the hub terminates TLS
 }
 
-// IsOn reports whether clients reach the hub over TLS, terminated by the hub or
-// by a gateway.
+// IsOn reports whether clients use TLS, which the hub or a gateway terminates.
 func (t *TLS) IsOn() bool { return t.Certificate != "" || t.Terminated }
 
-// Cosmos says where the account is. Without an Endpoint the node runs an
+// Cosmos specifies the Cosmos DB account. Without Endpoint, the node runs an
 // embedded engine.
 type Cosmos struct {
 	Endpoint    string
-	Key         Secret // for emulators; without it, the default credential of azidentity
+	Key         Secret // for emulators; "" for the default credential of azidentity
 	Database    string
-	Consistency string // "": the consistency that the account reports
-	TailEvents  int    // maximum number of events of a kind in the head of a recipient; 0: none
-	SweepUnits  int    // maximum request units per second of a sweep of an account
-	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to half
+	Consistency string // "" for the consistency that the account reports
+	TailEvents  int    // maximum number of events of a cabinet in the head of a recipient; 0 for none
+	SweepUnits  int    // maximum request units per second that sweeps of the account may consume
+	IDMemory    Size   // memory for the ids of received events; one recipient may use up to half of it
 }
 
-// Survey has the costs of the survey of mailboxes.
+// Survey limits the cost of the survey of mailboxes.
 type Survey struct {
-	Units int // maximum request units per second; 0: this node does not survey
+	Units int // maximum request units per second; with 0, this node makes no survey
 }
 
-// An OwnEngine has the settings of the embedded bus, or of the embedded
+// An OwnEngine contains the settings of the embedded bus, or of the embedded
 // exchange.
 type OwnEngine struct {
-	Key Secret // key of the domains; "": the well-known one
+	Key Secret // key that the domains use; "" for the well-known key
 }
 
-// Admin has the tokens of operators.
+// Admin contains the tokens of operators.
 type Admin struct {
-	Token  Secret      // "": the node generates one and stores it in Data, unless there are Tokens
-	Tokens AdminTokens // further tokens with the same rights
+	Token  Secret      // "" if the node generates a token and stores it in Data; it generates none if Tokens is not empty
+	Tokens AdminTokens // further tokens, with the same rights
 }
 
-// Console says how operators sign in to the pages at /console/, in addition to
-// a token of Admin.
+// Console specifies how operators sign in to the web pages below /console/. They
+// can always sign in with a token of Admin.
 type Console struct {
-	ClientID     string // client at the first issuer of OIDC; "": operators do not sign in there
-	ClientSecret Secret // "": the client is a public one
-	SessionKey   Secret // secret from which the key of sessions is derived; "": Admin.Token
+	ClientID     string // id of the client at the first issuer of OIDC; "" if operators cannot sign in with an issuer
+	ClientSecret Secret // "" for a public client
+	SessionKey   Secret // secret from which the key of sessions is derived; "" for Admin.Token
 }
 
-// A Domain is an origin of events in the configuration, in addition to the five
-// of the energy market.
+// A Domain configures an origin of events: one of the five of the energy market,
+// or a further one.
 type Domain struct {
 	Name    domain.Origin
-	Group   domain.Group       // zero: the default group of the origin, otherwise a separate group
-	Content domain.ContentMode // "": manifest
-	Queues  contract.Queues    // "": named after the domain
-	Ingest  string             // queue with sessions for events of this origin only; "": none
+	Group   domain.Group       // zero for the default group of the origin or, if it has none, a separate group
+	Content domain.ContentMode // "" for manifest
+	Queues  contract.Queues    // empty names stand for the default names, which contain the name of the domain
+	Ingest  string             // queue with sessions that contains only events of this origin; "" for none
 }
 
-// Domains are in the order of the file.
+// Domains are the domains in the order of the file.
 type Domains []Domain
 
-// Log says what is logged and how.
+// Log specifies what is logged, and in which format.
 type Log struct {
 	Level  slog.Level
-	Format string // auto (text for a terminal, else json), text or json
+	Format string // text, json, or auto: text on a terminal, and otherwise json
 }
 
-// Limits of one request, and of all requests together.
+// Limits are the limits of one request, and of all requests together.
 type Limits struct {
 	RequestBody Size
 	Payload     Size
-	Content     Size // content that a domain makes for one bundle
+	Content     Size // size of the content that a domain produces for one bundle
 	Events      int
-	Waiting     int  // Peeks that wait for data at the same time
-	FreeDisk    Size // the node is not ready while a disk of Data has less free space
+	Waiting     int  // number of Peeks that wait for data at the same time
+	FreeDisk    Size // free space on each disk of Data, below which the node is not ready
 
 	PayloadDepth  int // levels of nesting in a payload
-	PayloadNumber int // characters of a number in a payload
+	PayloadNumber int // number of characters of a number in a payload
 
-	BusConnections  int           // connections to the embedded bus; a quarter is reserved for the node itself
-	BusBuffer       Size          // bytes that all connections to the embedded bus together may buffer
-	BusTokenTimeout time.Duration // time in which a connection to the embedded bus must present a valid token
+	BusConnections  int           // number of connections to the embedded bus; a quarter is reserved for the node itself
+	BusBuffer       Size          // bytes that all connections to the embedded bus may buffer together
+	BusTokenTimeout time.Duration // time within which a connection to the embedded bus must present a valid token
 
-	Bodies           Size // memory of large request bodies; 0: the node chooses
-	BodiesPerAddress Size // part of Bodies for one address; 0: half
-	Answers          Size // memory of large answers while their clients read
-	AnswersPerActor  Size // part of Answers for one actor; 0: a third
-	MinRate          Size // bytes per second that a client has to send or read
+	Bodies           Size // memory for large request bodies; with 0, the node chooses
+	BodiesPerAddress Size // part of Bodies for one address; 0 for a half
+	Answers          Size // memory for large responses while clients read them
+	AnswersPerActor  Size // part of Answers for one actor; 0 for a third
+	MinRate          Size // minimum bytes per second that a client must send or read
 
-	Requests        int            // HTTP requests of one client per second; 0: no limit
-	EventsPerSecond int            // events of one client per second over HTTP; 0: no limit
-	TrustedProxies  []netip.Prefix // proxies whose X-Forwarded-For is trusted
+	Requests        int            // HTTP requests of one client per second; 0 for no limit
+	EventsPerSecond int            // events of one client per second over HTTP; 0 for no limit
+	TrustedProxies  []netip.Prefix // addresses of proxies whose X-Forwarded-For header is trusted
 
-	Connections           int // HTTP connections; 0: the node chooses
-	ConnectionsPerAddress int // part of Connections for one address other than loopback; 0: half
+	Connections           int // number of HTTP connections; with 0, the node chooses
+	ConnectionsPerAddress int // part of Connections for one address that is not a loopback address; 0 for a half
 }
 
-// Default returns the settings of a node that is not configured.
+// Default returns the settings of a node without any configuration.
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080",
@@ -192,25 +192,25 @@ func (c *Config) HasOperatorListener() bool { return c.AdminListen != "" && c.Ad
 // Embedded reports whether the node runs an embedded engine.
 func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }
 
-// UsesFolder reports whether the node stores anything itself, in Data or in
+// UsesFolder reports whether the node stores any data itself, in Data or in
 // memory.
 func (c *Config) UsesFolder() bool { return c.Embedded() || c.EmbeddedBus() || c.EmbeddedBlob() }
 
-// Groups returns the groups of the energy market, changed and extended by the
-// Domains.
+// Groups returns the groups of the energy market with the changes and additions
+// of Domains.
 func (c *Config) Groups() domain.Groups {
 	groups := domain.DefaultGroups()
 	for _, d := range c.Domains {
 		group := d.Group
 		if group == (domain.Group{}) {
-			group, _ = groups.Of(d.Name) // the zero Group if none has this origin; then the domain gets a separate one
+			group, _ = groups.Of(d.Name) // the zero Group, which stands for a separate group, if no default group has this origin
 		}
 		groups = groups.With(d.Name, group)
 	}
 	return groups
 }
 
-// Content returns the content mode of the origins whose mode is not manifest.
+// Content returns the content mode of each origin whose mode is not manifest.
 func (c *Config) Content() map[domain.Origin]domain.ContentMode {
 	modes := make(map[domain.Origin]domain.ContentMode)
 	for _, d := range c.Domains {
@@ -219,7 +219,8 @@ func (c *Config) Content() map[domain.Origin]domain.ContentMode {
 	return modes
 }
 
-// A Secret is a text that must not be shown. Only Reveal returns it.
+// A Secret is a text that must not be shown. It is printed as [redacted]; only
+// Reveal returns the text.
 type Secret string
 
 const redacted = "[redacted]"
@@ -227,7 +228,7 @@ const redacted = "[redacted]"
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String hides the secret. It shows whether the secret is empty.
+// String returns "[redacted]", or "" if the secret is empty.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -247,8 +248,8 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Warnings returns the problems of a valid configuration that an operator should correct.
 func (c *Config) Warnings() []string { return c.warnings }
 
-// LogValue returns a group of the keys whose values differ from their defaults.
-// Secrets are hidden.
+// LogValue returns a group of the keys whose values differ from the defaults. It
+// redacts secrets.
 func (c Config) LogValue() slog.Value {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
@@ -260,8 +261,8 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// String returns one line for each key: the value and its source. Secrets are
-// hidden.
+// String returns one line for each key, with the value and its source. It
+// redacts secrets.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, k := range keys {

@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// load loads the given text of a file, if any, variables and flags.
+// load loads a configuration from the text of a file, variables and flags. If
+// yaml is "", there is no file.
 func load(t *testing.T, yaml string, environ []string, args ...string) (config.Config, error) {
 	t.Helper()
 	in := config.Inputs{Environ: environ, Flags: pflag.NewFlagSet("serve", pflag.ContinueOnError)}
@@ -31,8 +32,8 @@ func load(t *testing.T, yaml string, environ []string, args ...string) (config.C
 	return config.Load(in)
 }
 
-// write creates a file hub.yaml and changes to its folder, so that errors
-// contain its name as on a command line.
+// write creates a file hub.yaml, and changes the working directory to its
+// folder, so that errors contain only the name of the file.
 func write(t *testing.T, yaml string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -51,11 +52,11 @@ func TestDefaultIsValidAndWhatLoadReturnsWithoutLayers(t *testing.T) {
 	require.True(t, got.Embedded())
 }
 
-func TestOperatorsHaveAListenerOfTheirOwn(t *testing.T) {
+func TestOperatorListener_IsTheDefault(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "127.0.0.1:8081",
 		"--listen 127.0.0.1:9000": "127.0.0.1:8081",
-		"--listen 127.0.0.1:0":    "", // any free port for each listener
+		"--listen 127.0.0.1:0":    "", // the default 127.0.0.1:0 is the same as listen
 		"--listen [::1]:0":        "127.0.0.1:0",
 		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
 		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
@@ -157,7 +158,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
-			var endpoint []string // some keys require another one
+			var endpoint []string // settings that tc.key requires
 			if strings.Contains(tc.yaml, "cosmos") && !strings.Contains(tc.yaml, "endpoint") {
 				endpoint = []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/"}
 			}
@@ -181,12 +182,12 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
+func TestLoad_NamesThePlaceAndTheRemedyOfAFault(t *testing.T) {
 	for _, tc := range []struct {
 		name, yaml string
 		environ    []string
 		args       []string
-		want       string // the whole error
+		want       string // the complete error
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},
@@ -241,11 +242,11 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "memory and a bus that keeps", args: []string{"--in-memory", "--servicebus-namespace", "x.example"}, want: `in-memory = "true" (--in-memory): what is taken from the bus would be lost when the hub stops; remove one of the two`},
 		{name: "no queue", args: []string{"--servicebus-fifo-queue", "a b"}, want: `servicebus.fifo-queue = "a b" (--servicebus-fifo-queue): want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got "a b"`},
 		{name: "one queue for both", args: []string{"--servicebus-fifo-queue", "q", "--servicebus-plain-queue", "q"}, want: `servicebus.plain-queue = "q" (--servicebus-plain-queue): it is servicebus.fifo-queue too; a queue has sessions, or it has none`},
-		{name: "a door to no bus", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x.example"}, args: []string{"--bus-listen", "127.0.0.1:0"}, want: `bus-listen = "127.0.0.1:0" (--bus-listen): there is nothing of the hub's own behind it, because of servicebus.namespace or servicebus.connection; remove one of the two`},
-		{name: "a door without a port", args: []string{"--bus-listen", "localhost"}, want: `bus-listen = "localhost" (--bus-listen): want HOST:PORT, such as 127.0.0.1:5672, or nothing for none`},
-		{name: "a door for everyone", args: []string{"--blob-listen", "0.0.0.0:10000"}, want: `blob-listen = "0.0.0.0:10000" (--blob-listen): its key is the well-known one; use 127.0.0.1:10000, or set exchange.key, tls.cert and tls.key`},
-		{name: "a door for everyone, though insecure", args: []string{"--bus-listen", ":5672", "--insecure"}, want: `bus-listen = ":5672" (--bus-listen): its key is the well-known one; use 127.0.0.1:5672, or set bus.key, tls.cert and tls.key`},
-		{name: "a door for everyone without TLS", environ: []string{"MESSAGEHUB_BUS_KEY=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="}, args: []string{"--bus-listen", ":5672", "--insecure"}, want: `bus-listen = ":5672" (--bus-listen): nothing is encrypted; use 127.0.0.1:5672, or set bus.key, tls.cert and tls.key`},
+		{name: "a listener without an embedded bus", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x.example"}, args: []string{"--bus-listen", "127.0.0.1:0"}, want: `bus-listen = "127.0.0.1:0" (--bus-listen): there is nothing of the hub's own behind it, because of servicebus.namespace or servicebus.connection; remove one of the two`},
+		{name: "a listener without a port", args: []string{"--bus-listen", "localhost"}, want: `bus-listen = "localhost" (--bus-listen): want HOST:PORT, such as 127.0.0.1:5672, or nothing for none`},
+		{name: "a listener for everyone", args: []string{"--blob-listen", "0.0.0.0:10000"}, want: `blob-listen = "0.0.0.0:10000" (--blob-listen): its key is the well-known one; use 127.0.0.1:10000, or set exchange.key, tls.cert and tls.key`},
+		{name: "a listener for everyone, though insecure", args: []string{"--bus-listen", ":5672", "--insecure"}, want: `bus-listen = ":5672" (--bus-listen): its key is the well-known one; use 127.0.0.1:5672, or set bus.key, tls.cert and tls.key`},
+		{name: "a listener for everyone without TLS", environ: []string{"MESSAGEHUB_BUS_KEY=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="}, args: []string{"--bus-listen", ":5672", "--insecure"}, want: `bus-listen = ":5672" (--bus-listen): nothing is encrypted; use 127.0.0.1:5672, or set bus.key, tls.cert and tls.key`},
 		{name: "a key of the bus that is short", environ: []string{"MESSAGEHUB_BUS_KEY=c2hvcnQ="}, want: `bus.key = "[redacted]" (MESSAGEHUB_BUS_KEY): want at least 32 bytes in base64, such as openssl rand -base64 32 prints`},
 		{name: "a key to no bus", environ: []string{"MESSAGEHUB_BUS_KEY=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", "MESSAGEHUB_SERVICEBUS_NAMESPACE=x.example"}, want: `bus.key = "[redacted]" (MESSAGEHUB_BUS_KEY): there is nothing of the hub's own to use it for, because of servicebus.namespace or servicebus.connection; remove one of the two`},
 		{name: "keys in production", yaml: "objects: {stores: [{bucket: 'a/*', kind: azure, endpoint: 'https://a.example', key-file: k}]}", environ: []string{"MESSAGEHUB_COSMOS_KEY=c2VjcmV0", "MESSAGEHUB_BLOB_KEY=c2VjcmV0"}, args: []string{"--production", "--cosmos-endpoint", "https://c.example", "--blob-endpoint", "https://b.example"}, want: `cosmos.key = "[redacted]" (MESSAGEHUB_COSMOS_KEY): production uses no keys; remove it, and give the identity of the machine a role
@@ -451,7 +452,7 @@ func TestEveryDomainHasQueuesNamedAfterIt(t *testing.T) {
 	require.Len(t, names, 6)
 }
 
-func TestThereAreNoMoreGroupsThanABatchHasRoomFor(t *testing.T) {
+func TestGroups_AreLimitedToOneBatch(t *testing.T) {
 	domains := func(n int) string {
 		var all []string
 		for i := range n {

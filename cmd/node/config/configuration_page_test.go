@@ -18,8 +18,8 @@ const (
 	tableEnd          = "\n## "
 )
 
-// TestConfigurationPage_HasTheTableOfKeys compares the table of the handbook with the keys.
-// `make pages` writes it.
+// TestConfigurationPage_HasTheTableOfKeys compares the table on the handbook
+// page with the keys. `make pages` writes the table.
 func TestConfigurationPage_HasTheTableOfKeys(t *testing.T) {
 	text, err := os.ReadFile(configurationPage)
 	require.NoError(t, err)

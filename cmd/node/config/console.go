@@ -1,8 +1,8 @@
 package config
 
-// MinSessionKey is the length in characters from which a secret cannot be
-// guessed. That matters because visitors have cookies that are sealed with a
-// key derived from it.
+// MinSessionKey is the minimum length of a session secret in characters. A
+// shorter secret could be guessed, because the cookies of visitors are sealed
+// with a key that is derived from it.
 const MinSessionKey = 26
 
 func (c *Config) validateConsole(fault faultFunc) {

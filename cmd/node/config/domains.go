@@ -15,8 +15,8 @@ type domainsValue Domains
 
 func (v *domainsValue) String() string { return domainNames(Domains(*v)) }
 
-// Set parses the list in the syntax of the file. YAML also has a syntax that
-// fits on one line.
+// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// one-line syntax.
 func (v *domainsValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -25,7 +25,7 @@ func (v *domainsValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error has the position of every fault.
+// decode decodes the list. Its error contains the position of every fault.
 func (v *domainsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as [{name: Billing, group: masterdata, content: inline}]")
@@ -92,8 +92,8 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 	return d, nil
 }
 
-// checkOnWire refuses a name that the original's senders use for another
-// domain: its events would never belong to this one.
+// checkOnWire refuses a name that senders of the original system use for another
+// domain. The hub would assign the events of this domain to the other one.
 func checkOnWire(name domain.Origin) error {
 	if other := contract.ParseOrigin(name.String()); other != name.String() {
 		return fmt.Errorf("name: on the bus, %s is another name of %s; use that, or choose one of its own", name, other)

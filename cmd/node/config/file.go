@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML sets the values in a file's text.
+// readYAML sets the keys in the text of a file. path is its name in errors.
 func (c *Config) readYAML(path string, text []byte) []error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil // an empty file sets nothing
+		return nil // an empty file sets no keys
 	case err != nil:
 		return []error{fmt.Errorf("%s: %w; messagehub help configuration has an example", path, err)}
 	}
@@ -32,7 +32,7 @@ func (c *Config) readYAML(path string, text []byte) []error {
 type configFile struct {
 	c      *Config
 	path   string
-	seen   map[string]int // the line of each key
+	seen   map[string]int // line of each key
 	faults []error
 }
 
@@ -42,11 +42,12 @@ func (f *configFile) addFault(name string, at *yaml.Node, what string) {
 
 func (f *configFile) lineOf(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
 
-// walkSection reads the keys of section, which is "" or ends in a dot.
+// walkSection reads the keys of a section. section is "" for the top level, and
+// otherwise ends in a dot.
 func (f *configFile) walkSection(section string, n *yaml.Node) {
 	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		return // a section whose keys are all commented out
+		return // all keys of the section are commented out
 	}
 	if n.Kind != yaml.MappingNode {
 		f.faults = append(f.faults, fmt.Errorf("%s: want keys with values, such as listen: 127.0.0.1:8080", f.lineOf(n)))
@@ -71,15 +72,16 @@ func (f *configFile) walkSection(section string, n *yaml.Node) {
 	}
 }
 
-// A listValue is a value that is a list in the file.
+// A listValue is a value that may be a list in the file.
 type listValue interface {
 	value
-	// decode decodes the list. Relative paths in it are relative to folder.
+	// decode decodes the list. Relative paths in the list are relative to
+	// folder.
 	decode(list *yaml.Node, folder string) error
 }
 
-// mayHaveSecrets reports whether v allows secrets in n. Such a value refuses
-// secrets in wrong places itself.
+// mayHaveSecrets reports whether v allows secrets in n. Such a value itself
+// refuses secrets in wrong places.
 func mayHaveSecrets(v value, n *yaml.Node) bool {
 	switch v.(type) {
 	case partiesValue, *storesValue:
@@ -88,13 +90,14 @@ func mayHaveSecrets(v value, n *yaml.Node) bool {
 	return false
 }
 
-// mayTextHaveSecrets is mayHaveSecrets for the text of a variable or a flag.
+// mayTextHaveSecrets is like mayHaveSecrets, for the text of a variable or a
+// flag.
 func mayTextHaveSecrets(v value, text string) bool {
 	var doc yaml.Node
 	return yaml.Unmarshal([]byte(text), &doc) == nil && len(doc.Content) == 1 && mayHaveSecrets(v, doc.Content[0])
 }
 
-// setKey sets the value of k from v.
+// setKey sets k to the value in v.
 func (f *configFile) setKey(k key, v *yaml.Node) {
 	from := source{byFile, f.lineOf(v)}
 	if list, ok := k.in(f.c).(listValue); ok {
@@ -116,7 +119,7 @@ func (f *configFile) setKey(k key, v *yaml.Node) {
 	f.faults = append(f.faults, f.c.set(k, v.Value, from)...)
 }
 
-// wantedValue returns what a file should have in place of n. Some settings take several values as one text.
+// wantedValue returns what the file should contain instead of n. Some settings have several values in one text.
 func wantedValue(n *yaml.Node) string {
 	if n.Kind == yaml.SequenceNode {
 		return "want one value, not a list; if the setting has several values, write them as one text, with blanks between them"
@@ -124,7 +127,7 @@ func wantedValue(n *yaml.Node) string {
 	return "want one value"
 }
 
-// knownKeys returns the names of the keys of section.
+// knownKeys returns the names of the keys in section.
 func (f *configFile) knownKeys(section string) []string {
 	var names []string
 	for _, k := range keys {
@@ -135,7 +138,8 @@ func (f *configFile) knownKeys(section string) []string {
 	return names
 }
 
-// secretIn returns a text below n that contains a secret, or "".
+// secretIn returns a text in n or below n that contains a secret, or "" if there
+// is none.
 func secretIn(n *yaml.Node) string {
 	if hasSecret(n.Value) {
 		return n.Value

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// FolderError returns an error that says what to do about a data folder that
-// cannot be used.
+// FolderError adds the remedy to an error about a data folder that cannot be
+// used.
 func FolderError(dir string, err error) error {
 	what := "look at its owner, its mode and its disk, or choose another with --data"
 	switch {

@@ -1,7 +1,7 @@
 package config
 
-// An InvalidError reports settings that cannot be used. It wraps one fault, or
-// several that are joined; see [Faults].
+// An InvalidError reports invalid settings. It wraps one fault, or several
+// joined faults; see [Faults].
 type InvalidError struct{ Err error }
 
 // Error returns the faults, one per line.

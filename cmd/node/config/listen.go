@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ListenError returns an error that says what to do about an error of
-// listening. flag is the flag with the address.
+// ListenError adds the remedy to an error of listening on address. flag is the
+// flag that sets the address.
 func ListenError(address, flag string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -14,13 +14,14 @@ import (
 
 const envPrefix = "MESSAGEHUB_"
 
-// envFile is the variable with the path of the file, as --config.
+// envFile is the environment variable with the path of the configuration file,
+// like the flag --config.
 const envFile = envPrefix + "CONFIG"
 
-// envToken is not a setting. The variable holds the token that the commands send to a hub.
+// envToken is the environment variable with the token that the commands send to a hub. It is not a setting.
 const envToken = envPrefix + "TOKEN"
 
-// A source is where a value came from.
+// A source is the origin of a value.
 type source struct {
 	layer layer
 	text  string
@@ -35,7 +36,7 @@ const (
 	byFlag
 )
 
-// source returns the source of the value of a key, as text.
+// source returns the text of a value's source.
 func (c *Config) source(name string) string {
 	if s, ok := c.from[name]; ok {
 		return s.text
@@ -43,19 +44,19 @@ func (c *Config) source(name string) string {
 	return "the default"
 }
 
-// Inputs are the layers over the defaults.
+// Inputs are the layers above the defaults.
 type Inputs struct {
-	File    string         // path of a YAML file; "": none, or the one in the environment
-	Environ []string       // as from os.Environ
-	Flags   *pflag.FlagSet // parsed flags, for which AddFlags was called; nil: none
+	File    string         // path of a YAML file; "" for the path in the environment, or no file
+	Environ []string       // NAME=VALUE, as returned by os.Environ
+	Flags   *pflag.FlagSet // parsed flags to which AddFlags has added the keys; nil for none
 
-	// Check is called before the result is validated. A command uses it to
-	// refuse settings for its own reasons. nil: nothing is refused.
+	// Check is called before the result is validated, and may be nil. With it,
+	// a command refuses settings for its own reasons.
 	Check func(*Config) error
 }
 
-// AddFlags adds a flag for every key that may have one. If names are given, it
-// adds only their flags, for a command that does not use the others.
+// AddFlags adds a flag for every key that may be a flag. If names are given, it
+// adds only the flags of these keys.
 func AddFlags(flags *pflag.FlagSet, names ...string) {
 	defaults := loadDefaults()
 	for _, k := range keys {
@@ -71,7 +72,8 @@ func AddFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// A flagValue only stores its text. Load parses it, after the lower layers.
+// A flagValue stores only the text of a flag. Load parses the text after the
+// lower layers.
 type flagValue struct {
 	value
 	text string
@@ -86,7 +88,8 @@ func (v *flagValue) String() string {
 	return v.value.String()
 }
 
-// Type returns what pflag shows for the value if the usage has no name.
+// Type returns the name that pflag shows for the value if the usage text
+// contains none.
 func (v *flagValue) Type() string {
 	if _, ok := v.value.(*boolValue); ok {
 		return "bool"
@@ -94,23 +97,24 @@ func (v *flagValue) Type() string {
 	return "string"
 }
 
-// The address of the operators' listener in the result of Load, unless a layer
-// sets it. Default has none, because programs that open a node themselves need
-// only one listener. If listen has port 0, this address has port 0, too.
+// Addresses of the operators' listener in the result of Load if no layer sets
+// one; anyPortAdminListen is used if listen has port 0. Default has no such
+// listener, because programs that open a node themselves need only one listener.
 const (
 	usualAdminListen   = "127.0.0.1:8081"
 	anyPortAdminListen = "127.0.0.1:0"
 )
 
-// loadDefaults returns the settings below all layers.
+// loadDefaults returns the lowest layer: the settings of a node if no other
+// layer sets a key.
 func loadDefaults() Config {
 	c := Default()
 	c.AdminListen = usualAdminListen
 	return c
 }
 
-// Load reads the layers and validates the result. Its error is an
-// [InvalidError] with every fault, one per line.
+// Load reads the layers and validates the result. Its error is an [InvalidError]
+// that lists every fault, one per line.
 func Load(in Inputs) (Config, error) {
 	c, err := readLayers(in)
 	if err != nil {
@@ -140,13 +144,13 @@ func readLayers(in Inputs) (Config, error) {
 		}
 		f := in.Flags.Lookup(flagName(k.name))
 		if f == nil {
-			continue // the command does not use it
+			continue // the command did not add this flag
 		}
 		if v, ok := f.Value.(*flagValue); ok && f.Changed {
 			faults = append(faults, c.set(k, v.text, source{byFlag, "--" + f.Name})...)
 		}
 	}
-	if len(faults) > 0 { // with faults, the Config is incomplete
+	if len(faults) > 0 { // the Config is incomplete
 		for i := range faults {
 			faults[i] = redactError(faults[i])
 		}
@@ -168,7 +172,7 @@ func readLayers(in Inputs) (Config, error) {
 	return c, c.Validate()
 }
 
-// set sets the key from a text.
+// set parses text into the key.
 func (c *Config) set(k key, text string, from source) []error {
 	v := k.in(c)
 	if !c.isSecretKey(k) && hasSecret(text) && !mayTextHaveSecrets(v, text) {
@@ -188,8 +192,8 @@ func (c *Config) set(k key, text string, from source) []error {
 	return nil
 }
 
-// secretFault returns an error that says that a value contains a secret, and to
-// which setting it belongs.
+// secretFault returns the error for a value that contains a secret. The error
+// names the setting to which the secret belongs.
 func secretFault(name, text string, from source) error {
 	seen := ""
 	if from.layer == byFlag {
@@ -198,7 +202,8 @@ func secretFault(name, text string, from source) error {
 	return fmt.Errorf("%s (%s): the value holds a secret, so it is not shown; put it in %s%s", name, from.text, secretPlace(name, text), seen)
 }
 
-// environment returns our variables. An unknown one is a fault.
+// environment returns the variables that start with the prefix of the hub. An
+// unknown one is a fault.
 func environment(environ []string) (map[string]string, []error) {
 	known := []string{envFile, envToken}
 	for _, k := range keys {
@@ -225,19 +230,19 @@ func environment(environ []string) (map[string]string, []error) {
 	return ours, faults
 }
 
-// unknown returns the fault of a key that does not exist.
+// unknown returns the error for a key that does not exist.
 func unknown(name, where string, known []string) error {
 	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggestName(name, known))
 }
 
-// hasFileSecret reports whether a secret came from the file.
+// hasFileSecret reports whether the configuration file contains a secret.
 func (c *Config) hasFileSecret() bool {
 	return c.Broker.hasTokens() || c.Objects.Stores.hasKeys() || slices.ContainsFunc(keys, func(k key) bool {
 		return c.isSecretKey(k) && c.from[k.name].layer == byFile
 	})
 }
 
-// readFile sets the values in a file.
+// readFile sets the keys in a file.
 func (c *Config) readFile(path string) []error {
 	text, err := os.ReadFile(path)
 	if err != nil {

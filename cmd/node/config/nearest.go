@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suggestName returns a text with the most similar known name or, if none is
-// similar, with all of them.
+// suggestName returns a text with the most similar known name. If no name is
+// similar, the text lists all known names.
 func suggestName(name string, known []string) string {
 	best, least := "", 1+len(name)/2
 	for _, k := range known {
@@ -22,7 +22,8 @@ func suggestName(name string, known []string) string {
 	return "known are " + strings.Join(sorted, ", ")
 }
 
-// editDistance returns how many letters must be added, removed or changed.
+// editDistance returns the minimum number of letters to add, remove or replace
+// to convert a to b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -15,35 +15,35 @@ import (
 
 // An ObjectStore is a store whose objects the hub may read.
 type ObjectStore struct {
-	Bucket    string // name of a bucket, or a prefix of names with an asterisk
+	Bucket    string // name of a bucket, or a prefix that ends in an asterisk
 	Kind      string // StoreS3, StoreAzure or StoreFolder
 	Endpoint  string // URL
-	Account   string // account of Azure; "": the one in Endpoint
-	Region    string // region of S3; "": us-east-1
-	AccessKey string // access key of S3
+	Account   string // account on Azure; "" for the account in Endpoint
+	Region    string // region of S3; "" for us-east-1
+	AccessKey string // id of the access key of S3
 	Key       TokenSource
 	Folder    string
 }
 
-// The kinds of stores.
+// Kinds of stores.
 const (
 	StoreS3     = "s3"
 	StoreAzure  = "azure"
 	StoreFolder = "folder"
 )
 
-// storeKeys are the keys of each kind, in addition to bucket and kind.
+// storeKeys are the valid keys of each kind, in addition to bucket and kind.
 var storeKeys = map[string][]string{
 	StoreS3:     {"endpoint", "region", "access-key", "key-file", "key-env", "key"},
 	StoreAzure:  {"endpoint", "account", "key-file", "key-env", "key"},
 	StoreFolder: {"folder"},
 }
 
-// ObjectStores are in the order of the file. For a bucket, the first matching
-// one is used.
+// ObjectStores are stores in the order of the file. The first store that matches
+// a bucket is used.
 type ObjectStores []ObjectStore
 
-// readVariables looks up the keys that are in the environment.
+// readVariables reads the keys that are in environment variables.
 func (ss ObjectStores) readVariables(environ []string) {
 	for i := range ss {
 		if name := ss[i].Key.Variable; name != "" {
@@ -52,7 +52,7 @@ func (ss ObjectStores) readVariables(environ []string) {
 	}
 }
 
-// hasKeys reports whether the configuration itself has keys.
+// hasKeys reports whether the configuration itself contains keys.
 func (ss ObjectStores) hasKeys() bool {
 	return slices.ContainsFunc(ss, func(s ObjectStore) bool { return s.Key.Value != "" && s.Key.Variable == "" })
 }
@@ -69,8 +69,8 @@ func (v *storesValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set parses the list in the syntax of the file. YAML also has a syntax that
-// fits on one line.
+// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// one-line syntax.
 func (v *storesValue) Set(s string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
@@ -79,8 +79,8 @@ func (v *storesValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error has the position of every fault. Files are
-// in folder, unless their paths are absolute.
+// decode decodes the list. Its error contains the position of every fault.
+// Relative paths are relative to folder.
 func (v *storesValue) decode(list *yaml.Node, folder string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + storesExample)
@@ -155,7 +155,7 @@ func (s *ObjectStore) setFolder(folder string) error {
 	return nil
 }
 
-// checkEndpoint checks the endpoint as the kind of the store requires.
+// checkEndpoint checks whether Endpoint is valid for the kind of the store.
 func (s *ObjectStore) checkEndpoint() error {
 	hasKey := s.Key.File != "" || s.Key.Variable != "" || s.Key.Value != ""
 	u, err := url.Parse(s.Endpoint)

@@ -65,7 +65,7 @@ func TestObjectStores_KeysThatAreMissingAreNamed(t *testing.T) {
 	require.EqualError(t, err, "key-file: want a key alone in azure.key")
 }
 
-func TestAFileWithAKeyOfAnObjectStore_IsToBePrivate(t *testing.T) {
+func TestAFileWithAKeyOfAnObjectStore_MustBePrivate(t *testing.T) {
 	name := write(t, storesFile)
 	require.NoError(t, os.Chmod(name, 0o644))
 	cfg, err := config.Load(config.Inputs{File: name})
@@ -73,7 +73,7 @@ func TestAFileWithAKeyOfAnObjectStore_IsToBePrivate(t *testing.T) {
 	require.Len(t, cfg.Warnings(), 1)
 }
 
-func TestWrongObjectStores_AreNamedWithTheirPlace(t *testing.T) {
+func TestInvalidObjectStores_AreNamedWithTheirPlace(t *testing.T) {
 	const list, line = "objects.stores (hub.yaml line 1): ", "objects.stores (hub.yaml line 1): line 1: "
 	const s3 = "bucket: b, kind: s3, endpoint: 'https://s3.amazonaws.com', access-key: a"
 	for entry, want := range map[string]string{

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Objects says how events of stores about their objects are stored.
+// Objects configures the ledger of objects, which records the events that stores
+// report about their objects.
 type Objects struct {
-	Shards    int           // partitions of a new bucket; those of existing buckets do not change
-	Queue     string        // queue without sessions for their events; "": none
-	Retention time.Duration // how long rows are kept after a newer one of their version has replaced them; 0: forever
-	Topic     bool          // publish changes of the current state of objects to domain.ObjectsTopic
+	Shards    int           // number of partitions of a new bucket; existing buckets keep their number
+	Queue     string        // queue without sessions for object events; "" for none
+	Retention time.Duration // how long a row is kept after a newer row of the same version exists; 0 for forever
+	Topic     bool          // publish each change of the current state of an object to domain.ObjectsTopic
 
 	Stores    ObjectStores
-	LinkTime  time.Duration // maximum and default of the time in which a link can be used
-	LinkLimit Size          // maximum size of an object that may have a link; 0: no limit
+	LinkTime  time.Duration // maximum and default validity of a link
+	LinkLimit Size          // maximum size of an object for which the hub returns a link; 0 for no limit
 }
 
 const maxObjectShards = 256
@@ -24,7 +25,7 @@ func defaultObjects() Objects {
 	return Objects{Shards: 16, Queue: "object-events", LinkTime: maxLinkTime}
 }
 
-// A shardsValue is a number of partitions of a bucket.
+// A shardsValue is the number of partitions of a bucket.
 type shardsValue int
 
 func (v *shardsValue) String() string { return strconv.Itoa(int(*v)) }
@@ -38,12 +39,12 @@ func (v *shardsValue) Set(s string) error {
 	return nil
 }
 
-// A linkTimeValue is how long a link can be used.
+// A linkTimeValue is the validity of a link.
 type linkTimeValue time.Duration
 
 const (
 	minLinkTime = time.Second
-	maxLinkTime = 7 * day // the limit of S3 and of Azure
+	maxLinkTime = 7 * day // the limit of both S3 and Azure
 )
 
 func (v *linkTimeValue) String() string { return daysText(time.Duration(*v)) }

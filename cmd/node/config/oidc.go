@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// OIDC says whose tokens the hub accepts. Without an issuer it trusts the
-// header X-Actor-Id.
+// OIDC specifies whose tokens the hub accepts. Without an issuer, the hub
+// accepts no tokens and trusts the header X-Actor-Id.
 type OIDC struct {
-	Issuers    []string // in the spelling of the claim iss
-	Audiences  []string // a token must be for one of them
-	Tenants    []string // tenants of Entra, of which a token must be from one; none: any
+	Issuers    []string // issuers, spelled as in the claim iss
+	Audiences  []string // audiences, one of which a token must be for
+	Tenants    []string // tenants of Microsoft Entra, one of which a token must be from; empty for any tenant
 	RolesClaim string
 	ActorClaim string
 }
@@ -27,7 +27,7 @@ func (o *OIDC) IsOn() bool { return len(o.Issuers) > 0 }
 
 func defaultOIDC() OIDC { return OIDC{RolesClaim: "roles", ActorClaim: "actor"} }
 
-// A wordsValue is a list of words, separated by blanks or commas.
+// A wordsValue is a list of words separated by spaces or commas.
 type wordsValue []string
 
 func (v *wordsValue) String() string { return strings.Join(*v, " ") }
@@ -46,7 +46,7 @@ func (v *wordsValue) Set(s string) error {
 	return nil
 }
 
-// decode decodes one text, or a list of texts.
+// decode decodes one text or a list of texts.
 func (v *wordsValue) decode(n *yaml.Node, _ string) error {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {

@@ -4,8 +4,8 @@ package config
 
 import "io/fs"
 
-// IsOpenToOthers returns false, because modes do not show here who may read a
-// file.
+// IsOpenToOthers returns false, because on this system the mode of a file does
+// not show who may read it.
 func IsOpenToOthers(fs.FileInfo) bool { return false }
 
 func areSettingsOpen(fs.FileInfo) bool { return false }

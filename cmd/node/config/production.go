@@ -1,7 +1,7 @@
 package config
 
-// validateProduction refuses keys of Azure accounts in production: a key gives
-// all rights, and does not expire.
+// validateProduction refuses keys of Azure accounts in production, because a key
+// grants all rights and does not expire.
 func (c *Config) validateProduction(fault faultFunc) {
 	if !c.Production {
 		return

@@ -9,23 +9,24 @@ import (
 	"time"
 )
 
-// Push has the settings of calls to receivers.
+// Push contains the settings of calls to receivers.
 type Push struct {
-	Workers     int             // concurrent calls in total
-	Concurrency int             // concurrent calls to one receiver
-	Timeout     time.Duration   // limit of a call
-	Delays      []time.Duration // Delays[n] is between the n-th failure of a delivery and its next attempt; Delays[0] is 0
-	Attempts    int             // limit for the calls of a delivery; 0: the number of Delays
+	Workers     int             // maximum number of concurrent calls
+	Concurrency int             // maximum number of concurrent calls to one receiver
+	Timeout     time.Duration   // time limit of a call
+	Delays      []time.Duration // Delays[n] is the pause after the n-th failure of a delivery; Delays[0] is 0
+	Attempts    int             // maximum number of calls of a delivery; 0 for the number of Delays
 
-	Allow        []netip.Prefix // ranges that may be called in addition to public addresses
-	InsecureHTTP bool           // URLs without TLS may be called
+	Allow        []netip.Prefix // address ranges that may be called in addition to public addresses
+	InsecureHTTP bool           // permit URLs without TLS
 
-	SecretKey Secret // Base64 of the keys that seal secrets, the first one for new secrets; "": the key in Data
+	SecretKey Secret // keys that seal secrets, each in Base64; the first key seals new secrets; "" for the key in Data
 
-	SecretGrace time.Duration // how long calls are also signed with the secret before a rotation
+	SecretGrace time.Duration // how long calls are also signed with the previous secret after a rotation
 }
 
-// defaultDelays returns the delays of the original: twelve attempts in a week.
+// defaultDelays returns the delays of the original system: twelve attempts in a
+// week.
 func defaultDelays() []time.Duration {
 	delays := []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 60_540 * time.Second}
 	for range 6 {
@@ -34,11 +35,11 @@ func defaultDelays() []time.Duration {
 	return delays
 }
 
-// pushKeySize is the size of a key that seals secrets, in bytes.
+// pushKeySize is the size in bytes of a key that seals secrets.
 const pushKeySize = 32
 
-// Keys returns the keys in SecretKey, none if it is empty. It fails unless each
-// is the Base64 of 32 bytes; the error does not contain them.
+// Keys returns the keys in SecretKey. It fails unless each of them is the Base64
+// of 32 bytes. The error contains no key.
 func (p *Push) Keys() ([][]byte, error) {
 	var keys [][]byte
 	for i, text := range strings.FieldsFunc(p.SecretKey.Reveal(), isSeparator) {
@@ -67,8 +68,8 @@ func (c *Config) validatePush(fault faultFunc) {
 	}
 }
 
-// maxPushConcurrency is domain.MaxConcurrency, the number of results that one
-// settlement can store.
+// maxPushConcurrency equals domain.MaxConcurrency, which is the number of
+// results that one settlement can store.
 const maxPushConcurrency = 64
 
 func isSeparator(c rune) bool { return c == ' ' || c == ',' }
@@ -113,7 +114,7 @@ func (v *delaysValue) Set(s string) error {
 	return nil
 }
 
-// A prefixesValue is a list of ranges of addresses.
+// A prefixesValue is a list of address ranges.
 type prefixesValue []netip.Prefix
 
 func (v *prefixesValue) String() string {
@@ -137,7 +138,7 @@ func (v *prefixesValue) Set(s string) error {
 	return nil
 }
 
-// A graceValue is how long a secret stays valid after a rotation.
+// A graceValue is how long the previous secret remains valid after a rotation.
 type graceValue time.Duration
 
 const maxGrace = 7 * day

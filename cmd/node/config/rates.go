@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A rateValue is a number per second. The zero value is none: no limit.
+// A rateValue is a number per second. The zero value means no limit; its text is
+// none.
 type rateValue int
 
 const maxRate = 1_000_000

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Redact replaces every key, signature and password in text, and reports
-// whether there was one. It decides what may be shown of a value: errors, logs
-// and listings of settings show no value that contains a secret, because a
-// value in the wrong setting may be a connection string.
+// Redact replaces every key, signature and password in text, and reports whether
+// it found any. Errors, logs and listings of settings use it, because an
+// operator may assign a secret, such as a connection string, to the wrong
+// setting.
 //
-// These count as secrets: what follows a name such as AccountKey or sig, the
-// user of a URL, an operator's token that a node has generated, a JSON web
-// token, and a text that looks like a key in base64.
+// It treats the following as secrets: the value after a name such as AccountKey
+// or sig, the user part of a URL, an operator's token that a node generated, a
+// JSON web token, and a text that looks like a key in base64.
 func Redact(text string) (shown string, hasSecret bool) {
 	shown = namedSecret.ReplaceAllStringFunc(text, func(found string) string {
 		at := strings.IndexByte(found, '=') + 1
@@ -28,8 +28,8 @@ func Redact(text string) (shown string, hasSecret bool) {
 	return shown, shown != text
 }
 
-// The value of a named secret ends where a part of a connection string, of a
-// query or of a sentence ends. In our examples, the value is "…".
+// The value of a named secret ends at a separator of connection strings, queries
+// or sentences. In the examples of the documentation, the value is "…".
 var (
 	namedSecret = regexp.MustCompile(`(?i)\b(SharedAccessKey|AccountKey|SharedAccessSignature|AccessKey|password|pwd|secret|client_secret|api_?key|sig|token)\s*=\s*\\?["']?[^\s;&,"'\\]+`)
 	userOfURL   = regexp.MustCompile(`://\S*@`)
@@ -37,7 +37,7 @@ var (
 	base64Run   = regexp.MustCompile(`(?:[A-Za-z0-9+/]|%2[bBfF]){20,}(?:=|%3[dD]){0,2}`)
 )
 
-// redactKeys replaces texts that look like keys in base64.
+// redactKeys replaces texts that look like base64 keys.
 func redactKeys(text string) string {
 	var b strings.Builder
 	end := 0
@@ -52,14 +52,14 @@ func redactKeys(text string) string {
 	return b.String()
 }
 
-// continuesWord reports whether text begins with a letter or a digit: then the
-// equals sign before it is not padding, but that of NAME=VALUE.
+// continuesWord reports whether text begins with a letter or a digit. If it
+// does, an equals sign before it is not padding, but part of NAME=VALUE.
 func continuesWord(text string) bool {
 	return text != "" && kindOf(text[0]) != other
 }
 
-// isPaddedKey reports whether a run of base64 characters has the padding of a
-// key, and capital and small letters.
+// isPaddedKey reports whether a run of base64 characters ends with padding, and
+// contains capital and small letters.
 func isPaddedKey(run string) bool {
 	plain := unescaped.Replace(run)
 	body := strings.TrimRight(plain, "=")
@@ -67,9 +67,9 @@ func isPaddedKey(run string) bool {
 	return len(body) < len(plain) && len(plain)%4 == 0 && has[small] && has[capital]
 }
 
-// isRandom reports whether a run of base64 characters without padding is long
-// and random. Paths and words that are written together have digits in at most
-// one place, and few changes between small and capital letters.
+// isRandom reports whether a run of base64 characters is long and looks random.
+// Paths and joined words do not look random: they have digits in at most one
+// place, and few changes between small and capital letters.
 func isRandom(run string) bool {
 	const minRun, minPart, minDigitGroups = 40, 20, 2
 	if len(run) < minRun {
@@ -91,7 +91,7 @@ var (
 	digits    = regexp.MustCompile(`[0-9]+`)
 )
 
-// The kinds of characters.
+// Kinds of characters.
 const (
 	small = iota
 	capital
@@ -111,8 +111,8 @@ func kindOf(c byte) int {
 	return other
 }
 
-// characterKinds returns how often the kind changes from one character to the
-// next, and which kinds occur.
+// characterKinds returns which kinds of characters occur in text, and how often
+// the kind changes from one character to the next.
 func characterKinds(text string) (changes int, has [other + 1]bool) {
 	for i := range len(text) {
 		has[kindOf(text[i])] = true
@@ -123,13 +123,14 @@ func characterKinds(text string) (changes int, has [other + 1]bool) {
 	return changes, has
 }
 
-// hasSecret reports whether a value must not be shown.
+// hasSecret reports whether a value contains a secret.
 func hasSecret(value string) bool {
 	_, has := Redact(value)
 	return has
 }
 
-// redactError returns err with a text without secrets.
+// redactError returns err, or an error with the redacted text if the text
+// contains a secret.
 func redactError(err error) error {
 	if err == nil {
 		return nil
@@ -140,12 +141,12 @@ func redactError(err error) error {
 	return err
 }
 
-// unknownAnchor matches the error of YAML for a value that begins with an
-// asterisk.
+// unknownAnchor matches part of the YAML error for a value that begins with an
+// asterisk. The part quotes the value.
 var unknownAnchor = regexp.MustCompile(`unknown anchor '[^']*'`)
 
-// secretPlace returns the setting to which the secret in the setting name
-// belongs.
+// secretPlace returns the setting for which the secret is meant that was found
+// in the setting name.
 func secretPlace(name, value string) string {
 	place := ""
 	switch {
@@ -170,13 +171,13 @@ func secretPlace(name, value string) string {
 	return "cosmos.key, servicebus.connection, blob.key or admin.token, whichever it is for"
 }
 
-// isSecretKey reports whether the values of a key are secrets.
+// isSecretKey reports whether the value of a key is a secret.
 func (c *Config) isSecretKey(k key) bool {
 	_, is := k.in(c).(*secretValue)
 	return is
 }
 
-// shownValue returns the value of k, or the part that may be shown.
+// shownValue returns the value of k, or "[redacted]" if it contains a secret.
 func (c *Config) shownValue(k key) string {
 	shown := k.in(c).String()
 	if !c.isSecretKey(k) && hasSecret(shown) {

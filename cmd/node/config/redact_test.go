@@ -17,7 +17,7 @@ func TestRedact_FindsKeysOfEveryLength(t *testing.T) {
 	for _, tc := range []struct {
 		bytes  int
 		encode func([]byte) string
-		missed int // of 1000; only padding is a reliable sign
+		missed int // maximum number of undetected keys of 1000; only padding is a reliable sign
 	}{
 		{32, base64.StdEncoding.EncodeToString, 0},
 		{64, base64.StdEncoding.EncodeToString, 0},
@@ -40,7 +40,7 @@ func TestRedact_FindsKeysOfEveryLength(t *testing.T) {
 	}
 }
 
-func TestRedact_LeavesWhatIsNoSecret(t *testing.T) {
+func TestRedact_KeepsTextsWithoutSecrets(t *testing.T) {
 	for _, text := range []string{
 		"", "127.0.0.1:8080", "[::1]:8080", "messagehub-data", "/var/lib/messagehub", "NAME.servicebus.windows.net",
 		"/tmp/TestReverseProxy_GrantsNoOperatorRightsinsecure=false1391829401/001", "/tmp/TestPeek_ReturnsTheOpenBundleUntilItIsDequeued3127712345/001/data",

@@ -14,8 +14,8 @@ const (
 	forever      = "forever"
 )
 
-// A retentionValue is a duration that may be given in days, or forever, which
-// is 0.
+// A retentionValue is a duration, which may be given in days. Its zero value
+// means forever.
 type retentionValue time.Duration
 
 func (v *retentionValue) String() string {
@@ -25,8 +25,8 @@ func (v *retentionValue) String() string {
 	return daysText(time.Duration(*v))
 }
 
-// daysText returns a duration in the largest unit of days, hours and minutes in
-// which it is a whole number.
+// daysText returns a duration in days, hours or minutes: in the largest unit of
+// which it is a multiple.
 func daysText(d time.Duration) string {
 	switch {
 	case d%day == 0:

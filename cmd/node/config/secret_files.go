@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SecretFiles are paths of files with secrets, each in place of the secret
-// itself.
+// SecretFiles are the paths of files with secrets. Each path replaces a setting
+// with the secret itself.
 type SecretFiles struct {
 	AdminToken, CosmosKey, BusConnection, BlobKey, PushSecretKey, ConsoleClientSecret, ConsoleSessionKey string
 }
 
-// A secretFile is a key with the path of a file, and the key of the secret in
-// that file.
+// A secretFile is a pair of keys: name is the key of a file's path, and secret
+// is the key of the secret in the file.
 type secretFile struct {
 	name, secret string
 	file         func(*SecretFiles) *string
@@ -31,7 +31,8 @@ var secretFiles = []secretFile{
 	{"console.session-key-file", "console.session-key", func(f *SecretFiles) *string { return &f.ConsoleSessionKey }, func(c *Config) *Secret { return &c.Console.SessionKey }},
 }
 
-// readSecretFiles reads the secrets in files. Its errors contain none.
+// readSecretFiles reads the secrets from the files. Its errors contain no
+// secrets.
 func (c *Config) readSecretFiles() error {
 	var faults []error
 	for _, f := range secretFiles {

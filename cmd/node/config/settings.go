@@ -2,21 +2,21 @@ package config
 
 import "strings"
 
-// A Setting is a key of a Config as operators may see it.
+// A Setting is a key of a Config in the form that operators may see.
 type Setting struct {
-	Name     string // as in the file, with a dot between section and key
-	Value    string // in the syntax of the file; [redacted] for a secret, "" for a secret that is not set
-	IsSecret bool   // the values of the key are secrets, or the value contains a secret
+	Name     string // name as in the file, with a dot between section and key
+	Value    string // value in the syntax of the file; [redacted] for a secret, "" for a secret that is not set
+	IsSecret bool   // true if the key is for secrets, or if its value contains a secret
 	Origin   Origin
 	From     string // source of the value: "hub.yaml line 3", the variable, or the flag; "the default" for a default
-	Variable string // variable of the environment for the key
+	Variable string // environment variable of the key
 	Usage    string // purpose of the key
 }
 
-// An Origin is the layer of a value.
+// An Origin is the layer that a value comes from.
 type Origin string
 
-// The origins; each overrides the ones before it.
+// Origins of values. Each overrides the previous ones.
 const (
 	ByDefault     Origin = "default"
 	ByFile        Origin = "file"
@@ -26,7 +26,7 @@ const (
 
 var origins = map[layer]Origin{byDefault: ByDefault, byFile: ByFile, byEnvironment: ByEnvironment, byFlag: ByFlag}
 
-// Settings returns all keys in the order of the table, secrets hidden.
+// Settings returns all keys in the order of the table. It redacts secrets.
 func (c *Config) Settings() []Setting {
 	settings := make([]Setting, len(keys))
 	for i, k := range keys {
@@ -39,11 +39,11 @@ func (c *Config) Settings() []Setting {
 	return settings
 }
 
-// IsLoaded reports whether c has the values of its layers: [Load] returns none
-// if one of them cannot be read.
+// IsLoaded reports whether c contains the values of all layers. It is false for
+// the Config that [Load] returns if a layer cannot be read.
 func (c *Config) IsLoaded() bool { return c.from != nil }
 
-// Faults returns the single faults in an error of Load or Validate.
+// Faults returns the individual faults in an error of Load or Validate.
 func Faults(err error) []error {
 	if invalid, isInvalid := err.(*InvalidError); isInvalid { //nolint:errorlint // Load returns it as it is
 		err = invalid.Err

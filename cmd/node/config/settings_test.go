@@ -40,7 +40,8 @@ func TestSettings_NameTheOriginOfEachKey(t *testing.T) {
 	}
 }
 
-// writeSecret writes a key for the secrets of subscriptions to a file.
+// writeSecret writes a key that seals the secrets of subscriptions to a file,
+// and returns the path.
 func writeSecret(t *testing.T) string {
 	path := t.TempDir() + "/push.key"
 	require.NoError(t, os.WriteFile(path, []byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), 0o600))

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Validate checks what involves several keys. Its error has every fault, one
-// per line: the key, its value, the source of the value, what is wrong, and
-// what to do.
+// Validate checks rules that involve several keys. Its error lists every fault,
+// one per line: the key, its value, the source of the value, the fault, and the
+// remedy.
 func (c *Config) Validate() error {
 	var faults []error
 	fault := func(name, format string, args ...any) {
@@ -61,28 +61,29 @@ func (c *Config) Validate() error {
 	if c.Limits.BusConnections < minBusConnections {
 		fault("limits.bus-connections", "want at least %d; the hub needs a quarter of them for itself", minBusConnections)
 	}
-	if n := len(c.Groups().All()); n > mostGroups {
-		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, mostGroups)
+	if n := len(c.Groups().All()); n > maxGroups {
+		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, maxGroups)
 	}
 	return errors.Join(faults...)
 }
 
-// minBusConnections leaves the hub twice the connections that it uses: for the
-// events, the requests and the notices, and for their replacements.
+// minBusConnections is twice the number of connections that the hub uses for
+// events, requests and notices, so that each can be replaced before it is
+// closed.
 const minBusConnections = 32
 
-// mostGroups is the number of groups for which one batch has room: a Freeze
-// writes the gates of all groups and a record, and Cosmos accepts a hundred
-// operations.
-const mostGroups = 99
+// maxGroups is the maximum number of groups. A Freeze writes the gates of all
+// groups and a record in one batch, and Cosmos DB accepts 100 operations in a
+// batch.
+const maxGroups = 99
 
-// maxPayloadShape is what Jackson accepts by default, for levels of nesting and
-// for characters of a number, minus the two levels of a bundle around a
+// maxPayloadShape is the default limit of Jackson for levels of nesting and for
+// characters of a number, minus the two levels that a bundle adds around a
 // payload.
 const maxPayloadShape = 998
 
-// validateShares checks that each share fits into its total, and that the
-// memory for bodies has room for the largest one.
+// validateShares checks that each limit for one client is at most the total
+// limit, and that the memory for bodies is enough for the largest body.
 func (c *Config) validateShares(fault faultFunc) {
 	l := &c.Limits
 	if l.Bodies > 0 && l.Bodies < l.RequestBody {
@@ -115,8 +116,8 @@ func (c *Config) validateListen(fault faultFunc) {
 	c.validateTLS(fault)
 }
 
-// doPortsCollide reports whether one of two listeners is on all addresses of
-// the machine and both have the same port.
+// doPortsCollide reports whether two listeners have the same port, and one of
+// them uses all addresses of the machine.
 func doPortsCollide(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
@@ -127,8 +128,8 @@ func doPortsCollide(a, b string) bool {
 	return errA == nil && errB == nil && portA == portB && portA != "0" && (isForAll(hostA) || isForAll(hostB))
 }
 
-// validateReach checks the address of a listener for HTTP. reason says why
-// other machines must not reach it, unless the operator trusts them all.
+// validateReach checks the address of an HTTP listener. reason is why other
+// machines must not reach the address, unless the operator trusts all of them.
 func (c *Config) validateReach(fault faultFunc, name, address, reason string) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -156,8 +157,8 @@ func (c *Config) validateTLS(fault faultFunc) {
 	}
 }
 
-// validateTokensReach refuses an address if tokens that are sent to it can be
-// read on the network.
+// validateTokensReach refuses an address if tokens that clients send to it could
+// be read on the network.
 func (c *Config) validateTokensReach(fault faultFunc, name, address string) {
 	if c.TLS.Certificate != "" || c.TLS.Terminated || c.Insecure {
 		return
@@ -168,12 +169,12 @@ func (c *Config) validateTokensReach(fault faultFunc, name, address string) {
 }
 
 const (
-	minToken = 16 // shorter ones can be guessed
+	minToken = 16 // shorter tokens could be guessed
 	maxToken = 200
 )
 
-// IsToken reports whether the text may be a token: a header can contain it, and
-// it is too long to be guessed.
+// IsToken reports whether a text can be used as a token: it fits into a header,
+// and is too long to be guessed.
 func IsToken(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

@@ -9,19 +9,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Watches says how watches are called.
+// Watches contains the settings of calls to watches.
 type Watches struct {
-	Base     string        // prefix of the URLs of resources; "": the URL of the node
+	Base     string        // URL prefix of resources; "" for the URL of the node
 	Period   time.Duration // time between a change and the second attempt to notify a watch
-	Attempts int           // maximum number of attempts
+	Attempts int           // maximum number of attempts to notify a watch of a change
 }
 
 func defaultWatches() Watches { return Watches{Period: time.Hour, Attempts: 5} }
 
-// Policy returns when a watch is called again.
+// Policy returns the policy for retries of calls to watches.
 func (w *Watches) Policy() domain.Policy { return domain.WatchPolicy(w.Period, w.Attempts) }
 
-// A periodValue is a time between attempts. A number without a unit is in seconds.
+// A periodValue is the time before a retry. A number without a unit is in seconds.
 type periodValue time.Duration
 
 const (
@@ -59,8 +59,9 @@ func (v *attemptsValue) Set(s string) error {
 	return nil
 }
 
-// maxWatchSpan is the limit for the time between a change and the last attempt to notify a watch of it: the
-// stream keeps a change for 21 days.
+// maxWatchSpan is the maximum time between a change and the last attempt to
+// notify a watch of it. It is shorter than the 21 days for which the stream
+// keeps a change.
 const maxWatchSpan = 20 * day
 
 func (c *Config) validateWatches(fault faultFunc) {

@@ -8,31 +8,31 @@ type Queue struct {
 	Use      string `json:"use"`
 	Sessions bool   `json:"sessions"`
 
-	Lock          string `json:"lockDuration"` // such as PT1M
+	Lock          string `json:"lockDuration"` // ISO 8601 duration, such as PT1M
 	MaxDeliveries int32  `json:"maxDeliveryCount"`
 	MaxMegabytes  int32  `json:"maxSizeInMegabytes"`
 
 	// DeadLettersExpired reports whether an expired message becomes a dead
-	// letter. Otherwise the message is lost.
+	// letter. If it is false, expired messages are lost.
 	DeadLettersExpired bool `json:"deadLetteringOnMessageExpiration"`
 
-	TimeToLive string `json:"defaultMessageTimeToLive,omitempty"` // such as PT10M; "": forever
+	TimeToLive string `json:"defaultMessageTimeToLive,omitempty"` // ISO 8601 duration, such as PT10M; "" for forever
 }
 
 const (
-	lock          = "PT1M" // it is renewed while a message takes longer
+	lock          = "PT1M" // a receiver that works longer on a message renews the lock
 	maxDeliveries = 10     // the default of Service Bus and of the embedded bus
 
-	// answerLife is how long an answer of a domain is kept. Receivers do not
-	// wait longer for one.
+	// answerLife is how long a reply of a domain is kept. No receiver waits
+	// longer for a reply.
 	answerLife = "PT10M"
 
-	// The sizes are those that Service Bus offers in its tier Standard.
-	eventMegabytes  = 5120 // events that wait while no hub runs
+	// The sizes are available in the Standard tier of Service Bus.
+	eventMegabytes  = 5120 // large enough for events that wait while no hub runs
 	domainMegabytes = 1024
 )
 
-// Queues returns the queues of Service Bus.
+// Queues returns the Service Bus queues that a hub needs.
 func Queues(cfg *config.Config) []Queue {
 	var all []Queue
 	add := func(q Queue) {

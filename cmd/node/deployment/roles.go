@@ -5,16 +5,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A DataRole is a custom role of the data plane of Cosmos.
+// A DataRole is a custom role of the Cosmos data plane.
 type DataRole struct {
 	Name    string   `json:"name"`
 	Actions []string `json:"dataActions"`
 }
 
-// hubDataRole has the actions of the hub in Cosmos: read the properties of
-// containers, read, write and query documents, and read their change feed. A
-// patch is a read and a replace. The hub uses no stored procedures and no
-// conflict feed.
+// hubDataRole contains the actions of the hub in Cosmos: it reads the properties
+// of containers, reads, writes and queries documents, and reads the change feed.
+// A patch requires the actions for reading and replacing. The hub uses no stored
+// procedures and no conflict feed.
 var hubDataRole = DataRole{
 	Name: "MessageHub",
 	Actions: []string{
@@ -32,10 +32,10 @@ var hubDataRole = DataRole{
 // A Role is a built-in role of Azure.
 type Role struct {
 	Name string `json:"name"`
-	ID   string `json:"id,omitempty"` // the same in every tenant; "": the DataRole of the Table
+	ID   string `json:"id,omitempty"` // the same in every tenant; "" for the DataRole of the Table
 }
 
-// The built-in roles in use.
+// Built-in roles that identities need.
 var (
 	Receiver        = Role{"Azure Service Bus Data Receiver", "4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0"}
 	Sender          = Role{"Azure Service Bus Data Sender", "69a216fc-b8fb-44d8-bc22-1f3c2cd27a39"}
@@ -47,10 +47,10 @@ var (
 type Identity struct {
 	Name   string        `json:"name"`
 	Use    string        `json:"use"`
-	Domain domain.Origin `json:"-"` // zero: the identity is that of the hub or the scaler, which a template creates
+	Domain domain.Origin `json:"-"` // zero for the identities of the hub and the scaler, which a template creates
 }
 
-// The names of identities that do not belong to a domain.
+// Names of the identities that do not belong to a domain.
 const (
 	Hub    = "hub"
 	Scaler = "scaler"
@@ -70,10 +70,10 @@ func identitiesOf(cfg *config.Config) []Identity {
 	return all
 }
 
-// A ScopeKind is the kind of resource to which a role applies.
+// A ScopeKind is the kind of resource that a role applies to.
 type ScopeKind string
 
-// The kinds of scopes.
+// Kinds of scopes.
 const (
 	DatabaseScope      ScopeKind = "cosmos database"
 	QueueScope         ScopeKind = "servicebus queue"
@@ -81,10 +81,10 @@ const (
 	StorageScope       ScopeKind = "storage account"
 )
 
-// A Scope is a resource to which a role applies.
+// A Scope is a resource that a role applies to.
 type Scope struct {
 	Kind ScopeKind `json:"kind"`
-	Name string    `json:"name,omitempty"` // "": the account of the template
+	Name string    `json:"name,omitempty"` // "" for the account of the template
 }
 
 // A Grant gives a role to an identity.

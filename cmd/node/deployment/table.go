@@ -11,7 +11,7 @@ import (
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 )
 
-// A Table is what Azure must have for hubs with one configuration.
+// A Table contains the Azure resources that hubs with one configuration need.
 type Table struct {
 	Database   string
 	Containers []client.ContainerSpec
@@ -22,19 +22,19 @@ type Table struct {
 	Grants     []Grant
 }
 
-// A BlobContainer is a private container of Blob Storage.
+// A BlobContainer is a private blob container.
 type BlobContainer struct {
 	Name string `json:"name"`
 	Use  string `json:"use"`
 
 	// DeleteAfterDays is the number of days after its last change after which a
-	// rule of the account deletes a blob. 0: never, because the hub deletes
-	// what it no longer needs.
+	// lifecycle rule of the account deletes a blob. It is 0 if no rule is
+	// needed, because the hub itself deletes its blobs.
 	DeleteAfterDays int `json:"deleteAfterDays,omitempty"`
 }
 
-// NewTable returns the table of hubs with a configuration. It describes all
-// three services, even those that these hubs would embed.
+// NewTable returns the table for hubs with a configuration. It includes all
+// three services, even those that such hubs would embed.
 func NewTable(cfg *config.Config) Table {
 	return Table{
 		Database:   cfg.Cosmos.Database,
@@ -47,18 +47,19 @@ func NewTable(cfg *config.Config) Table {
 	}
 }
 
-// Containers returns the containers of Cosmos that a hub needs: those of events
-// and bundles, and those of subscriptions, calls and objects, which are
-// optional.
+// Containers returns the Cosmos containers that a hub needs. The containers of
+// events and bundles come first; the others, for subscriptions, calls and
+// objects, are optional.
 func Containers() []client.ContainerSpec {
 	return slices.Concat(cosmos.Containers(), pushstore.Containers(), objectstore.Containers())
 }
 
-// exchangeDays is how long the exchange keeps a blob that neither the hub nor a
-// domain has deleted. A request for content lasts only seconds.
+// exchangeDays is how long the exchange container keeps a blob that neither the
+// hub nor a domain deletes. Such blobs belong to content requests, which last
+// only seconds.
 const exchangeDays = 30
 
-// Blobs returns the containers of Blob Storage.
+// Blobs returns the blob containers that a hub needs.
 func Blobs(cfg *config.Config) []BlobContainer {
 	return []BlobContainer{
 		{Name: cfg.Blob.ContentContainer(), Use: "payloads, and the content of bundles"},
@@ -66,10 +67,10 @@ func Blobs(cfg *config.Config) []BlobContainer {
 	}
 }
 
-// tableFormat is the version of the JSON document.
+// tableFormat is the version of the JSON document that MarshalJSON returns.
 const tableFormat = 1
 
-// A containerDocument is a container of Cosmos in the JSON document.
+// A containerDocument is a Cosmos container in the JSON document.
 type containerDocument struct {
 	Name             string   `json:"name"`
 	Holds            string   `json:"holds"`
@@ -80,7 +81,7 @@ type containerDocument struct {
 	AutoscaleMaximum int32    `json:"autoscaleMaximum"`
 }
 
-// MarshalJSON returns the table as a document for other programs.
+// MarshalJSON returns the table as a JSON document for other programs.
 func (t Table) MarshalJSON() ([]byte, error) {
 	onlyWhereSet := -1
 	containers := make([]containerDocument, len(t.Containers))

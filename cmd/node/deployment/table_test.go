@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// loadConfig returns a configuration with variables of the environment.
+// loadConfig returns the configuration that environment variables specify.
 func loadConfig(t *testing.T, environ ...string) *config.Config {
 	t.Helper()
 	cfg, err := config.Load(config.Inputs{Environ: environ})
@@ -19,8 +19,7 @@ func loadConfig(t *testing.T, environ ...string) *config.Config {
 	return &cfg
 }
 
-// testedConfigs returns the configurations for which the rules of a table are
-// tested.
+// testedConfigs returns the configurations with which the tests check the table.
 func testedConfigs(t *testing.T) map[string]*config.Config {
 	return map[string]*config.Config{
 		"default": loadConfig(t),
@@ -33,7 +32,7 @@ func testedConfigs(t *testing.T) map[string]*config.Config {
 	}
 }
 
-func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
+func TestTable_EachQueueHasASenderAndAReceiver(t *testing.T) {
 	for name, cfg := range testedConfigs(t) {
 		table := deployment.NewTable(cfg)
 		for _, q := range table.Queues {
@@ -43,14 +42,14 @@ func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
 				})
 			}
 			require.True(t, has(deployment.Receiver), "%s: %s", name, q.Name)
-			if q.Name != cfg.Objects.Queue { // stores send to this queue
+			if q.Name != cfg.Objects.Queue { // object stores, which have no identity in the table, send to this queue
 				require.True(t, has(deployment.Sender), "%s: %s", name, q.Name)
 			}
 		}
 	}
 }
 
-func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
+func TestTable_GrantsNameResourcesOfTheTable(t *testing.T) {
 	for name, cfg := range testedConfigs(t) {
 		table := deployment.NewTable(cfg)
 		seen := make(map[deployment.Grant]bool)
@@ -77,7 +76,8 @@ func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
 	}
 }
 
-// The test covers what a domain may do with the queues of other domains.
+// The scopes include the queues that a domain may use, so this test also shows
+// which queues of other domains it cannot use.
 func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
 	cfg := loadConfig(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	var scopes []string

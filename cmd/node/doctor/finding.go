@@ -5,20 +5,20 @@ import "fmt"
 // A State is the result of a check.
 type State string
 
-// The states of a finding.
+// States of a finding.
 const (
 	OK         State = "ok"
-	Warning    State = "warning" // the hub works, with a disadvantage or a risk
-	Fault      State = "fault"   // the hub, or a part of it, does not work
+	Warning    State = "warning" // the hub works, but with a disadvantage or a risk
+	Fault      State = "fault"   // the hub, or part of it, does not work
 	NotChecked State = "not checked"
 )
 
 // A Finding is one line of a report.
 type Finding struct {
-	Check   string `json:"check"`             // name of the check, the same in all releases
-	Subject string `json:"subject,omitempty"` // what was checked, such as the name of a queue; "": the check has one subject
+	Check   string `json:"check"`             // name of the check; the same in all releases
+	Subject string `json:"subject,omitempty"` // what was checked, such as the name of a queue; "" if the check has only one subject
 	State   State  `json:"state"`
-	Text    string `json:"text"`             // what was found; it has no secrets
+	Text    string `json:"text"`             // what was found, without secrets
 	Remedy  string `json:"remedy,omitempty"` // what to do next; never empty for a warning or a fault
 }
 
@@ -37,12 +37,13 @@ func Fail(subject, text, remedy string) Finding {
 	return Finding{Subject: subject, State: Fault, Text: text, Remedy: remedy}
 }
 
-// Skip returns a finding for something that was not checked.
+// Skip returns a finding about a subject that was not checked. format is the
+// reason.
 func Skip(subject, format string, args ...any) Finding {
 	return Finding{Subject: subject, State: NotChecked, Text: fmt.Sprintf("not checked, since "+format, args...)}
 }
 
-// A Report has the findings of all checks, in the order of the table.
+// A Report contains the findings of all checks, in the order of the table.
 type Report struct {
 	Findings []Finding
 }

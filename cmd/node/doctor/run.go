@@ -8,28 +8,29 @@ import (
 	"time"
 )
 
-// A Check is a row of the table of checks.
+// A Check is a row in the table of checks.
 type Check struct {
 	Name  string
-	Needs []string      // names of checks that must end without a fault before; names that are not in the table are ignored
-	Limit time.Duration // 0: the limit in Options
-	// Run returns at least one finding. It does not set Check, nor Subject if
-	// the check has only one subject. A check never runs if its Needs form a
-	// cycle.
+	Needs []string      // names of checks that must first end without a fault; names that are not in the table are ignored
+	Limit time.Duration // time limit; 0 for Options.Limit
+	// Run returns at least one finding. Finding.Check is set by the caller, and
+	// Finding.Subject may be empty if the check has only one subject. A check
+	// whose Needs form a cycle does not run.
 	Run func(context.Context) []Finding
 }
 
 // Options of Run. The zero value is valid.
 type Options struct {
-	Limit time.Duration // limit of one check; default 5 s
-	Total time.Duration // limit of all checks together; default 14 s, which leaves one second for the report
+	Limit time.Duration // time limit of a check; default 5 s
+	Total time.Duration // time limit of all checks together; default 14 s, which leaves one second for the report
 }
 
 const (
 	defaultLimit = 5 * time.Second
 	defaultTotal = 14 * time.Second
 
-	// returnWithin is the time that a check has after the end of its context.
+	// returnWithin is how long Run waits for a check after the check's context
+	// ended.
 	returnWithin = 500 * time.Millisecond
 )
 
@@ -61,17 +62,17 @@ func Run(ctx context.Context, checks []Check, opts Options) *Report {
 
 type runner struct {
 	limit    time.Duration
-	outcomes map[string]*checkOutcome // outcomes by the name of the check
+	outcomes map[string]*checkOutcome // by name of the check
 }
 
-// A checkOutcome may be read once ended is closed.
+// A checkOutcome may be read after ended is closed.
 type checkOutcome struct {
 	ended    chan struct{}
 	findings []Finding
-	failed   string // name of the check whose fault prevents checks that need this one; "": none
+	failed   string // name of the check whose fault prevents the checks that need this one; "" for none
 }
 
-// runCheck waits for the checks that a check needs, and runs it.
+// runCheck waits for the checks that c needs, and then runs c.
 func (r *runner) runCheck(ctx context.Context, c *Check) {
 	o := r.outcomes[c.Name]
 	defer close(o.ended)
@@ -109,7 +110,7 @@ func (r *runner) runCheck(ctx context.Context, c *Check) {
 }
 
 // runWithin calls check with a context that ends after limit. isEnded is false
-// if check has not returned by then.
+// if check does not return within returnWithin after that.
 func runWithin(ctx context.Context, limit time.Duration, check func(context.Context) []Finding) (findings []Finding, isEnded bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -130,7 +131,7 @@ func runWithin(ctx context.Context, limit time.Duration, check func(context.Cont
 	}
 }
 
-// addFinding adds a finding, on one line.
+// addFinding appends a finding. It joins the lines of the finding's texts.
 func (o *checkOutcome) addFinding(check string, f Finding) {
 	f.Check = check
 	f.Text, f.Remedy = oneLine(f.Text), oneLine(f.Remedy)

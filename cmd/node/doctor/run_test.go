@@ -61,7 +61,7 @@ func TestRun_NamesTheFaultBecauseOfWhichACheckDidNotRun(t *testing.T) {
 	})
 }
 
-func TestRun_EndsInTimeWhateverHangs(t *testing.T) {
+func TestRun_ReturnsInTimeAlthoughChecksHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)

@@ -19,12 +19,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxResponse limits how much of an answer is read.
+// maxResponse is the maximum number of bytes that are read from a response.
 const maxResponse = 64 << 10
 
-// A client sends spans to the receiver. It implements otlptrace.Client, whose
-// exporter converts spans to OTLP. It never returns its errors, because the SDK
-// would print them: they are counted and logged.
+// A client sends spans to the OTLP receiver. It implements otlptrace.Client,
+// whose exporter converts spans to OTLP. It returns no errors, because the SDK
+// would print them; it counts and logs them instead.
 type client struct {
 	settings *settings
 	http     *http.Client
@@ -32,7 +32,7 @@ type client struct {
 	logger   *slog.Logger
 	clock    func() time.Time
 	sleep    func(ctx context.Context, d time.Duration)
-	random   func() float64 // in [0, 1)
+	random   func() float64 // returns a random number in [0, 1)
 
 	life context.Context //nolint:containedctx // ends when the time for the last spans is over
 	end  context.CancelFunc
@@ -41,7 +41,8 @@ type client struct {
 	failures int // consecutive failures
 }
 
-// Start implements otlptrace.Client. The first request connects.
+// Start implements otlptrace.Client. It does nothing; the first request
+// connects.
 func (c *client) Start(context.Context) error { return nil }
 
 // Stop implements otlptrace.Client.
@@ -53,8 +54,8 @@ func (c *client) Stop(context.Context) error {
 // UploadTraces implements otlptrace.Client. It always returns nil.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	n := countSpans(spans)
-	// TracesData has the same wire format as ExportTraceServiceRequest, whose
-	// package links gRPC.
+	// TracesData has the same wire format as ExportTraceServiceRequest, but its
+	// package does not link gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.settings.gzip {
 		body, err = compressBody(body)
@@ -101,9 +102,9 @@ func compressBody(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// waitBeforeRetry waits before another attempt: as long as the receiver has
-// asked, otherwise longer after each attempt. It returns false if there is no
-// time left for one.
+// waitBeforeRetry waits before the next attempt. The wait is as long as the
+// receiver requested, or otherwise doubles after each attempt. It returns false
+// if there is not enough time for another attempt.
 func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusError) bool {
 	const first, longest = time.Second, 30 * time.Second
 	d := min(first<<min(try, 10), longest)
@@ -118,7 +119,7 @@ func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusEr
 	return ctx.Err() == nil
 }
 
-// postSpans makes one request. It returns how many of its spans the receiver has refused.
+// postSpans makes one request. It returns the number of spans that the receiver refused.
 func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.timeout)
 	defer cancel()
@@ -137,7 +138,7 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	answer, err := c.http.Do(r)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // the inner error does not contain the URL
+			err = failed.Err // unlike the outer error, the inner error does not contain the URL
 		}
 		return 0, err
 	}
@@ -146,13 +147,14 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	if answer.StatusCode/100 != 2 {
 		return 0, &statusError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
 	}
-	if readErr != nil { // the receiver has accepted the spans
-		return 0, nil // sending them again would duplicate them
+	if readErr != nil { // the receiver has already accepted the spans
+		return 0, nil // so a retry would duplicate them
 	}
 	return refusedSpans(text), nil
 }
 
-// retryAfter returns how long a receiver asks to wait, 0 if it does not ask.
+// retryAfter returns how long the receiver asks the hub to wait, or 0 if it does
+// not ask.
 func (c *client) retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -163,8 +165,8 @@ func (c *client) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// A statusError is an answer other than 2xx. It does not contain the text of
-// the receiver, which may quote the headers.
+// A statusError reports a response with a status other than 2xx. It does not
+// contain the body of the response, which may quote the request headers.
 type statusError struct {
 	status     int
 	retryAfter time.Duration
@@ -174,7 +176,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the receiver has answered %d %s", e.status, http.StatusText(e.status))
 }
 
-// isTransient reports whether another attempt may succeed.
+// isTransient reports whether a retry may succeed.
 func (e *statusError) isTransient() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -184,8 +186,9 @@ func (e *statusError) isTransient() bool {
 	}
 }
 
-// refusedSpans returns the number of refused spans in the answer of a receiver, an
-// ExportTraceServiceResponse: member 1 is the partial success, and its member 1 that number.
+// refusedSpans returns the number of refused spans in an
+// ExportTraceServiceResponse: member 1 is the partial success, and member 1 of
+// that message is the number.
 func refusedSpans(answer []byte) int64 {
 	var refused int64
 	eachField(answer, func(n protowire.Number, kind protowire.Type, value []byte) {
@@ -203,7 +206,8 @@ func refusedSpans(answer []byte) int64 {
 	return refused
 }
 
-// eachField calls f for each member of a message, until one cannot be decoded.
+// eachField calls f for each member of a protobuf message. It stops at a member
+// that cannot be decoded.
 func eachField(message []byte, f func(protowire.Number, protowire.Type, []byte)) {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)
@@ -235,9 +239,8 @@ func (c *client) recordSuccess(ctx context.Context, n int, refused int64) {
 	}
 }
 
-// recordDrop counts spans that are not sent. Of consecutive failures it logs
-// the first, the second, the fourth and so on, so that a long outage does not
-// fill the disk.
+// recordDrop counts n dropped spans. Of consecutive failures it logs only the
+// 1st, 2nd, 4th, 8th and so on, so that a long outage does not fill the disk.
 func (c *client) recordDrop(ctx context.Context, reason string, n int, err error) {
 	c.metrics.countDropped(reason, n)
 	c.mu.Lock()

@@ -1,16 +1,17 @@
-// Package otlp records spans as the environment says (OTEL_…), and sends them
-// to an OTLP receiver over HTTP.
+// Package otlp records spans as configured by environment variables (OTEL_…),
+// and sends them to an OTLP receiver over HTTP.
 //
-// Unless a variable asks for it, [Open] returns nil and costs nothing.
-// Otherwise the SDK of OpenTelemetry samples and collects spans, and its
-// exporter converts them to OTLP. This package makes the requests itself: the
-// client of OpenTelemetry links gRPC, 7.4 MB of program.
+// If no variable enables tracing, [Open] returns nil, which costs nothing.
+// Otherwise the OpenTelemetry SDK samples and collects spans, and its exporter
+// converts them to OTLP. This package sends the requests itself, because the
+// OpenTelemetry client links gRPC, which adds 7.4 MB to the program.
 //
-// Nothing waits for the receiver. Spans wait in a queue with a limit
-// (OTEL_BSP_MAX_QUEUE_SIZE). Spans for which there is no room, and spans that
-// the receiver did not accept within OTEL_BSP_EXPORT_TIMEOUT, are dropped and
-// counted, and [Traces.Close] returns within the given time. The headers of the
-// requests are secrets: no log line and no error contains them.
+// No request of the hub waits for the receiver. Spans wait in a queue with a
+// limit (OTEL_BSP_MAX_QUEUE_SIZE). Spans are dropped and counted if the queue is
+// full, or if the receiver does not accept them within OTEL_BSP_EXPORT_TIMEOUT.
+// [Traces.Close] returns within a given time. The request headers are secrets:
+// no log line and no error contains them.
 //
-// The edges decide which spans there are. A failure only leaves gaps in traces.
+// The packages at the edges of the hub decide which spans exist. A failure only
+// causes gaps in traces.
 package otlp

@@ -5,11 +5,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// The reasons for which spans are dropped.
+// Reasons for dropping spans.
 const (
-	queueFull   = "queue_full"  // more spans have ended than the receiver accepts
-	rejected    = "rejected"    // the receiver has refused them permanently
-	unavailable = "unavailable" // the receiver could not be reached, or has not accepted them in time
+	queueFull   = "queue_full"  // spans end faster than the receiver accepts them
+	rejected    = "rejected"    // the receiver refused the spans permanently
+	unavailable = "unavailable" // the receiver could not be reached, or did not accept the spans in time
 )
 
 type exporterMetrics struct {

@@ -29,10 +29,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A receiver decodes the requests, and answers as a test wants.
+// A receiver is an OTLP receiver that decodes requests and responds as the test
+// specifies.
 type receiver struct {
 	t      *testing.T
-	answer func(n int, w http.ResponseWriter) // the n-th request, from 0; nil: 200
+	answer func(n int, w http.ResponseWriter) // responds to the n-th request, counted from 0; nil to respond with 200
 
 	mu       sync.Mutex
 	requests []*http.Request
@@ -110,13 +111,14 @@ func open(t *testing.T, answer func(int, http.ResponseWriter), environ ...string
 	return f
 }
 
-// pass lets time pass in a bubble, and waits until all due work is done.
+// pass advances the clock of the synctest bubble, and waits until all work that
+// is due has ended.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// endSpans ends n spans.
+// endSpans records n spans.
 func (f *fixture) endSpans(n int) {
 	tracer := f.traces.Provider().Tracer("test")
 	for range n {
@@ -127,7 +129,7 @@ func (f *fixture) endSpans(n int) {
 
 func (f *fixture) close() { f.traces.Close(f.Context(), time.Second) }
 
-// dropped returns the number of spans that were dropped for a reason.
+// dropped returns the number of spans that were dropped for reason.
 func (f *fixture) dropped(reason string) float64 {
 	return f.metric("messagehub_trace_spans_dropped_total", reason)
 }
@@ -146,7 +148,7 @@ func (f *fixture) metric(name, label string) float64 {
 	return 0
 }
 
-func TestOpen_RecordsNothingUnlessAskedTo(t *testing.T) {
+func TestOpen_RecordsNothingByDefault(t *testing.T) {
 	for _, environ := range [][]string{
 		nil,
 		{"OTEL_TRACES_EXPORTER=none", endpoint},
@@ -212,9 +214,9 @@ func TestSpans_AreSentAsTheEnvironmentSays(t *testing.T) {
 	}
 }
 
-func TestSpans_AreSampledAsTheEnvironmentSays(t *testing.T) {
+func TestSpans_AreSampledAsTheEnvironmentSpecifies(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true})
-	for sampler, want := range map[string][2]bool{ // spans without a parent, and with a sampled parent
+	for sampler, want := range map[string][2]bool{ // whether a span is recorded: without a parent, and with a sampled parent
 		"": {true, true}, "always_off": {false, false}, "parentbased_always_off": {false, true}, "parentbased_traceidratio": {false, true},
 		"traceidratio": {false, false}, "parentbased_always_on": {true, true}, "always_on": {true, true},
 	} {
@@ -263,7 +265,7 @@ func TestReceiver_ThatStaysBusyIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestReceiver_ThatRefusesIsNotAskedAgain(t *testing.T) {
+func TestReceiver_ThatRefusesSpansGetsNoRetry(t *testing.T) {
 	for _, status := range []int{400, 401, 413, 500, 307} {
 		f := open(t, func(_ int, w http.ResponseWriter) {
 			w.Header().Set("Location", "http://elsewhere/")
@@ -311,7 +313,7 @@ func TestReceiver_ThatIsSlowDelaysNothing(t *testing.T) {
 	})
 }
 
-func TestClose_EndsInTimeWhateverTheReceiverDoes(t *testing.T) {
+func TestClose_ReturnsInTimeAlthoughTheReceiverIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) })
 		f.endSpans(2000)

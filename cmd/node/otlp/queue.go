@@ -7,20 +7,20 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A spanQueue limits the spans that wait for the receiver, and counts those for
-// which there is no room: the processor of the SDK drops spans without
-// reporting it. The processor has the same limit, so it never drops any.
+// A spanQueue limits the spans that wait for the receiver, and counts the spans
+// that it drops. The SDK's processor would drop spans without reporting it.
+// Because the processor has the same limit, it never drops any.
 type spanQueue struct {
 	sdktrace.SpanProcessor
 	limit   int64
-	waiting atomic.Int64 // spans in the processor that are not passed to the exporter yet
+	waiting atomic.Int64 // number of spans that the processor has not passed to the exporter yet
 	metrics *exporterMetrics
 }
 
 // OnEnd implements sdktrace.SpanProcessor.
 func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
-		return // the processor does not queue it either
+		return // the processor ignores the span, too
 	}
 	if q.waiting.Add(1) > q.limit {
 		q.waiting.Add(-1)
@@ -30,15 +30,15 @@ func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// leaving is an exporter that removes spans from the queue once they were sent
-// or dropped.
-type leaving struct {
+// queueExporter is an exporter that subtracts spans from the queue after they were
+// sent or dropped.
+type queueExporter struct {
 	sdktrace.SpanExporter
 	queue *spanQueue
 }
 
 // ExportSpans implements sdktrace.SpanExporter.
-func (e *leaving) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (e *queueExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer e.queue.waiting.Add(-int64(len(spans)))
 	return e.SpanExporter.ExportSpans(ctx, spans)
 }

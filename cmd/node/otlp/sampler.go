@@ -7,8 +7,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A sampler makes the sampler of a provider. It is the same variable for all
-// values of one name, so that settings can be compared.
+// A sampler specifies the sampler of a provider. Two samplers with the same name
+// and ratio are equal, so that settings can be compared.
 type sampler struct {
 	name  string
 	ratio float64

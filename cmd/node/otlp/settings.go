@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// An environment has the variables of OpenTelemetry. Their names and values are
-// those of its specification. An empty value counts as missing.
+// An environment contains the OpenTelemetry variables. Their names and values
+// are defined by its specification. An empty value counts as missing.
 type environment map[string]string
 
 const prefix = "OTEL_"
 
-// newEnvironment returns the variables of OpenTelemetry in the environment of a
-// process, NAME=VALUE.
+// newEnvironment returns the OpenTelemetry variables in the environment of a
+// process. environ has the form of os.Environ.
 func newEnvironment(environ []string) environment {
 	env := make(environment)
 	for _, e := range environ {
@@ -27,19 +27,19 @@ func newEnvironment(environ []string) environment {
 	return env
 }
 
-// settings are the settings in the environment.
+// settings are the settings that the environment specifies.
 type settings struct {
 	endpoint    *url.URL
 	headers     map[string]string // secrets
-	timeout     time.Duration     // limit of one request
+	timeout     time.Duration     // time limit of a request
 	gzip        bool
-	certificate string // file with the authorities for the receiver's certificate; "": those of the system
-	clientCert  string // files of the hub's client certificate and key; "": none
+	certificate string // file with the authorities for the receiver's certificate; "" for the authorities of the system
+	clientCert  string // file of the hub's client certificate, and file of its key; "" for none
 	clientKey   string
 
 	sampler sampler
 
-	attributes []attributeText // attributes of the resource
+	attributes []attributeText // attributes of the OpenTelemetry resource
 
 	queueSize, batchSize         int
 	scheduleDelay, exportTimeout time.Duration
@@ -47,7 +47,7 @@ type settings struct {
 
 type attributeText struct{ key, value string }
 
-// isOn reports whether spans are recorded.
+// isOn reports whether the environment enables the recording of spans.
 func (env environment) isOn() bool {
 	if strings.EqualFold(env["OTEL_SDK_DISABLED"], "true") {
 		return false
@@ -57,8 +57,8 @@ func (env environment) isOn() bool {
 		exporter == "" && (env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "" || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] != "")
 }
 
-// forTraces returns the value of a variable of the exporter, for traces or
-// otherwise for every signal, and the name of the variable that has it.
+// forTraces returns the value of an exporter variable, and the name of the
+// variable. A variable for traces overrides the variable for all signals.
 func (env environment) forTraces(what string) (value, name string) {
 	name = "OTEL_EXPORTER_OTLP_TRACES_" + what
 	if value = env[name]; value != "" {
@@ -68,8 +68,8 @@ func (env environment) forTraces(what string) (value, name string) {
 	return env[name], name
 }
 
-// settings returns the settings in env. Its error names a variable and its
-// valid values. It contains no header.
+// settings parses the settings in env. Its error names a variable and the valid
+// values. It does not contain the headers.
 func (env environment) settings() (*settings, error) {
 	s := &settings{timeout: 10 * time.Second, queueSize: 2048, batchSize: 512, scheduleDelay: 5 * time.Second, exportTimeout: 30 * time.Second}
 	if exporter := env["OTEL_TRACES_EXPORTER"]; exporter != "" && exporter != "otlp" {
@@ -93,7 +93,7 @@ func (env environment) setReceiver(s *settings) (err error) {
 	}
 	s.endpoint, err = url.Parse(endpoint)
 	if err != nil || s.endpoint.Host == "" || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" {
-		return fmt.Errorf("%s: want a URL such as http://localhost:4318", name) // the URL is not repeated: it may contain a password
+		return fmt.Errorf("%s: want a URL such as http://localhost:4318", name) // does not quote the URL, which may contain a password
 	}
 	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 		s.endpoint = s.endpoint.JoinPath("v1", "traces")
@@ -167,7 +167,7 @@ func (env environment) setResource(s *settings) error {
 	return nil
 }
 
-// splitPairs returns the members of a list that are not empty.
+// splitPairs returns the non-empty members of a comma-separated list.
 func splitPairs(list string) []string {
 	var pairs []string
 	for pair := range strings.SplitSeq(list, ",") {
@@ -178,7 +178,7 @@ func splitPairs(list string) []string {
 	return pairs
 }
 
-// decodePair returns the key and the value of KEY=VALUE.
+// decodePair parses KEY=VALUE, in which key and value may be URL-encoded.
 func decodePair(pair string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(pair, "=")
 	key, keyErr := url.PathUnescape(strings.TrimSpace(key))
@@ -186,7 +186,7 @@ func decodePair(pair string) (key, value string, ok bool) {
 	return key, value, ok && key != "" && keyErr == nil && valueErr == nil
 }
 
-// isToken reports whether text may be the name of a header.
+// isToken reports whether text is a valid header name.
 func isToken(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -21,22 +21,22 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options of Traces. The zero value records nothing.
+// Options of Open. The zero value records nothing.
 type Options struct {
-	Environ    []string // NAME=VALUE, of the process
+	Environ    []string // environment of the process, as NAME=VALUE
 	Version    string   // version of the program
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 
-	// Transport, Clock, Sleep and Random replace the network, the time and
-	// randomness. Default: those of the system.
+	// Transport, Clock, Sleep and Random replace the network, the time and the
+	// randomness of the system.
 	Transport http.RoundTripper
 	Clock     func() time.Time
 	Sleep     func(ctx context.Context, d time.Duration)
 	Random    func() float64
 }
 
-// Traces records the spans of a process, and sends them. A nil *Traces records
+// Traces records the spans of a process and sends them. A nil *Traces records
 // nothing.
 type Traces struct {
 	provider *sdktrace.TracerProvider
@@ -44,8 +44,8 @@ type Traces struct {
 	logger   *slog.Logger
 }
 
-// Open returns Traces if the environment asks for them, and nil otherwise. Its
-// error names a variable and its valid values. Close ends what Open starts.
+// Open returns a Traces if the environment enables tracing, and nil otherwise.
+// Its error names a variable and the valid values. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Traces, error) {
 	env := newEnvironment(opts.Environ)
 	if !env.isOn() {
@@ -66,7 +66,7 @@ func Open(ctx context.Context, opts Options) (*Traces, error) {
 		settings: s, metrics: newMetrics(opts.Registerer), logger: opts.Logger, clock: opts.Clock, sleep: opts.Sleep, random: opts.Random, life: life, end: end,
 		http: &http.Client{
 			Transport:     opts.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the target of the redirect would get the headers
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // following the redirect would send the secret headers to its target
 		},
 	}
 	exporter, err := otlptrace.New(ctx, c)
@@ -80,7 +80,7 @@ func Open(ctx context.Context, opts Options) (*Traces, error) {
 		return nil, err
 	}
 	q := &spanQueue{limit: int64(s.queueSize), metrics: c.metrics}
-	q.SpanProcessor = sdktrace.NewBatchSpanProcessor(&leaving{exporter, q},
+	q.SpanProcessor = sdktrace.NewBatchSpanProcessor(&queueExporter{exporter, q},
 		sdktrace.WithMaxQueueSize(s.queueSize), sdktrace.WithMaxExportBatchSize(s.batchSize),
 		sdktrace.WithBatchTimeout(s.scheduleDelay), sdktrace.WithExportTimeout(s.exportTimeout))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(q), sdktrace.WithSampler(sampler), sdktrace.WithResource(s.resource(opts.Version)))
@@ -108,7 +108,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Provider returns the provider that records spans; nil: no spans are recorded.
+// Provider returns the provider that records spans, or nil if no spans are
+// recorded.
 func (t *Traces) Provider() trace.TracerProvider {
 	if t == nil {
 		return nil
@@ -116,8 +117,8 @@ func (t *Traces) Provider() trace.TracerProvider {
 	return t.provider
 }
 
-// Close sends the waiting spans within a time limit, drops the rest, and
-// returns once nothing runs.
+// Close sends the waiting spans within a time limit, and drops the remaining
+// ones. When it returns, no goroutine of t runs.
 func (t *Traces) Close(ctx context.Context, within time.Duration) {
 	if t == nil {
 		return
@@ -130,8 +131,8 @@ func (t *Traces) Close(ctx context.Context, within time.Duration) {
 	}
 }
 
-// resource describes the process. Values in the environment replace the
-// defaults.
+// resource returns the description of the process. Values in the environment
+// override the defaults.
 func (s *settings) resource(version string) *resource.Resource {
 	attributes := []attribute.KeyValue{attribute.String("service.name", "messagehub")}
 	if version != "" {
@@ -141,13 +142,13 @@ func (s *settings) resource(version string) *resource.Resource {
 		attributes = append(attributes, attribute.String("host.name", host))
 	}
 	for _, a := range s.attributes {
-		attributes = append(attributes, attribute.String(a.key, a.value)) // of several values of a key, the last one is used
+		attributes = append(attributes, attribute.String(a.key, a.value)) // if a key occurs several times, the last value is used
 	}
 	return resource.NewSchemaless(attributes...)
 }
 
-// transport returns a separate transport, so that trouble with the receiver
-// does not affect other connections of the hub.
+// transport returns a transport that is used only for spans, so that a failing
+// receiver does not affect other connections of the hub.
 func (s *settings) transport() (http.RoundTripper, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.certificate != "" {
