@@ -16,7 +16,7 @@ import (
 func (s *Server) addressOf(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return domain.Clip(r.RemoteAddr)
+		return domain.Shorten(r.RemoteAddr)
 	}
 	addr := at.Addr()
 	if !s.isTrustedProxy(addr) {

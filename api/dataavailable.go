@@ -73,7 +73,7 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 
 // ingest calls the hub, and counts and logs the result. If it fails, some of the events may be
 // stored nevertheless.
-func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
+func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.IngestResult, error) {
 	stored, err := s.opts.Hub.Ingest(ctx, events)
 	s.metrics.events.AddAccepted(stored.Accepted)
 	s.metrics.events.AddKnown(stored.Duplicates, len(stored.Conflicts))
@@ -89,7 +89,7 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 // recipients. The events of other recipients were refused, or it is unknown whether they were
 // stored. The kind of err describes one recipient, not the whole request: even if err says that
 // nothing was stored, events of other recipients may be.
-func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
+func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.IngestResult, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {
 		return partlyStored(r, sent, stored, failed)
@@ -106,7 +106,7 @@ func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
 	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Clip(coding))
+		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Shorten(coding))
 	}
 	got := strings.Join(r.Header["Content-Type"], ", ")
 	media, params, err := mime.ParseMediaType(got)
@@ -115,10 +115,10 @@ func checkContentType(w http.ResponseWriter, r *http.Request) error {
 		if got == "" {
 			return refuse(wrongContentType, "The header Content-Type is missing; send %s.", accepted)
 		}
-		return refuse(wrongContentType, "Content-Type %q is not accepted; send %s.", domain.Clip(got), accepted)
+		return refuse(wrongContentType, "Content-Type %q is not accepted; send %s.", domain.Shorten(got), accepted)
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
+		return refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Shorten(charset))
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func faultsDetail(total int) string {
 // partlyStored returns the problem of a request of which some events were not stored, and names
 // these events: their recipient is at a limit or has a damaged mailbox, or an event with the same
 // id and other content was stored before.
-func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, failed *hub.UnstoredError) error {
+func partlyStored(r *problemError, sent *eventjson.Events, stored hub.IngestResult, failed *hub.UnstoredError) error {
 	r.faults = conflictFaults(sent, stored.Conflicts)
 	for _, failure := range failed.Failures {
 		detail := "the mailbox of the recipient is damaged"

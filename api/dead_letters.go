@@ -131,7 +131,7 @@ func (s *Server) getDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.opts.DeadLetters.Look(r.Context(), queue, number, by)
+	found, err := s.opts.DeadLetters.ReadContent(r.Context(), queue, number, by)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error
 // queueOf returns the queue that a path names. A slash in its name is %2F there.
 func queueOf(r *http.Request) string {
 	name := pathparam.Value(r, "queue")
-	recordOf(r.Context()).note(slog.String("queue", domain.Clip(name)))
+	recordOf(r.Context()).note(slog.String("queue", domain.Shorten(name)))
 	return name
 }
 
@@ -290,7 +290,7 @@ func deadLetterOf(r *http.Request) (queue string, number int64, err error) {
 func parseSequenceNumber(name, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, refuse(invalid, "%s: want a sequence number, got %q", name, domain.Clip(text))
+		return 0, refuse(invalid, "%s: want a sequence number, got %q", name, domain.Shorten(text))
 	}
 	return n, nil
 }
@@ -312,7 +312,7 @@ func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	}
 	n, err := strconv.Atoi(values.Get(name))
 	if err != nil || n < 1 || n > limit {
-		return 0, refuse(invalid, "%s: want a whole number from 1 to %d, got %q", name, limit, domain.Clip(values.Get(name)))
+		return 0, refuse(invalid, "%s: want a whole number from 1 to %d, got %q", name, limit, domain.Shorten(values.Get(name)))
 	}
 	return n, nil
 }

@@ -38,7 +38,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	}
 	if values.Has("size") {
 		if q.Size, err = strconv.Atoi(values.Get("size")); err != nil || q.Size == 0 {
-			return refuse(invalid, "size: want 1 to %d, got %q.", inspect.MaxPage, domain.Clip(values.Get("size")))
+			return refuse(invalid, "size: want 1 to %d, got %q.", inspect.MaxPage, domain.Shorten(values.Get("size")))
 		}
 	}
 	recordOf(r.Context()).note(slog.String("subscription", q.Subscription.String()))

@@ -39,7 +39,7 @@ func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.Bundl
 	rec.describe(tracing.BatchSize.Int(bundle.Count), tracing.Group.String(bundle.Group.String()), tracing.Origin.String(bundle.Cabinet.Origin.String()))
 	s.metrics.dequeued.Add(float64(bundle.Count))
 	rec.note(slog.Int("events", bundle.Count))
-	s.setBacklogHeaders(w.Header(), bundle.Behind)
+	s.setBacklogHeaders(w.Header(), bundle.Remaining)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)

@@ -39,7 +39,7 @@ func serveDocsIndex(site func() *docs.Site) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		index := docs.Index
 		if r.URL.Path == docsRoot {
-			index = docs.IndexAbove
+			index = docs.IndexWithoutSlash
 		}
 		site().Serve(w, r, index)
 		return nil

@@ -21,7 +21,7 @@ import (
 // sendBundle responds with the body of a bundle, or with the parts of the body that the client
 // requests. net/http evaluates conditions and ranges. sendBundle holds slot while it reads the
 // store, but not while the client reads.
-func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked, slot *storeSlot) error {
+func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.PeekedBundle, slot *storeSlot) error {
 	ctx := r.Context()
 	rec := recordOf(ctx)
 	compress := acceptsGzip(r.Header)

@@ -26,7 +26,7 @@ type outcomeDocument struct {
 // beginWait begins the wait of a sender for the outcomes of its events. It returns nil if the
 // sender does not wait: no subscription to the events is sync, the sender prefers not to wait, or
 // it sent too many events.
-func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *outcome.Wait {
+func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages []domain.Message, awaited []publish.AwaitedMessage) *outcome.Wait {
 	if s.opts.Outcomes == nil || len(awaited) == 0 || len(messages) > outcome.MaxMessages || prefersAsync(r.Header) {
 		return nil
 	}

@@ -102,7 +102,7 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []
 	release = func() {}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, false, release, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Clip(coding))
+		return nil, false, release, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Shorten(coding))
 	}
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)
@@ -111,10 +111,10 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []
 	if isBinary && (!cloudevent.IsBinary(r.Header) || strings.HasPrefix(media, "application/cloudevents")) {
 		w.Header().Set("Accept-Post", structuredEvent+", "+batchOfEvents)
 		return nil, false, release, refuse(wrongContentType, "Content-Type %q is not accepted; send %s, %s, or an event in the binary mode, with the header ce-specversion and the others.",
-			domain.Clip(contentType), structuredEvent, batchOfEvents)
+			domain.Shorten(contentType), structuredEvent, batchOfEvents)
 	}
 	if charset, ok := params["charset"]; ok && !isBinary && !strings.EqualFold(charset, "utf-8") {
-		return nil, false, release, refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
+		return nil, false, release, refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Shorten(charset))
 	}
 	limit := int64(maxEventBody)
 	if isBatch {

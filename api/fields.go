@@ -36,7 +36,7 @@ func (f jsonFields) readFields(w http.ResponseWriter, r *http.Request, limit int
 		}
 		name := string(m.Name)
 		if what := f.setField(name, m.Value, seen[name]); what != "" {
-			wrong = append(wrong, bodyFault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name)), Detail: what})
+			wrong = append(wrong, bodyFault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Shorten(name)), Detail: what})
 		}
 		seen[name] = true
 	}

@@ -104,17 +104,17 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	recordOf(r.Context()).note(slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Clip(q.ID)), `"`)))
+	recordOf(r.Context()).note(slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Shorten(q.ID)), `"`)))
 	a, err := s.opts.Find.Find(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	recordOf(r.Context()).note(slog.Int("found", len(a.Results)), slog.Int("mailboxes", a.Looked.Mailboxes))
+	recordOf(r.Context()).note(slog.Int("found", len(a.Results)), slog.Int("mailboxes", a.Scope.Mailboxes))
 	document := documentOfFound(a)
 	if a.IsUnknown() {
 		return &problemError{
 			problem: notFound, looked: &document.Looked,
-			detail: fmt.Sprintf("Nothing with the id %q is stored, as far as it was looked for; looked says where that was.", domain.Clip(a.ID)),
+			detail: fmt.Sprintf("Nothing with the id %q is stored, as far as it was looked for; looked says where that was.", domain.Shorten(a.ID)),
 		}
 	}
 	writeJSON(w, http.StatusOK, document)
@@ -125,11 +125,11 @@ func documentOfFound(a *find.Answer) *foundDocument {
 	d := &foundDocument{
 		ID: a.ID, After: a.After, Results: make([]resultDocument, len(a.Results)),
 		Looked: searchedDocument{
-			Kinds: append([]find.Kind{}, a.Looked.Kinds...), Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes,
-			Unread: a.Looked.Unread, Notes: a.Looked.Notes,
+			Kinds: append([]find.Kind{}, a.Scope.Kinds...), Found: a.Scope.Found, Mailboxes: a.Scope.Mailboxes,
+			Unread: a.Scope.Unread, Notes: a.Scope.Notes,
 		},
 	}
-	for _, u := range a.Looked.Damage {
+	for _, u := range a.Scope.Damage {
 		d.Looked.Damage = append(d.Looked.Damage, unreadableDocument{Actor: u.Recipient, Reason: cmp.Or(u.Reason, "not known")})
 	}
 	for i := range a.Results {

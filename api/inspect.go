@@ -144,7 +144,7 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range found.Cabinets {
 		shown := shownCabinet{
 			Origin: c.Cabinet.Origin.String(), ContentType: c.Cabinet.ContentType.String(), Group: c.Group.String(),
-			Received: c.Received, Acknowledged: c.Acknowledged, Last: int64(c.Last), Through: int64(c.Through), Floor: c.Floor,
+			Received: c.Received, Acknowledged: c.Acknowledged, Last: int64(c.Last), Through: int64(c.AcknowledgedThrough), Floor: c.Floor,
 			Drawers: make([]shownDrawer, 0, len(c.Drawers)),
 		}
 		for _, d := range c.Drawers {
@@ -170,7 +170,7 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 func shownBundle(b *domain.Bundle) bundleView {
 	var state *contentState
 	if t := b.ContentFailure; b.Content == domain.Request {
-		state = &contentState{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
+		state = &contentState{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.NeedsOperator()}
 	}
 	return bundleView{
 		Domain:   state,

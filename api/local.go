@@ -30,11 +30,11 @@ func (s *Server) localOnly(isOwnHost func(host string) bool) func(http.Handler) 
 
 func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) error {
 	if isOwnHost != nil && !isOwnHost(r.Host) {
-		return refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", domain.Clip(r.Host))
+		return refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", domain.Shorten(r.Host))
 	}
 	if header := proxyHeader(r.Header); s.opts.NoProxies && header != "" {
 		return refuse(invalid, "The request has the header %s, so a proxy has passed it on, and this hub takes requests from this machine only. "+
-			"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; messagehub help security says what such a proxy has to do.", domain.Clip(header))
+			"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; messagehub help security says what such a proxy has to do.", domain.Shorten(header))
 	}
 	return nil
 }

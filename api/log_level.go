@@ -69,7 +69,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	length := defaultLogLevelSpan
 	if span != "" {
 		if length, err = time.ParseDuration(span); err != nil || length < minLogLevelSpan || length > maxLogLevelSpan {
-			return refuse(invalid, "for: want a time from 1s to 24h, such as 10m, got %q", domain.Clip(span))
+			return refuse(invalid, "for: want a time from 1s to 24h, such as 10m, got %q", domain.Shorten(span))
 		}
 	}
 	if err := by.Check(); err != nil {
@@ -90,7 +90,7 @@ func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 func parseLogLevel(name string) (slog.Level, error) {
 	i := slices.IndexFunc(logLevels, func(l slog.Level) bool { return logLevelName(l) == name })
 	if i < 0 {
-		return 0, refuse(invalid, "level: want debug, info, warn or error, got %q", domain.Clip(name))
+		return 0, refuse(invalid, "level: want debug, info, warn or error, got %q", domain.Shorten(name))
 	}
 	return logLevels[i], nil
 }

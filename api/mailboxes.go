@@ -58,7 +58,7 @@ func (s *Server) listMailboxes(w http.ResponseWriter, r *http.Request) error {
 	}
 	if values.Has("size") {
 		if q.Size, err = strconv.Atoi(values.Get("size")); err != nil || q.Size == 0 {
-			return refuse(invalid, "size: want 1 to %d, got %q.", survey.MaxPage, domain.Clip(values.Get("size")))
+			return refuse(invalid, "size: want 1 to %d, got %q.", survey.MaxPage, domain.Shorten(values.Get("size")))
 		}
 	}
 	page, err := s.opts.Mailboxes.List(r.Context(), q)

@@ -37,7 +37,7 @@ func (s *Server) linkObject(w http.ResponseWriter, r *http.Request) error {
 	case "attachment":
 		want.Attachment = true
 	default:
-		return refuse(invalid, "disposition: want inline or attachment, got %q.", domain.Clip(disposition))
+		return refuse(invalid, "disposition: want inline or attachment, got %q.", domain.Shorten(disposition))
 	}
 	seconds, err := numberOf(values.Get(expiresParameter), expiresParameter, 0, 1, int(ledger.MaxLinkTime/time.Second))
 	if err != nil {

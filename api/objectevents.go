@@ -99,7 +99,7 @@ func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent 
 func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, err error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return false, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Clip(coding))
+		return false, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body without a content coding.", domain.Shorten(coding))
 	}
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)
@@ -107,7 +107,7 @@ func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, er
 	if charset, ok := params["charset"]; !isJSON || ok && !strings.EqualFold(charset, "utf-8") {
 		accepted := strings.Join([]string{"application/json", structuredEvent, batchOfEvents}, ", ")
 		w.Header().Set("Accept-Post", accepted)
-		return false, refuse(wrongContentType, "Content-Type %q is not accepted; send %s, in UTF-8.", domain.Clip(contentType), accepted)
+		return false, refuse(wrongContentType, "Content-Type %q is not accepted; send %s, in UTF-8.", domain.Shorten(contentType), accepted)
 	}
 	return media == "application/json" && objectjson.IsBinary(r.Header), nil
 }

@@ -75,7 +75,7 @@ func TestObjectEvents_AreStoredEachByItself(t *testing.T) {
 
 func TestObjectEvents_Return503OnlyIfAValidEventIsNotStored(t *testing.T) {
 	f, objects := serveObjectEvents(t)
-	full := fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403"))
+	full := fmt.Errorf("%w: %w", repository.ErrPartitionFull, domain.Errorf(domain.Unavailable, "403"))
 	for _, tc := range []struct {
 		err  error
 		typ  string

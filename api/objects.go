@@ -77,7 +77,7 @@ func (s *Server) listObjects(w http.ResponseWriter, r *http.Request) error {
 	case "any":
 		q.AnyOrder = true
 	default:
-		return refuse(invalid, "order: want key or any, got %q.", domain.Clip(order))
+		return refuse(invalid, "order: want key or any, got %q.", domain.Shorten(order))
 	}
 	page, err := s.opts.Objects.List(r.Context(), q)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Server) objectHistory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if paired := values.Get("paired"); !slices.Contains([]string{"", "true", "false"}, paired) {
-		return refuse(invalid, "paired: want true or false, got %q.", domain.Clip(paired))
+		return refuse(invalid, "paired: want true or false, got %q.", domain.Shorten(paired))
 	} else if paired == "true" {
 		return s.pairedHistory(w, r, values, id)
 	}
@@ -193,7 +193,7 @@ func (s *Server) pairedHistory(w http.ResponseWriter, r *http.Request, values ur
 func objectID(r *http.Request) (ledger.RowID, error) {
 	id, err := ledger.ParseRowID(pathparam.Value(r, "objectId"))
 	if err == nil {
-		recordOf(r.Context()).note(slog.String("bucket", id.Name.Bucket()), slog.String("key", domain.Clip(id.Name.Key())))
+		recordOf(r.Context()).note(slog.String("bucket", id.Name.Bucket()), slog.String("key", domain.Shorten(id.Name.Key())))
 	}
 	return id, err
 }

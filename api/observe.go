@@ -67,9 +67,9 @@ func (s *Server) report(r *http.Request, o seen) {
 	route := routeOf(r)
 	path := ""
 	if route == "" || rec.problem == noRoute || rec.problem == wrongMethod {
-		route, path = unmatched, domain.Clip(r.URL.Path)
+		route, path = unmatched, domain.Shorten(r.URL.Path)
 	}
-	s.reportRecord(r.Context(), rec, domain.Clip(r.Method), route, path, o)
+	s.reportRecord(r.Context(), rec, domain.Shorten(r.Method), route, path, o)
 }
 
 // routeOf returns the pattern of the route that serves r, or "" if there is no route.

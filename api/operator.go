@@ -87,7 +87,7 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 	s.logins.fail(address, now)
 	s.metrics.loginsFailed.Inc()
 	s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "operator login failed",
-		slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", domain.Clip(r.RemoteAddr)),
+		slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", domain.Shorten(r.RemoteAddr)),
 		slog.Bool("token_shown", token != ""))
 	return false, nil
 }

@@ -115,7 +115,7 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	n := usual
 	if values.Has("most") {
 		if n, err = strconv.Atoi(values.Get("most")); err != nil || n < 1 || n > limit {
-			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", limit, domain.Clip(values.Get("most")))
+			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", limit, domain.Shorten(values.Get("most")))
 		}
 	}
 	found, err := s.opts.Operator.Records(r.Context(), actorOf(r.Context()), n)

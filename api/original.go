@@ -111,7 +111,7 @@ func unescapeQuery(s string) string {
 // returned 500 if the id was missing.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
-		recordOf(r.Context()).note(slog.String("correlation_id", domain.Clip(id)))
+		recordOf(r.Context()).note(slog.String("correlation_id", domain.Shorten(id)))
 	}
 }
 

@@ -93,7 +93,7 @@ func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Du
 	if values.Has("version") {
 		req.Version = values.Get("version")
 		if !isWord(req.Version, 32) {
-			return req, 0, refuse(invalid, "version: want 1 to 32 characters of A-Z a-z 0-9 . _ -, got %q", domain.Clip(req.Version))
+			return req, 0, refuse(invalid, "version: want 1 to 32 characters of A-Z a-z 0-9 . _ -, got %q", domain.Shorten(req.Version))
 		}
 	}
 	if values.Has("wait") {

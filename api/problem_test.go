@@ -178,7 +178,7 @@ var provoke = map[string]func(f *hubFixture) domainAnswer{
 		f, objects := serveObjectEvents(f.t, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
-		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
+		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrPartitionFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
 		return f.postObjectEvents(objectRecords(objectRecord("a"), objectRecord("b")))
 	},
 	"invalid-token": func(f *hubFixture) domainAnswer {

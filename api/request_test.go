@@ -33,7 +33,7 @@ func serveContentRequests(t *testing.T, change ...func(*api.Options, *hub.Option
 	d := &testDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
 		content := `"` + string(r.Format) + " " + r.Version + `"`
-		return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
+		return hub.Reply{URI: d.exchange.Upload(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
 	}
 	f := serve(t, append(change, func(_ *api.Options, o *hub.Options) {
 		o.Content = map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Request}
@@ -91,7 +91,7 @@ func TestPeek_RequestsDeletedContentAgain(t *testing.T) {
 		var made atomic.Int32
 		d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
 			content := fmt.Sprintf(`"content %d"`, made.Add(1))
-			return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
+			return hub.Reply{URI: d.exchange.Upload(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
 		}
 		f.post(202, newEvent(1))
 		first := f.do("GET", tc.path, "").wants(200)

@@ -105,7 +105,7 @@ func resourceCondition(r *http.Request) (watch.Condition, error) {
 	c := watch.Condition{Exists: exists, Versions: versions}
 	if absent := strings.Join(r.Header.Values("If-None-Match"), ","); absent != "" {
 		if absent != "*" {
-			return c, domain.Errorf(domain.Invalid, "If-None-Match: want *, got %q", domain.Clip(absent))
+			return c, domain.Errorf(domain.Invalid, "If-None-Match: want *, got %q", domain.Shorten(absent))
 		}
 		c.IsAbsent = true
 	}

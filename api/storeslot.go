@@ -85,7 +85,7 @@ type slottedBody struct {
 
 // openSlotted opens the body of peeked. After a Read, the body retains only keep bytes of memory.
 // The body owns slot from now on.
-func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep int64) (*slottedBody, error) {
+func openSlotted(ctx context.Context, peeked *hub.PeekedBundle, slot *storeSlot, keep int64) (*slottedBody, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &slottedBody{ctx: ctx, cancel: cancel, slot: slot, keep: keep}
 	peeked.GrowMemory = b.growMemory
@@ -97,7 +97,7 @@ func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep 
 	return b, nil
 }
 
-// growMemory serves as hub.Peeked.GrowMemory, which a Read calls. The bytes are reserved until the
+// growMemory serves as hub.PeekedBundle.GrowMemory, which a Read calls. The bytes are reserved until the
 // slot is closed.
 func (b *slottedBody) growMemory(n int64) bool {
 	if b.slot.memory == nil || !b.slot.memory.tryAcquire(n) {

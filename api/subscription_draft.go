@@ -81,7 +81,7 @@ func (d *draftDecoder) members(pointer string, text []byte, set func(name, point
 			return err
 		}
 		name := string(m.Name)
-		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Shorten(name))
 		if seen[name] {
 			d.report(at, "it occurs twice")
 			continue

@@ -14,7 +14,7 @@ import (
 // fetch returns a bundle, and the store slot with which it was read. The caller closes the slot. If
 // no data is available, fetch waits up to wait, or until the server drains. A waiting request holds
 // no store slot. After errParked, the request has no response yet, and the caller must not use w.
-func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
+func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.PeekedBundle, slot *storeSlot, err error) {
 	ctx := r.Context()
 	if wait == 0 {
 		return s.fetchNow(ctx, req)
@@ -70,7 +70,7 @@ func (s *Server) waitInHandler(ctx context.Context, listener *hub.Listener, unti
 }
 
 // fetchNow returns a bundle without waiting.
-func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, *storeSlot, error) {
+func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.PeekedBundle, *storeSlot, error) {
 	timer := startPeekTimer(s.opts.Clock)
 	defer func() { s.metrics.peekDuration.Observe(timer.stop().Seconds()) }()
 	slot, err := s.newStoreSlot(ctx, req.Actor)
@@ -99,7 +99,7 @@ func parseWait(text string, limit time.Duration) (time.Duration, error) {
 		d, err = time.Duration(seconds)*time.Second, nil
 	}
 	if err != nil || d < 0 || d > limit {
-		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", limit, domain.Clip(text))
+		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", limit, domain.Shorten(text))
 	}
 	return d, nil
 }

@@ -82,7 +82,7 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 			return d, refuse(notJSON, "Nothing was stored: the body must be one JSON object. %v.", err)
 		}
 		name := string(m.Name)
-		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Shorten(name))
 		switch {
 		case seen[name]:
 			faults = append(faults, bodyFault{Pointer: at, Detail: "it occurs twice"})
@@ -120,7 +120,7 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if absent := values.Get("absent"); absent != "" && absent != "allow" {
-		return domain.Errorf(domain.Invalid, "absent: want allow, or leave it out, got %q", domain.Clip(absent))
+		return domain.Errorf(domain.Invalid, "absent: want allow, or leave it out, got %q", domain.Shorten(absent))
 	}
 	draft, err := readWatch(w, r)
 	if err != nil {
@@ -258,7 +258,7 @@ func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > limit {
-		return 0, domain.Errorf(domain.Invalid, "%s: want a whole number of %d to %d, got %q", name, least, limit, domain.Clip(text))
+		return 0, domain.Errorf(domain.Invalid, "%s: want a whole number of %d to %d, got %q", name, least, limit, domain.Shorten(text))
 	}
 	return n, nil
 }

@@ -68,7 +68,7 @@ func measureBusyRate(ctx context.Context, p testSite, src *eventSource, rate int
 	if _, err := repository.Save(ctx, actor, events[:1]); err != nil { // creates the head
 		return found, err
 	}
-	repository.Settle(ctx, actor)
+	repository.AwaitHints(ctx, actor)
 	before := line.Count()
 	var saved atomic.Int64
 	task := func(ctx context.Context) load.Outcome {
@@ -92,7 +92,7 @@ func measureBusyRate(ctx context.Context, p testSite, src *eventSource, rate int
 	if failures := result.Failures(); len(failures) > 0 {
 		return found, errors.New(fmt.Sprint("Saves failed: ", failures))
 	}
-	repository.Settle(ctx, actor)
+	repository.AwaitHints(ctx, actor)
 	found.units = line.Count().Since(before).Units / float64(saved.Load())
 	latencies := result.LatenciesOf("save")
 	found.p50, found.p99 = inMS(latencies.Percentile(50)), inMS(latencies.Percentile(99))

@@ -105,7 +105,7 @@ func (q *reopenedQueue) dequeueAgain(ctx context.Context, measured *cosmos.Repos
 	if err != nil {
 		return err
 	}
-	measured.Settle(ctx, q.actor)
+	measured.AwaitHints(ctx, q.actor)
 	took.Count = l.Count().Since(before)
 	q.costs = append(q.costs, took)
 	_, err = operator.Replay(ctx, q.actor, q.group, repository.AdminAction{Who: "bench", Why: "to dequeue it again"})

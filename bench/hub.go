@@ -42,7 +42,7 @@ var hub = layout.Layout{
 		if err != nil {
 			return nil, err
 		}
-		return &layout.Store{DataAvailable: r, Bundles: r, Settle: r.Settle, Close: stop}, nil
+		return &layout.Store{DataAvailable: r, Bundles: r, Settle: r.AwaitHints, Close: stop}, nil
 	},
 	CleanUp: sweepHub,
 }

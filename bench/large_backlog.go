@@ -120,7 +120,7 @@ func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) er
 		}
 		b.waiting[actor] += n
 	}
-	b.filler.Settle(ctx, actor)
+	b.filler.AwaitHints(ctx, actor)
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (b *backlog) measureSaves(ctx context.Context, actors ...domain.ActorID) (c
 			if _, err := b.repository.Save(ctx, actor, b.src.newEvents(1, actor, 1)); err != nil {
 				return nil, err
 			}
-			b.repository.Settle(ctx, actor)
+			b.repository.AwaitHints(ctx, actor)
 			if round > 0 {
 				costs = append(costs, cost{Count: b.line.Count().Since(before)})
 			}

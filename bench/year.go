@@ -71,7 +71,7 @@ func (y *simulatedYear) runYear(ctx context.Context, r *scenarioRun, what string
 		return err
 	}
 	defer stop()
-	s := &layout.Store{DataAvailable: repository, Bundles: repository, Settle: repository.Settle}
+	s := &layout.Store{DataAvailable: repository, Bundles: repository, Settle: repository.AwaitHints}
 
 	src := eventSource{seed: r.Seed}
 	actor := src.newActor()

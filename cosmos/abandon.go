@@ -60,7 +60,7 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 	fail := func(err error) (*gate, position, repository.Loss, error) {
 		return nil, position{}, repository.Loss{}, err
 	}
-	group, err := c.r.opts.Groups.Of(cabinet.Origin)
+	group, err := c.r.opts.Groups.GroupOf(cabinet.Origin)
 	if err != nil {
 		return fail(err)
 	}

@@ -35,11 +35,11 @@ func (f *failover) damagePage(drawer string, slot int) {
 func newStoreWithLosses(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
 	f := newFailover(t, account, Options{SweepEvery: -1, DrawerCapacity: 6, TailEvents: 3})
 	node := f.node(f.opts, true)
-	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // a bundle has room for two
+	events := repositorytest.Events(20, f.actor, repositorytest.WithWeight(20_000)) // a bundle has room for two
 	f.saveEvents(node, events[:18], 6)
 	f.saveEvents(node, events[18:], 1)
 	require.Len(t, f.dequeueBundles(node, 2), 4)
-	node.Settle(t.Context(), f.actor)
+	node.AwaitHints(t.Context(), f.actor)
 	drawers := make([]string, 3)
 	for id, doc := range f.readPartition(node.db.cabinets, cabinetKey(f.main)).docs {
 		if strings.HasPrefix(id, blockFilterPrefix) {
@@ -93,7 +93,7 @@ func TestAbandon_ContinuesAfterLostPages(t *testing.T) {
 					require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 					require.ErrorContains(t, err, "queue abandon")
 					require.Contains(t, log.String(), "a page is lost")
-					others := repositorytest.Events(2, f.actor, repositorytest.Typed("other"))
+					others := repositorytest.Events(2, f.actor, repositorytest.WithContentType("other"))
 					f.saveEvents(node, others, 1)
 					require.Equal(t, idsOf(others), f.dequeueUntilDamage(node))
 
@@ -125,7 +125,7 @@ func TestAbandon_ContinuesAfterLostPages(t *testing.T) {
 func (f *failover) deleteDocument(drawer string, slot int) {
 	f.Helper()
 	node := f.node(f.opts, false)
-	require.NoError(f, node.beginCall("test").Discard(f.Context(), node.db.cabinets, drawer, pageID(slot)))
+	require.NoError(f, node.beginCall("test").DeleteIfExists(f.Context(), node.db.cabinets, drawer, pageID(slot)))
 }
 
 // dequeueUntilDamage dequeues until a Peek fails with Damaged, and returns the ids of the dequeued
@@ -231,7 +231,7 @@ func TestLostPage_IsNotConcludedFromAStaleRead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var now atomic.Int32
 			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1})
-			events := []domain.Event{repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.Typed("other"))}
+			events := []domain.Event{repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.WithContentType("other"))}
 			f.saveEvents(f.node(f.opts, true), events, 1)
 			node, line := f.tappedNode(f.opts)
 			var stale atomic.Int32
@@ -270,8 +270,8 @@ func TestLostPage_IsNotOvertakenWhereTheOrderIsByRecipient(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, Ordering: domain.ByRecipient})
 		node := f.node(f.opts, true)
 		f.saveEvents(node, []domain.Event{
-			repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.Typed("other")),
-			repositorytest.Event(f.actor, repositorytest.From(domain.Charges)),
+			repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.WithContentType("other")),
+			repositorytest.Event(f.actor, repositorytest.WithOrigin(domain.Charges)),
 		}, 3)
 		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
 		require.Len(t, f.dequeueUntilDamage(node), 1)

@@ -64,13 +64,13 @@ func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, nam
 	if err != nil {
 		return repository.InspectedCabinet{}, err
 	}
-	group, err := c.r.opts.Groups.Of(cabinet.Origin)
+	group, err := c.r.opts.Groups.GroupOf(cabinet.Origin)
 	if err != nil {
 		return repository.InspectedCabinet{}, err
 	}
 	at := gates[group].positionIn(name, last)
 	cab := repository.InspectedCabinet{
-		Cabinet: cabinet, Group: group, Received: last.Total - last.BaseTotal, Acknowledged: at.Total - last.BaseTotal, Last: last.Sequence, Through: at.Sequence, Floor: floor,
+		Cabinet: cabinet, Group: group, Received: last.Total - last.BaseTotal, Acknowledged: at.Total - last.BaseTotal, Last: last.Sequence, AcknowledgedThrough: at.Sequence, Floor: floor,
 	}
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: floor}))

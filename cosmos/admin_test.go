@@ -24,7 +24,7 @@ var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see its effe
 
 func groupOf(t *testing.T, origin domain.Origin) domain.Group {
 	t.Helper()
-	group, err := domain.DefaultGroups().Of(origin)
+	group, err := domain.DefaultGroups().GroupOf(origin)
 	require.NoError(t, err)
 	return group
 }
@@ -32,13 +32,13 @@ func groupOf(t *testing.T, origin domain.Origin) domain.Group {
 func TestReplay_KeepsTheOrderThoughAnEntryIsTooHigh(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, true)
-	first := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
-	older := repositorytest.Event(s.actor, repositorytest.From(domain.MarketRoles), repositorytest.Alone)
-	later := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
+	first := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges), repositorytest.WithoutBundling)
+	older := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.MarketRoles), repositorytest.WithoutBundling)
+	later := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges), repositorytest.WithoutBundling)
 	s.save(node, 0, []domain.Event{first})
 	s.save(node, 0, []domain.Event{older})
 	require.Equal(t, first.ID, s.dequeueNext(node))
-	node.Settle(t.Context(), s.actor)
+	node.AwaitHints(t.Context(), s.actor)
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)

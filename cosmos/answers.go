@@ -48,8 +48,8 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 	return r.patchContentRequest(ctx, "answer", recipient, id, ops, (*bundleDoc).isUnanswered)
 }
 
-// AnswerAgain implements repository.Answers.
-func (r *Repository) AnswerAgain(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error) {
+// ReplaceAnswer implements repository.Answers.
+func (r *Repository) ReplaceAnswer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error) {
 	for _, name := range []string{gone, object} {
 		if err := repository.CheckObjectName(name); err != nil {
 			return domain.Bundle{}, client.Classify("answer for bundle "+id.String(), err)

@@ -19,9 +19,9 @@ import (
 )
 
 // openOnRequest opens a bundle in content mode request.
-func (s *trust) openOnRequest(node *Repository) repositorytest.Peeked {
+func (s *trust) openOnRequest(node *Repository) repositorytest.PeekedBundle {
 	s.Helper()
-	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.OnRequest)
 	require.NoError(s, err)
 	return b
 }
@@ -66,7 +66,7 @@ func TestAStaleRead_DoesNotMakeABundleUnanswered(t *testing.T) {
 func TestAnUnansweredBundle_IsNotDequeuedDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
-		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Alone))
+		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.WithoutBundling))
 		s.answerBundle(node, s.openOnRequest(node).ID, "made")
 		_, err := node.Acknowledge(s.Context(), s.actor, s.openOnRequest(node).ID) // Peek returns the open bundle
 		require.NoError(s, err)
@@ -156,9 +156,9 @@ func TestAdd_RecognizesItsBundleAfterAnAnswer(t *testing.T) {
 	s.save(other, 0, repositorytest.Events(1, s.actor))
 	next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
 	require.NoError(t, err)
-	b, _, err := repositorytest.Fill(t.Context(), next.Run)
+	b, _, err := repositorytest.MakeBundle(t.Context(), next.Run)
 	require.NoError(t, err)
-	repositorytest.Requested(&b)
+	repositorytest.OnRequest(&b)
 
 	isBatch := func(req *http.Request) bool { return req.Header.Get("x-ms-cosmos-is-batch-request") != "" }
 	var lost atomic.Bool
@@ -223,10 +223,10 @@ func TestAnAnswer_DoesNotConflictWithAPeek(t *testing.T) {
 	node := s.node(small, false)
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 	b := s.openOnRequest(node)
-	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.From(domain.Charges)))
+	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.WithOrigin(domain.Charges)))
 	next, err := node.NextUnacknowledged(t.Context(), s.actor, []domain.Group{groupOf(t, domain.Charges)})
 	require.NoError(t, err)
-	other, _, err := repositorytest.Fill(t.Context(), next.Run)
+	other, _, err := repositorytest.MakeBundle(t.Context(), next.Run)
 	require.NoError(t, err)
 	s.answerBundle(node, b.ID, "made")
 	_, err = node.Add(t.Context(), other, next.Run)

@@ -140,7 +140,7 @@ func (r *Repository) groupOf(name cabinetName) (domain.Group, error) {
 	if err != nil {
 		return domain.Group{}, err
 	}
-	return r.opts.Groups.Of(origin)
+	return r.opts.Groups.GroupOf(origin)
 }
 
 // BacklogAfter implements repository.Run.

@@ -92,8 +92,8 @@ func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true}, false)
 	ctx := context.Background()
-	s.save(node, 0, repositorytest.Events(10, s.actor, repositorytest.Alone))
-	var b repositorytest.Peeked
+	s.save(node, 0, repositorytest.Events(10, s.actor, repositorytest.WithoutBundling))
+	var b repositorytest.PeekedBundle
 	for _, step := range []struct {
 		name     string
 		requests int
@@ -113,7 +113,7 @@ func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 		{"a Dequeue: gates, bundle, batch", 3, func() {
 			closed, err := node.Acknowledge(ctx, s.actor, b.ID)
 			require.NoError(t, err)
-			assert.Equal(t, b.Behind, closed.Behind)
+			assert.Equal(t, b.Behind, closed.Remaining)
 		}},
 		{"nothing there: gates, head", 2, func() {
 			_, err := node.NextUnacknowledged(ctx, repositorytest.NewActor(), allGroups)
@@ -147,7 +147,7 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	h := &steppedClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	node := s.node(Options{Exclusive: true, Clock: h.clock}, true)
 	ctx := context.Background()
-	peek := func() repositorytest.Peeked {
+	peek := func() repositorytest.PeekedBundle {
 		b, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 		return b
@@ -155,7 +155,7 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	var saved []time.Time
 	save := func(n int) {
 		h.addHours(1)
-		s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Weighing(domain.MaxBundleWeight)))
+		s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.WithWeight(domain.MaxBundleWeight)))
 		for range n {
 			saved = append(saved, h.now)
 		}
@@ -168,13 +168,13 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
 		want := domain.Backlog{Events: int64(100 - i), Oldest: saved[i]}
-		require.Equal(t, want, closed.Behind, "the gate knows the event that was read behind the bundle")
+		require.Equal(t, want, closed.Remaining, "the gate knows the event that was read behind the bundle")
 		require.Equal(t, want, peeked.Behind)
 		peeked = peek()
 	}
 	closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 	require.NoError(t, err)
-	require.Equal(t, domain.Backlog{}, closed.Behind)
+	require.Equal(t, domain.Backlog{}, closed.Remaining)
 
 	h.addHours(24 * 7)
 	save(1)
@@ -189,15 +189,15 @@ func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 		t.Run(fmt.Sprint(len(groups)), func(t *testing.T) {
 			s := newTrust(t)
 			node := s.node(small, false)
-			s.save(node, 0, repositorytest.Events(4, s.actor, repositorytest.Alone))
-			s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.From(domain.Charges)))
+			s.save(node, 0, repositorytest.Events(4, s.actor, repositorytest.WithoutBundling))
+			s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.WithOrigin(domain.Charges)))
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, groups, domain.BundleID{})
 			require.NoError(t, err)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
 			closed, err := s.node(small, false).Acknowledge(context.Background(), s.actor, b.ID)
 			require.NoError(t, err)
-			assert.Equal(t, b.Behind.Events, closed.Behind.Events)
-			assert.WithinDuration(t, b.Behind.Oldest, closed.Behind.Oldest, 0)
+			assert.Equal(t, b.Behind.Events, closed.Remaining.Events)
+			assert.WithinDuration(t, b.Behind.Oldest, closed.Remaining.Oldest, 0)
 		})
 	}
 }
@@ -210,18 +210,18 @@ func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	_, err := other.Watermark(context.Background(), s.actor)
 	require.NoError(t, err)
 	s.save(other, 0, repositorytest.Events(1, s.actor))
-	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.From(domain.Charges)))
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.WithOrigin(domain.Charges)))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	closed, err := other.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
-	assert.Equal(t, int64(3), closed.Behind.Events)
+	assert.Equal(t, int64(3), closed.Remaining.Events)
 }
 
 func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(small)
-	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.WithoutBundling))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	line.setBefore(nil)
@@ -229,7 +229,7 @@ func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	closed, err := node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 1, s.line.Fired())
-	assert.Equal(t, int64(2), closed.Behind.Events)
+	assert.Equal(t, int64(2), closed.Remaining.Events)
 }
 
 // stripMembers removes fields from every document of a partition, so that the documents look as if an older
@@ -267,7 +267,7 @@ func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	ctx := context.Background()
-	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.WithoutBundling))
 	drawer := s.readEntries(node, domain.TimeSeries)[0].ID
 	open, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
@@ -281,12 +281,12 @@ func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, open.Bundle, again.Bundle)
 	assert.Equal(t, domain.Backlog{Events: 2}, again.Behind)
-	s.save(fresh, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
+	s.save(fresh, 0, repositorytest.Events(1, s.actor, repositorytest.WithoutBundling))
 	for left := int64(3); left > 0; left-- {
 		closed, err := fresh.Acknowledge(ctx, s.actor, again.ID)
 		require.NoError(t, err)
-		assert.Equal(t, left, closed.Behind.Events)
-		assert.Equal(t, left > 1, closed.Behind.Oldest.IsZero(), "only what this version has saved has an age")
+		assert.Equal(t, left, closed.Remaining.Events)
+		assert.Equal(t, left > 1, closed.Remaining.Oldest.IsZero(), "only what this version has saved has an age")
 		again, err = repositorytest.Peek(ctx, s.stores(fresh), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 	}

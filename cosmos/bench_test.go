@@ -101,7 +101,7 @@ func BenchmarkPeekOfNothing(b *testing.B) {
 // fillMailbox saves n events as a domain does, a thousand at a time.
 func fillMailbox(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
 	for ; n > 0; n -= 1000 {
-		_, err := node.Save(context.Background(), actor, repositorytest.Events(min(n, 1000), actor, repositorytest.Weighing(weight)))
+		_, err := node.Save(context.Background(), actor, repositorytest.Events(min(n, 1000), actor, repositorytest.WithWeight(weight)))
 		require.NoError(b, err)
 	}
 }
@@ -117,7 +117,7 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 					actor := repositorytest.NewActor()
 					fillMailbox(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
 					node.hints.awaitHints(ctx, actor)
-					var peeked repositorytest.Peeked
+					var peeked repositorytest.PeekedBundle
 					peek := func() {
 						var err error
 						peeked, err = repositorytest.Peek(ctx, m.stores(node), actor, allGroups, domain.BundleID{})
@@ -159,7 +159,7 @@ func BenchmarkBehind(b *testing.B) {
 			actor := repositorytest.NewActor()
 			var events []domain.Event
 			for i := range cabinets {
-				events = append(events, repositorytest.Event(actor, repositorytest.Typed(fmt.Sprint(i))))
+				events = append(events, repositorytest.Event(actor, repositorytest.WithContentType(fmt.Sprint(i))))
 			}
 			_, err := node.Save(context.Background(), actor, events)
 			require.NoError(b, err)

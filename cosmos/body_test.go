@@ -52,7 +52,7 @@ func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 		defer node.Close()
 		actor := repositorytest.NewActor()
 		for i := range events {
-			_, err := repo.Save(t.Context(), actor, repositorytest.Events(1, actor, repositorytest.Carrying(fmt.Sprint(i))))
+			_, err := repo.Save(t.Context(), actor, repositorytest.Events(1, actor, repositorytest.WithPayload(fmt.Sprint(i))))
 			require.NoError(t, err)
 		}
 		physics.Store(true)

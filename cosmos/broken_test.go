@@ -38,11 +38,11 @@ type breakage struct {
 	*rig
 	actor    domain.ActorID
 	ledger   repositorytest.Ledger
-	dequeued []repositorytest.Peeked
+	dequeued []repositorytest.PeekedBundle
 	opts     Options
 
 	batch        []domain.Event
-	open         repositorytest.Peeked
+	open         repositorytest.PeekedBundle
 	tries        int // attempts of the operation
 	notified     []domain.Notice
 	subscription domain.SubscriptionID
@@ -59,7 +59,7 @@ func (s *breakage) openOnRequest() {
 	node := s.node(s.opts, false)
 	s.requireNoError(s.save(node, s.makeEvents(2)))
 	var err error
-	s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.OnRequest)
 	s.requireNoError(err)
 }
 
@@ -71,7 +71,7 @@ func (s *breakage) openAnswered() {
 }
 
 // openWatched opens a bundle and adds a watch.
-func (s *breakage) openWatched() repositorytest.Peeked {
+func (s *breakage) openWatched() repositorytest.PeekedBundle {
 	node := s.node(s.opts, false)
 	s.requireNoError(s.save(node, s.batch))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
@@ -120,13 +120,13 @@ func (s *breakage) requireNoError(err error) { s.Helper(); require.NoError(s, er
 
 // makeEvents returns n events in two cabinets of two origins, one in three with a payload.
 func (s *breakage) makeEvents(n int) []domain.Event {
-	events := repositorytest.Events(n, s.actor, repositorytest.From(domain.TimeSeries))
+	events := repositorytest.Events(n, s.actor, repositorytest.WithOrigin(domain.TimeSeries))
 	for i := range events {
 		if i%2 == 1 {
-			repositorytest.From(domain.Charges)(&events[i])
+			repositorytest.WithOrigin(domain.Charges)(&events[i])
 		}
 		if i%3 == 0 {
-			repositorytest.Carrying(fmt.Sprintf(`{"n":%d}`, i))(&events[i])
+			repositorytest.WithPayload(fmt.Sprintf(`{"n":%d}`, i))(&events[i])
 		}
 	}
 	return events
@@ -278,7 +278,7 @@ var brokenOperations = []brokenOperation{
 		name:    "answer in place of deleted content",
 		prepare: (*breakage).openGone,
 		act: func(s *breakage, node *Repository) error {
-			b, err := node.AnswerAgain(context.Background(), s.actor, s.open.ID, "made", "made-again", domain.Body{Length: 4})
+			b, err := node.ReplaceAnswer(context.Background(), s.actor, s.open.ID, "made", "made-again", domain.Body{Length: 4})
 			if err == nil {
 				assert.Equal(s, "made-again", b.Object)
 			}
@@ -448,7 +448,7 @@ func requestFaults() []requestFault {
 	}
 	if triesEveryCase {
 		var all []requestFault
-		for _, fault := range faulty.Faults() {
+		for _, fault := range faulty.CommonFaults() {
 			all = append(all, requestFault{fault, -1}, requestFault{fault, 0})
 		}
 		return all

@@ -34,10 +34,10 @@ func (k *keeper) readGates() map[domain.Group]*gate {
 }
 
 // dequeueAll peeks and dequeues until no event waits.
-func (k *keeper) dequeueAll() []repositorytest.Peeked {
+func (k *keeper) dequeueAll() []repositorytest.PeekedBundle {
 	all, err := repositorytest.Drain(k.Context(), k.stores(k.node), k.actor, allGroups)
 	require.NoError(k, err)
-	k.node.Settle(k.Context(), k.actor)
+	k.node.AwaitHints(k.Context(), k.actor)
 	return all
 }
 
@@ -57,20 +57,20 @@ func TestCabinet_IsRemovedAfterAllItsEvents(t *testing.T) {
 			k := newKeeper(t, 3)
 			opts.DrawerCapacity, opts.SweepEvery, opts.Clock = 3, -1, k.clock
 			k.node = k.rig.node(opts, true)
-			k.saveEvents(1, repositorytest.Typed("stays"))
+			k.saveEvents(1, repositorytest.WithContentType("stays"))
 			empty := len(client.Encode(k.readHead()))
 			var events []domain.Event
 			for life := range 3 {
 				for kind := range 20 {
-					events = append(events, k.saveEvents(4, repositorytest.Typed(fmt.Sprint("comes-and-goes-", kind)))...)
+					events = append(events, k.saveEvents(4, repositorytest.WithContentType(fmt.Sprint("comes-and-goes-", kind)))...)
 				}
-				k.saveEvents(1, repositorytest.From(domain.Charges))
+				k.saveEvents(1, repositorytest.WithOrigin(domain.Charges))
 				require.Len(t, k.readHead().Cabinets, 22)
 				if life > 0 {
 					require.NoError(t, k.auditMailbox(k.actor))
 				}
 				k.dequeueAll()
-				k.saveEvents(1, repositorytest.Typed("stays"))
+				k.saveEvents(1, repositorytest.WithContentType("stays"))
 				k.sweepAcknowledged()
 				h := k.readHead()
 				require.Len(t, h.Cabinets, 1, "life %d", life)
@@ -134,7 +134,7 @@ func TestCabinet_RemainsWhileItIsInUse(t *testing.T) {
 			k.passTime(9 * day)
 			k.runSweep()
 			h := k.readHead()
-			other := repositorytest.Event(k.actor, repositorytest.Typed("another"))
+			other := repositorytest.Event(k.actor, repositorytest.WithContentType("another"))
 			w := newWriter(k.node, k.actor)
 			w.head = h
 			p := w.makePlan(h, []numberedEvent{{Event: &other, digest: other.Digest()}})
@@ -163,7 +163,7 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saveEvents(1)[0]
 	taken := k.takeBundle()
-	group, err := domain.DefaultGroups().Of(b.Origin)
+	group, err := domain.DefaultGroups().GroupOf(b.Origin)
 	require.NoError(t, err)
 	refused := func() {
 		t.Helper()
@@ -204,10 +204,10 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 				before := k.readHead().Watermark
 				switch rng.IntN(4) {
 				case 0:
-					kind := repositorytest.Typed(fmt.Sprint("kind-", rng.IntN(5)))
+					kind := repositorytest.WithContentType(fmt.Sprint("kind-", rng.IntN(5)))
 					origin := []domain.Origin{domain.TimeSeries, domain.Charges}[rng.IntN(2)]
 					n := 1 + rng.IntN(3)
-					e := k.saveEvents(n, kind, repositorytest.From(origin))
+					e := k.saveEvents(n, kind, repositorytest.WithOrigin(origin))
 					for i := range n {
 						name := nameOf(e[i].Cabinet())
 						waiting[name] = append(waiting[name], before+domain.Sequence(i)+1)
@@ -289,13 +289,13 @@ func afterSweeps(sweeps int) func(w *world) {
 
 func TestRemoval_DisturbsNoCallInAnyOrder(t *testing.T) {
 	savesAgain := party{name: "save and take", does: func(w *world, node *Repository) error {
-		if err := w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Alone)); err != nil {
+		if err := w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.WithoutBundling)); err != nil {
 			return err
 		}
 		return w.takeBundle(node)
 	}}
 	savesAnother := party{name: "save of another kind", does: func(w *world, node *Repository) error {
-		return w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Typed("another")))
+		return w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.WithContentType("another")))
 	}}
 	losing := func(p party, n int) party { p.loses = n; return p }
 	for _, tc := range []struct {
@@ -332,11 +332,11 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	k := newKeeper(t, 3)
 	var kinds []domain.Event
 	for n := range maxCabinets {
-		kinds = append(kinds, repositorytest.Event(k.actor, repositorytest.Typed(fmt.Sprint("kind-", n))))
+		kinds = append(kinds, repositorytest.Event(k.actor, repositorytest.WithContentType(fmt.Sprint("kind-", n))))
 	}
 	_, err := k.node.Save(t.Context(), k.actor, kinds)
 	require.NoError(t, err)
-	one := repositorytest.Event(k.actor, repositorytest.Typed("one-too-many"))
+	one := repositorytest.Event(k.actor, repositorytest.WithContentType("one-too-many"))
 	_, err = k.node.Save(t.Context(), k.actor, []domain.Event{one})
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "1000 kinds")
@@ -353,7 +353,7 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	}
 	var others []domain.Event
 	for n := range gone {
-		others = append(others, repositorytest.Event(k.actor, repositorytest.Typed(fmt.Sprint("another-", n))))
+		others = append(others, repositorytest.Event(k.actor, repositorytest.WithContentType(fmt.Sprint("another-", n))))
 	}
 	saved, err := k.node.Save(t.Context(), k.actor, others)
 	require.NoError(t, err)
@@ -371,7 +371,7 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 		for at, died := 1, true; died; at++ {
 			k := newKeeper(t, 2)
 			k.saveEvents(3)
-			k.saveEvents(1, repositorytest.From(domain.Charges))
+			k.saveEvents(1, repositorytest.WithOrigin(domain.Charges))
 			k.dequeueAll()
 			k.runSweep()
 			dying := k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
@@ -416,15 +416,15 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	var past partition
 	for range 2 {
 		past = f.readPartition(node.db.catalog, k.actor.String())
-		k.saveEvents(5, repositorytest.Typed("comes-and-goes"))
+		k.saveEvents(5, repositorytest.WithContentType("comes-and-goes"))
 		k.dequeueAll()
 		k.sweepAcknowledged()
 		require.Empty(t, k.readHead().Cabinets)
 	}
 	f.restorePartition(past)
 
-	after := repositorytest.Events(3, k.actor, repositorytest.Typed("new"))
-	after = append(after, repositorytest.Events(3, k.actor, repositorytest.Typed("comes-and-goes"))...)
+	after := repositorytest.Events(3, k.actor, repositorytest.WithContentType("new"))
+	after = append(after, repositorytest.Events(3, k.actor, repositorytest.WithContentType("comes-and-goes"))...)
 	after = append(after, repositorytest.Events(3, k.actor)...)
 	f.saveEvents(f.node(f.opts, true), after, 3)
 	require.ElementsMatch(t, idsOf(after), f.dequeueBundles(f.node(f.opts, true), 100))
@@ -438,12 +438,12 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
 	// A first removal sets RemovedOrdinal in the head.
-	k.saveEvents(1, repositorytest.Typed("zero"))
+	k.saveEvents(1, repositorytest.WithContentType("zero"))
 	k.dequeueAll()
 	k.sweepAcknowledged()
 	require.Positive(t, k.readHead().RemovedOrdinal)
-	k.saveEvents(1)                                   // main
-	k.saveEvents(10, repositorytest.Typed("another")) // four drawers
+	k.saveEvents(1)                                             // main
+	k.saveEvents(10, repositorytest.WithContentType("another")) // four drawers
 	k.dequeueAll()
 	k.runSweep()
 	e := repositorytest.Event(k.actor)

@@ -91,7 +91,7 @@ type chaos struct {
 
 	mu        sync.Mutex
 	nodes     [2]*chaosNode
-	seen      map[domain.BundleID]repositorytest.Peeked
+	seen      map[domain.BundleID]repositorytest.PeekedBundle
 	closed    map[domain.BundleID]bool   // bundles whose Dequeue was reported as successful
 	answers   map[domain.BundleID]string // objects
 	delivered []domain.Notice            // notices that relays delivered, in order
@@ -137,7 +137,7 @@ func (l *chaosLine) delay(req *http.Request) bool {
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{
 		T: t, seed: seed, sweeps: seed%3 == 0, order: domain.ByCabinet, actor: repositorytest.NewActor(),
-		seen: make(map[domain.BundleID]repositorytest.Peeked), closed: make(map[domain.BundleID]bool), answers: make(map[domain.BundleID]string),
+		seen: make(map[domain.BundleID]repositorytest.PeekedBundle), closed: make(map[domain.BundleID]bool), answers: make(map[domain.BundleID]string),
 	}
 	if seed%2 == 1 {
 		c.order = domain.ByRecipient
@@ -159,7 +159,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		if c.calm.Load() || c.random(100) >= 6 {
 			return faulty.None
 		}
-		faults := faulty.Faults()
+		faults := faulty.CommonFaults()
 		return faults[c.random(len(faults)-1)] // the list without the last fault, a foreign 412: this test causes real ones
 	})
 	for i := range c.nodes {
@@ -238,7 +238,7 @@ func (c *chaos) run() {
 		}
 	}()
 
-	var left []repositorytest.Peeked
+	var left []repositorytest.PeekedBundle
 	for {
 		b, err := c.peek(c.nodes[0])
 		if errors.Is(err, domain.ErrNoData) {
@@ -253,18 +253,18 @@ func (c *chaos) run() {
 		}
 		closed, err := c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
 		require.NoError(c, err)
-		require.Equal(c, b.Behind.Events, closed.Behind.Events)
+		require.Equal(c, b.Behind.Events, closed.Remaining.Events)
 		left = append(left, b)
 	}
 	c.requireBacklogs(left)
 	require.NoError(c, c.deliverNotices(c.nodes[0]))
 	c.requireNoticesInOrder()
 	require.NoError(c, c.repairMailbox(c.actor))
-	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
+	bundles := make([]repositorytest.PeekedBundle, 0, len(c.seen))
 	for _, b := range c.seen {
 		bundles = append(bundles, b)
 	}
-	slices.SortFunc(bundles, func(a, b repositorytest.Peeked) int { return cmp.Compare(a.First, b.First) })
+	slices.SortFunc(bundles, func(a, b repositorytest.PeekedBundle) int { return cmp.Compare(a.First, b.First) })
 	require.NoError(c, c.ledger.Check(bundles), "%s", describeDoubles(bundles))
 	last := make(map[domain.Group]domain.Sequence)
 	for _, b := range bundles {
@@ -277,7 +277,7 @@ func (c *chaos) run() {
 
 // describeDoubles returns the times at which events that are in two bundles were saved. If the times are
 // more than chaosRetention apart, the first copy may have been removed before the second Save.
-func describeDoubles(bundles []repositorytest.Peeked) string {
+func describeDoubles(bundles []repositorytest.PeekedBundle) string {
 	var text strings.Builder
 	saved := make(map[domain.EventID]time.Time)
 	for _, b := range bundles {
@@ -293,7 +293,7 @@ func describeDoubles(bundles []repositorytest.Peeked) string {
 
 // requireBacklogs requires that each of the last bundles, which left lists in order, reported the right
 // backlog.
-func (c *chaos) requireBacklogs(left []repositorytest.Peeked) {
+func (c *chaos) requireBacklogs(left []repositorytest.PeekedBundle) {
 	events, oldest := int64(0), time.Now()
 	for _, b := range slices.Backward(left) {
 		require.Equal(c, events, b.Behind.Events, "events behind bundle %s", b.ID)
@@ -323,7 +323,7 @@ func (c *chaos) saveBatches(saver int) {
 	for range c.countBatches() {
 		batch := repositorytest.Events(1+c.random(5), c.actor)
 		for i := range batch {
-			repositorytest.From([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
+			repositorytest.WithOrigin([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
 			batch[i].SupportsBundling = c.random(4) > 0
 		}
 		if len(earlier) > 0 && !c.sweeps && c.random(3) == 0 { // a domain repeats an event if it does not know whether the event was stored
@@ -382,7 +382,7 @@ func (c *chaos) requireExpected(err error) {
 }
 
 // peek calls Peek and checks the result.
-func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
+func (c *chaos) peek(n *chaosNode) (repositorytest.PeekedBundle, error) {
 	c.mu.Lock()
 	closedBefore := make(map[domain.BundleID]bool, len(c.closed))
 	for id := range c.closed {
@@ -392,7 +392,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	c.mu.Unlock()
 	b, err := repositorytest.Peek(context.Background(), c.stores(n.Repository), c.actor, allGroups, domain.BundleID{}, func(b *domain.Bundle) {
 		if c.random(2) == 0 {
-			repositorytest.Requested(b)
+			repositorytest.OnRequest(b)
 		}
 	})
 	if err != nil {

@@ -25,10 +25,10 @@ import (
 
 // CheckOptions are the scope, the limits and the effects of a Check.
 type CheckOptions struct {
-	Recipient domain.ActorID // check only this recipient; zero: all
-	Repair    bool           // repair hints, roll back unfinished intents, and flush tails if the node writes no tails; events never change
-	Resume    string         // CheckReport.Resume of an earlier Check, to continue after its last result; "" from the start
-	Memory    int            // bytes for the ids of one recipient; default 64 MB. If the ids need more, the events are read several times
+	Recipient  domain.ActorID // check only this recipient; zero: all
+	Repair     bool           // repair hints, roll back unfinished intents, and flush tails if the node writes no tails; events never change
+	Resume     string         // CheckReport.Resume of an earlier Check, to continue after its last result; "" from the start
+	MaxIDBytes int            // bytes for the ids of one recipient; default 64 MB. If the ids need more, the events are read several times
 
 	// Progress, if not nil, is called from time to time with a copy of the report so far.
 	Progress func(repository.CheckReport)
@@ -87,8 +87,8 @@ var repairedKinds = []string{
 // only if the hint remains wrong while head and gates do not change.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &mailboxChecker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
-	if c.opts.Memory <= 0 {
-		c.opts.Memory = 64 << 20
+	if c.opts.MaxIDBytes <= 0 {
+		c.opts.MaxIDBytes = 64 << 20
 	}
 	err := c.run(ctx)
 	return c.copyReport(), err

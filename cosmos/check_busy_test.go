@@ -44,7 +44,7 @@ func TestCheck_FindsNothingInAQueueInUse(t *testing.T) {
 				user := s.node(Options{DrawerCapacity: 2, Retention: 1}, false)
 				s.save(user, 0, repositorytest.Events(3, s.actor))
 				s.dequeueNext(user)
-				s.save(user, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+				s.save(user, 0, repositorytest.Events(3, s.actor, repositorytest.WithoutBundling))
 				_, err := repositorytest.Peek(t.Context(), s.stores(user), s.actor, allGroups, domain.BundleID{})
 				require.NoError(t, err)
 
@@ -57,7 +57,7 @@ func TestCheck_FindsNothingInAQueueInUse(t *testing.T) {
 					}
 					defer moving.Store(false)
 					moves++
-					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
+					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.WithoutBundling))
 					for range 5 {
 						if _, err := user.NextUnacknowledged(context.Background(), s.actor, allGroups); err != nil {
 							require.ErrorIs(t, err, domain.ErrNoData)
@@ -74,7 +74,7 @@ func TestCheck_FindsNothingInAQueueInUse(t *testing.T) {
 						_, err := repositorytest.DrainNotices(context.Background(), s.stores(user), s.actor)
 						require.NoError(t, err)
 					}
-					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
+					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.WithoutBundling))
 					s.openOnRequest(user)
 					_, err := user.Sweep(context.Background())
 					require.NoError(t, err)

@@ -132,7 +132,7 @@ func (l *recipientCheck) checkAll(ctx context.Context) error {
 	if err := l.readFilter(ctx); err != nil {
 		return err
 	}
-	l.ids = newIDSet(l.c.opts.Memory)
+	l.ids = newIDSet(l.c.opts.MaxIDBytes)
 	scans, err := l.checkCabinets(ctx, bundles)
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 		if err != nil {
 			return nil, err
 		}
-		group, err := l.c.r.opts.Groups.Of(cabinet.Origin)
+		group, err := l.c.r.opts.Groups.GroupOf(cabinet.Origin)
 		if err != nil {
 			return nil, domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", name, err)
 		}

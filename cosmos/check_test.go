@@ -50,7 +50,7 @@ func newDamaged(t *testing.T) *damaged {
 	_, err := d.node.Acknowledge(t.Context(), d.actor, b.ID)
 	require.NoError(t, err)
 	d.openBundle(2)
-	d.node.Settle(t.Context(), d.actor)
+	d.node.AwaitHints(t.Context(), d.actor)
 	require.NoError(t, d.repairMailbox(d.actor))
 	require.Empty(t, d.runCheck(CheckOptions{}).Findings)
 	return d
@@ -72,13 +72,13 @@ func (d *damaged) contentType() domain.ContentType {
 }
 
 func (d *damaged) saveEvents(n int, origin domain.Origin) {
-	_, err := d.node.Save(d.Context(), d.actor, repositorytest.Events(n, d.actor, repositorytest.From(origin)))
+	_, err := d.node.Save(d.Context(), d.actor, repositorytest.Events(n, d.actor, repositorytest.WithOrigin(origin)))
 	require.NoError(d, err)
 }
 
 // openBundle opens a bundle of n events of the main cabinet.
 func (d *damaged) openBundle(n int) domain.Bundle {
-	group, err := domain.DefaultGroups().Of(domain.TimeSeries)
+	group, err := domain.DefaultGroups().GroupOf(domain.TimeSeries)
 	require.NoError(d, err)
 	next, err := d.node.NextUnacknowledged(d.Context(), d.actor, []domain.Group{group})
 	require.NoError(d, err)
@@ -118,7 +118,7 @@ func (d *damaged) patchDocument(container *azcosmos.ContainerClient, key, id, pa
 }
 
 func (d *damaged) deleteDocument(container *azcosmos.ContainerClient, key, id string) {
-	require.NoError(d, d.node.beginCall("test").Discard(d.Context(), container, key, id))
+	require.NoError(d, d.node.beginCall("test").DeleteIfExists(d.Context(), container, key, id))
 }
 
 // createDocument creates, in the partition of the gates, a document that the hub would not create.
@@ -356,7 +356,7 @@ func TestCheck_FindsTheSameInLittleMemory(t *testing.T) {
 	d.patchDocument(d.node.db.cabinets, again.ID, pageID(0), "/events", data)
 
 	for _, memory := range []int{64 << 10, 64 << 20} {
-		report := d.runCheck(CheckOptions{Memory: memory})
+		report := d.runCheck(CheckOptions{MaxIDBytes: memory})
 		require.Len(t, report.Findings, 1, "%v", report.Findings)
 		require.Equal(t, eventTwice, report.Findings[0].Kind)
 		require.EqualValues(t, 15_000+12, report.Events)

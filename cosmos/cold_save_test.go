@@ -31,7 +31,7 @@ func (r *rig) costOfSave(node *Repository, actor domain.ActorID) saveCost {
 	_, err := node.Save(context.Background(), actor, repositorytest.Events(1, actor))
 	require.NoError(r.t, err)
 	cost := saveCost{r.engine.Requests() - requests, r.engine.RequestUnits() - units}
-	node.Settle(context.Background(), actor)
+	node.AwaitHints(context.Background(), actor)
 	return cost
 }
 
@@ -52,7 +52,7 @@ func TestAColdSave_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 				_, err := node.Save(t.Context(), actor, repositorytest.Events(min(tc.perSave, tc.stored-n), actor))
 				require.NoError(t, err)
 			}
-			node.Settle(t.Context(), actor)
+			node.AwaitHints(t.Context(), actor)
 			r.costOfSave(node, actor)
 			warm := r.costOfSave(node, actor)
 			for range 3 {
@@ -104,7 +104,7 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 		var fresh []domain.Event
 		for range rng.IntN(2*capacity + 10) {
 			from := []domain.Origin{domain.TimeSeries, domain.Charges}[rng.IntN(2)]
-			fresh = append(fresh, repositorytest.Event(actor, repositorytest.From(from)))
+			fresh = append(fresh, repositorytest.Event(actor, repositorytest.WithOrigin(from)))
 		}
 		added, sent := make(map[domain.EventID]bool), 0
 		var accepted, duplicates atomic.Int64
@@ -149,7 +149,7 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 		}
 	}
 	for _, n := range nodes {
-		n.Settle(context.Background(), actor)
+		n.AwaitHints(context.Background(), actor)
 	}
 	require.NoError(t, r.repairMailbox(actor))
 }
@@ -169,7 +169,7 @@ func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
 		for range 17 {
 			save(stopped)
 		}
-		stopped.Settle(t.Context(), s.actor)
+		stopped.AwaitHints(t.Context(), s.actor)
 		cabinet := all[0].Cabinet()
 		var doc blockFilterDoc
 		_, err := stopped.beginCall("test").Read(t.Context(), stopped.db.cabinets, cabinetKey(cabinet), drawerSegment(1).documentID(), &doc)
@@ -184,7 +184,7 @@ func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
 			saved, err := node.Save(t.Context(), s.actor, all)
 			require.NoError(t, err)
 			require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
-			node.Settle(t.Context(), s.actor)
+			node.AwaitHints(t.Context(), s.actor)
 		}
 		require.NoError(t, s.repairMailbox(s.actor))
 	}
@@ -237,7 +237,7 @@ func TestASaveUnderADamagedOrdinal_CostsAFewRequestsForEachAttempt(t *testing.T)
 			_, err := node.Save(t.Context(), actor, events[i:i+1])
 			require.NoError(t, err)
 		}
-		node.Settle(t.Context(), actor)
+		node.AwaitHints(t.Context(), actor)
 		damage := client.NewPatch(headDocument)
 		damage.AppendSet("/cabinets/"+nameOf(events[0].Cabinet())+"/ordinal", 1000)
 		require.NoError(t, node.beginCall("test").Patch(t.Context(), node.db.catalog, headKey(actor), headID, damage, &head{}))

@@ -183,7 +183,7 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 		})
 		kinds := make([]domain.Event, maxCabinets)
 		for i := range kinds {
-			kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
+			kinds[i] = repositorytest.Event(s.actor, repositorytest.WithContentType(fmt.Sprintf("kind-%d", i)))
 		}
 		s.save(node, 0, kinds)
 
@@ -192,7 +192,7 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 		dead := atNth(1500, isWrite, func() error { return faulty.ErrLost })
 		line.setBefore(dead)
 		for i := range kinds {
-			kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
+			kinds[i] = repositorytest.Event(s.actor, repositorytest.WithContentType(fmt.Sprintf("kind-%d", i)))
 		}
 		s.line.Break(nil)
 		_, err := dying.Save(context.Background(), s.actor, kinds)
@@ -203,7 +203,7 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 			}
 			return faulty.None
 		})
-		s.save(node, 1, repositorytest.Events(1, s.actor, repositorytest.Typed("kind-1")))
+		s.save(node, 1, repositorytest.Events(1, s.actor, repositorytest.WithContentType("kind-1")))
 		s.line.Break(nil)
 		require.NoError(t, s.auditMailbox(s.actor))
 	})

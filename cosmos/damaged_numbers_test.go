@@ -52,7 +52,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	s.admin = s.node(Options{}, false)
 	node := s.node(opts, true)
 	saves := func(n int, origin domain.Origin) []domain.Event {
-		events := repositorytest.Events(n, s.actor, repositorytest.From(origin))
+		events := repositorytest.Events(n, s.actor, repositorytest.WithOrigin(origin))
 		_, err := node.Save(t.Context(), s.actor, events)
 		require.NoError(t, err)
 		return events
@@ -75,7 +75,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	saves(1, domain.TimeSeries)
 	saves(1, domain.Charges)
 	s.open = takes()
-	node.Settle(t.Context(), s.actor)
+	node.AwaitHints(t.Context(), s.actor)
 	h, err := node.beginCall("test").readHead(t.Context(), s.actor)
 	require.NoError(t, err)
 	last := h.Cabinets[nameOf(events[0].Cabinet())]
@@ -89,7 +89,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 		once.Retries = -1
 		dying, line := s.tappedNode(once)
 		line.setBefore(atNth(2, isHeadReplacement, func() error { return errors.New("the process ends before the commit") }))
-		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.From(domain.TimeSeries)))
+		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.WithOrigin(domain.TimeSeries)))
 		require.Error(t, err)
 	}
 	s.docs = s.readDocuments()
@@ -319,7 +319,7 @@ func (s *storeImage) measureCalls(at docPlace, path []string, before, value int6
 	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1, Exclusive: true, Retries: client.MaxMissing + 1}
 	save := func(node *Repository) error {
 		_, err := node.Save(s.Context(), s.actor, []domain.Event{
-			repositorytest.Event(s.actor, repositorytest.From(domain.TimeSeries)), repositorytest.Event(s.actor, repositorytest.From(domain.Charges)),
+			repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.TimeSeries)), repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges)),
 		})
 		return err
 	}
@@ -337,7 +337,7 @@ func (s *storeImage) measureCalls(at docPlace, path []string, before, value int6
 		{"warm save", func(*Repository) error { return save(warm) }},
 		{"cold save", save},
 		{"large save", func(node *Repository) error {
-			_, err := node.Save(s.Context(), s.actor, repositorytest.Events(8, s.actor, repositorytest.From(domain.TimeSeries)))
+			_, err := node.Save(s.Context(), s.actor, repositorytest.Events(8, s.actor, repositorytest.WithOrigin(domain.TimeSeries)))
 			return err
 		}},
 		{"peek of the open bundle", peek},

@@ -47,7 +47,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	closed.Bundle, closed.HasNotice = bundle, doc.hasNotice(&bundle, gates)
 	if doc.State != stateOpen {
 		if doc.WriteID == writeID {
-			closed.Behind = c.r.behindDequeued(recipient, doc, gates)
+			closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
 			return closed, nil
 		}
 		return c.notOpen(ctx, recipient, id, writeID, gates)
@@ -83,7 +83,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if doc.Next > 0 {
 		c.r.known.rememberFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
 	}
-	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
+	closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
 	return closed, nil
 }
 
@@ -103,7 +103,7 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 	}
 	closed.Bundle, err = doc.toBundle()
 	closed.HasNotice = doc.hasNotice(&closed.Bundle, gates)
-	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
+	closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
 	return closed, err
 }
 

@@ -56,7 +56,7 @@ func TestRequestDequeues_TakesEffectDespiteStaleReads(t *testing.T) {
 func TestDequeuesWithASubscriber_Cost(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)
-	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.WithoutBundling))
 	dequeue := func() (units float64, requests int64) {
 		b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)

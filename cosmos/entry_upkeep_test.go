@@ -128,7 +128,7 @@ func (tc *traffic) run(t *testing.T, pessimistic bool) *entryMeter {
 	for round := range tc.rounds {
 		events := make([]domain.Event, tc.batch)
 		for i := range events {
-			events[i] = repositorytest.Event(actor, repositorytest.Typed(fmt.Sprint("kind-", n%tc.kinds)))
+			events[i] = repositorytest.Event(actor, repositorytest.WithContentType(fmt.Sprint("kind-", n%tc.kinds)))
 			n++
 		}
 		_, err := node.Save(t.Context(), actor, events)
@@ -136,10 +136,10 @@ func (tc *traffic) run(t *testing.T, pessimistic bool) *entryMeter {
 		if (round+1)%tc.fetch == 0 {
 			_, err := repositorytest.Drain(t.Context(), r.stores(node), actor, allGroups)
 			require.NoError(t, err)
-			node.Settle(t.Context(), actor)
+			node.AwaitHints(t.Context(), actor)
 		}
 	}
-	node.Settle(t.Context(), actor)
+	node.AwaitHints(t.Context(), actor)
 	for range 3 {
 		_, err := node.beginCall("sweep").sweepRecipient(t.Context(), actor)
 		require.NoError(t, err)

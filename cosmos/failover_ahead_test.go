@@ -57,14 +57,14 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle has room for two
+	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle has room for two
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	require.Len(t, f.dequeueBundles(node, taken/2), taken)
 	past := f.listPartitions(what)
 	f.saveEvents(node, before[kept:20], 1)
 	f.saveEvents(node, before[20:], 5)
-	node.Settle(t.Context(), f.actor)
+	node.AwaitHints(t.Context(), f.actor)
 	stored := idsOf(before[taken : 30-f.tailLen()])
 	for _, p := range past {
 		f.restorePartition(p)
@@ -81,7 +81,7 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 			require.EqualValues(t, report.Found, report.Repaired, "%v", report.Findings)
 		}
 	}
-	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
+	after := repositorytest.Events(12, f.actor, repositorytest.WithWeight(25_000))
 	other := f.node(opts, true)
 	f.saveEvents(other, after[:3], 1)
 	f.saveEvents(f.node(opts, true), after[3:8], 5)
@@ -113,7 +113,7 @@ func newStoreAhead(t *testing.T, opts Options) (*failover, []domain.Event) {
 	f.saveEvents(node, before[:5], 1)
 	past := f.listPartitions(1)
 	f.saveEvents(node, before[5:], 3)
-	node.Settle(t.Context(), f.actor)
+	node.AwaitHints(t.Context(), f.actor)
 	stored := before[:len(before)-f.tailLen()]
 	f.restorePartition(past[0])
 	return f, stored
@@ -204,7 +204,7 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			saves := func(node *Repository, n int, from ...domain.Origin) (ids []string) {
 				for range n {
 					for _, origin := range from {
-						events := repositorytest.Events(1, f.actor, repositorytest.From(origin), repositorytest.Alone)
+						events := repositorytest.Events(1, f.actor, repositorytest.WithOrigin(origin), repositorytest.WithoutBundling)
 						f.saveEvents(node, events, 1)
 						ids = append(ids, idsOf(events)...)
 					}
@@ -239,14 +239,14 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
-		other := repositorytest.Typed("timeseries-other")
+		other := repositorytest.WithContentType("timeseries-other")
 		first, behind := repositorytest.Events(9, f.actor), repositorytest.Events(18, f.actor, other)
 		node := f.node(f.opts, true)
 		f.saveEvents(node, first[:3], 3)
 		f.saveEvents(node, behind[:3], 3)
 		past := f.listPartitions(1)
 		f.saveEvents(node, behind[3:12], 3)
-		node.Settle(t.Context(), f.actor)
+		node.AwaitHints(t.Context(), f.actor)
 		f.restorePartition(past[0])
 
 		node, line := f.tappedNode(f.opts)

@@ -184,7 +184,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // a bundle has room for two
+	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle has room for two
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	past := f.listPartitions(what)
@@ -214,7 +214,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 		require.NoError(t, err)
 		require.Zero(t, len(f.readHead().findInFront(f.readGates())))
 	}
-	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
+	after := repositorytest.Events(12, f.actor, repositorytest.WithWeight(25_000))
 	f.saveEvents(other, after[:3], 1)
 	require.Empty(t, f.readHead().findInFront(f.readGates()))
 	f.saveEvents(f.node(opts, true), after[3:8], 5)

@@ -58,9 +58,9 @@ func fillMailboxes(t *testing.T, all []domain.ActorID) func(*rig) {
 	return func(r *rig) {
 		node := r.node(Options{Exclusive: true, SweepEvery: -1}, false)
 		for _, actor := range all {
-			_, err := node.Save(t.Context(), actor, repositorytest.Events(3, actor, repositorytest.From(domain.TimeSeries)))
+			_, err := node.Save(t.Context(), actor, repositorytest.Events(3, actor, repositorytest.WithOrigin(domain.TimeSeries)))
 			require.NoError(t, err)
-			node.Settle(t.Context(), actor)
+			node.AwaitHints(t.Context(), actor)
 		}
 	}
 }
@@ -74,11 +74,11 @@ func TestDamagedFile_IsReportedAsDamaged(t *testing.T) {
 	r := flipBit(t, fileOf(t, fillMailboxes(t, all)), headOf(all[1]))
 	node := r.node(Options{}, false)
 	save := func(actor domain.ActorID) error {
-		_, err := node.Save(t.Context(), actor, repositorytest.Events(1, actor, repositorytest.From(domain.TimeSeries)))
+		_, err := node.Save(t.Context(), actor, repositorytest.Events(1, actor, repositorytest.WithOrigin(domain.TimeSeries)))
 		return err
 	}
 	peek := func(actor domain.ActorID) error {
-		_, err := repositorytest.Peek(t.Context(), r.stores(node), actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+		_, err := repositorytest.Peek(t.Context(), r.stores(node), actor, allGroups, domain.BundleID{}, repositorytest.OnRequest)
 		return err
 	}
 	for name, call := range map[string]func(domain.ActorID) error{"save": save, "peek": peek} {
@@ -97,7 +97,7 @@ func TestCheck_ContinuesBehindADamagedMailbox(t *testing.T) {
 	file := fileOf(t, func(r *rig) {
 		fillMailboxes(t, all)(r)
 		node := r.node(Options{Exclusive: true, SweepEvery: -1}, false)
-		_, err := repositorytest.Peek(t.Context(), r.stores(node), all[2], allGroups, domain.BundleID{}, repositorytest.Requested)
+		_, err := repositorytest.Peek(t.Context(), r.stores(node), all[2], allGroups, domain.BundleID{}, repositorytest.OnRequest)
 		require.NoError(t, err)
 	})
 	for name, text := range map[string]string{

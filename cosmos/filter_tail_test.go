@@ -31,7 +31,7 @@ func (f *failover) fillTail(node *Repository) (flushed partition) {
 	f.Helper()
 	for f.drawerFilter() == nil || f.tailLen() < f.opts.TailEvents {
 		f.saveEvents(node, repositorytest.Events(1, f.actor), 1)
-		node.Settle(f.Context(), f.actor)
+		node.AwaitHints(f.Context(), f.actor)
 		if f.tailLen() == 1 {
 			flushed = f.listPartitions(1)[0]
 		}
@@ -79,7 +79,7 @@ func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
 		other := f.node(f.opts, true)
 		f.saveEvents(other, repositorytest.Events(1, f.actor), 1)
 		require.LessOrEqual(t, f.line.Calls()-calls, 8, "head, gate, drawers ahead, filter, flush, and head; the pages are not read")
-		other.Settle(t.Context(), f.actor)
+		other.AwaitHints(t.Context(), f.actor)
 		stored := f.drawerFilter()
 		require.LessOrEqual(t, stored.Count, f.readHead().Cabinets[nameOf(f.main)].inPages(), "it is replaced")
 		require.NoError(t, f.auditMailbox(f.actor))

@@ -24,7 +24,7 @@ func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (r
 	slot := e.EventSlot
 	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, Save: e.save, IsReserved: e.isReserved, Before: -1}
 	var err error
-	if found.Group, err = c.r.opts.Groups.Of(e.Origin); err != nil {
+	if found.Group, err = c.r.opts.Groups.GroupOf(e.Origin); err != nil {
 		return found, domain.Errorf(domain.Damaged, "the configuration does not name its origin: %w", err)
 	}
 	err = c.Retry(ctx, func() error {

@@ -44,7 +44,7 @@ func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 			for range 20 {
 				var batch []domain.Event
 				for range 1 + rng.IntN(2*opts.DrawerCapacity) {
-					batch = append(batch, repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprint("type-", rng.IntN(cabinets)))))
+					batch = append(batch, repositorytest.Event(s.actor, repositorytest.WithContentType(fmt.Sprint("type-", rng.IntN(cabinets)))))
 				}
 				s.save(node, 0, batch)
 				all = append(all, batch...)
@@ -129,7 +129,7 @@ func TestFindEvent_ListsDamageAndFindsTheRest(t *testing.T) {
 			require.NoError(t, err)
 		case "page":
 			for _, last := range h.Cabinets {
-				require.NoError(t, c.Discard(t.Context(), node.db.cabinets, last.Drawer, pageID(3)))
+				require.NoError(t, c.DeleteIfExists(t.Context(), node.db.cabinets, last.Drawer, pageID(3)))
 			}
 		case "format":
 			h.StoredFormat = 1000
@@ -275,7 +275,7 @@ func findCosts(t *testing.T) {
 	}
 	b, err := repositorytest.Peek(ctx, r.stores(node), last.Recipient, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	node.Settle(ctx, full)
+	node.AwaitHints(ctx, full)
 
 	price("trace, in a mailbox with 10,000 events", 50, func(node *Repository) {
 		search, err := node.FindEvent(ctx, repository.EventQuery{Trace: domain.TraceID{1}, Recipient: full})

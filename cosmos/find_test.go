@@ -14,7 +14,7 @@ import (
 )
 
 // readBody returns the body of a bundle from an offset on.
-func readBody(t *testing.T, p *hub.Peeked, from int64) string {
+func readBody(t *testing.T, p *hub.PeekedBundle, from int64) string {
 	t.Helper()
 	body, err := p.Open(context.Background())
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestABodyIsTheSameOnEveryNode(t *testing.T) {
 		hubs = append(hubs, hub.New(node, node, s.content, hub.Options{}))
 	}
 	for range 5 {
-		_, err := hubs[0].Ingest(context.Background(), repositorytest.Events(50, s.actor, repositorytest.Carrying(`{"kwh":[1.5,1.25]}`)))
+		_, err := hubs[0].Ingest(context.Background(), repositorytest.Events(50, s.actor, repositorytest.WithPayload(`{"kwh":[1.5,1.25]}`)))
 		require.NoError(t, err)
 	}
 	first, err := hubs[0].Peek(context.Background(), hub.PeekRequest{Actor: s.actor})

@@ -72,7 +72,7 @@ func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, nam
 	if err != nil {
 		return err
 	}
-	group, err := c.r.opts.Groups.Of(cabinet.Origin)
+	group, err := c.r.opts.Groups.GroupOf(cabinet.Origin)
 	if err != nil {
 		return domain.Errorf(domain.Damaged, "the configuration does not name origin %s: %w", cabinet.Origin, err)
 	}

@@ -169,7 +169,7 @@ func (v *versions) requireMembersKept(what string, call func() error) {
 	}
 }
 
-func (v *versions) openBundle(changes ...func(*domain.Bundle)) repositorytest.Peeked {
+func (v *versions) openBundle(changes ...func(*domain.Bundle)) repositorytest.PeekedBundle {
 	v.Helper()
 	b, err := repositorytest.Peek(context.Background(), v.stores(v.node), v.actor, allGroups, domain.BundleID{}, changes...)
 	require.NoError(v, err)
@@ -193,7 +193,7 @@ func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 		return err
 	})
 
-	var b repositorytest.Peeked
+	var b repositorytest.PeekedBundle
 	peek := func() error { b = v.openBundle(); return nil }
 	v.requireMembersKept("Peek", peek)
 	v.requireMembersKept("Peek of an open bundle", peek)
@@ -201,7 +201,7 @@ func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 	v.requireMembersKept("Peek", peek)
 	v.requireMembersKept("Dequeue", func() error {
 		_, err := v.node.Acknowledge(ctx, v.actor, b.ID)
-		v.node.Settle(ctx, v.actor)
+		v.node.AwaitHints(ctx, v.actor)
 		return err
 	})
 	v.requireMembersKept("Save of what is the first to wait", func() error { v.saveEvents(2); return nil })
@@ -211,7 +211,7 @@ func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 		return nil
 	})
 
-	request := func() error { b = v.openBundle(repositorytest.Requested); return nil }
+	request := func() error { b = v.openBundle(repositorytest.OnRequest); return nil }
 	v.requireMembersKept("Peek on request", request)
 	v.requireMembersKept("Fail", func() error {
 		_, err := v.node.Fail(ctx, v.actor, b.ID, domain.ContentFailure{Reason: "busy", Text: "later"})
@@ -230,7 +230,7 @@ func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 	v.requireMembersKept("Thaw", func() error { return v.node.Thaw(ctx, v.actor, becauseOfATest) })
 	v.requireMembersKept("Dequeue on request", func() error {
 		_, err := v.node.Acknowledge(ctx, v.actor, b.ID)
-		v.node.Settle(ctx, v.actor)
+		v.node.AwaitHints(ctx, v.actor)
 		return err
 	})
 	v.requireMembersKept("Delivered", func() error {
@@ -319,7 +319,7 @@ type mailboxCall struct {
 	do   func(context.Context) error
 }
 
-func (v *versions) mailboxCalls(node *Repository, b repositorytest.Peeked) []mailboxCall {
+func (v *versions) mailboxCalls(node *Repository, b repositorytest.PeekedBundle) []mailboxCall {
 	return []mailboxCall{
 		{"Save", func(ctx context.Context) error {
 			_, err := node.Save(ctx, v.actor, repositorytest.Events(1, v.actor))
@@ -362,7 +362,7 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 	v.saveEvents(7)
 	v.takeBundle()
 	v.saveEvents(4)
-	b := v.openBundle(repositorytest.Requested)
+	b := v.openBundle(repositorytest.OnRequest)
 	v.leaveIntent()
 	v.passTime(30 * day)
 	v.raiseFormats(func(id string) bool { return id == headID || strings.HasPrefix(id, gateKind) || id == b.ID.String() })
@@ -378,7 +378,7 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 				require.Equal(t, domain.NewerFormat, domain.KindOf(c.do(t.Context())), "%v", c.do(t.Context()))
 			})
 		}
-		node.Settle(t.Context(), v.actor)
+		node.AwaitHints(t.Context(), v.actor)
 	}
 	report, err := fresh.Check(t.Context(), CheckOptions{Repair: true})
 	require.NoError(t, err)
@@ -400,7 +400,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	v.saveEvents(7)
 	v.takeBundle()
 	v.saveEvents(4)
-	b := v.openBundle(repositorytest.Requested)
+	b := v.openBundle(repositorytest.OnRequest)
 	_, err := v.node.Answer(t.Context(), v.actor, b.ID, "payloads/x/answer", domain.Body{Length: 3})
 	require.NoError(t, err)
 	_, err = v.node.Acknowledge(t.Context(), v.actor, b.ID)
@@ -408,7 +408,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.NoError(t, v.node.Freeze(t.Context(), v.actor, becauseOfATest))
 	require.NoError(t, v.node.Thaw(t.Context(), v.actor, becauseOfATest))
 	v.saveEvents(4)
-	b = v.openBundle(repositorytest.Requested)
+	b = v.openBundle(repositorytest.OnRequest)
 	v.leaveIntent()
 	v.raiseFormats(func(string) bool { return true })
 	before, documents := v.readETags(), v.readItems()

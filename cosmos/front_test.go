@@ -14,7 +14,7 @@ import (
 func ofKind(actor domain.ActorID, kind string, n int) []domain.Event {
 	events := make([]domain.Event, n)
 	for i := range events {
-		events[i] = repositorytest.Event(actor, repositorytest.Typed(kind))
+		events[i] = repositorytest.Event(actor, repositorytest.WithContentType(kind))
 	}
 	return events
 }
@@ -28,7 +28,7 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 		for _, kind := range []string{"b", "c", "a"} {
 			s.save(node, 0, ofKind(s.actor, kind, 3))
 		}
-		node.Settle(t.Context(), s.actor)
+		node.AwaitHints(t.Context(), s.actor)
 		for i, kind := range []string{"b", "c", "a"} {
 			other := s.node(Options{TailEvents: 2}, true)
 			calls := s.line.Calls()
@@ -40,7 +40,7 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 			}
 			_, err = other.Acknowledge(t.Context(), s.actor, b.ID)
 			require.NoError(t, err)
-			other.Settle(t.Context(), s.actor)
+			other.AwaitHints(t.Context(), s.actor)
 		}
 	}
 	require.NoError(t, s.repairMailbox(s.actor))
@@ -56,7 +56,7 @@ func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 		require.NoError(t, err)
 		_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 		require.NoError(t, err)
-		node.Settle(t.Context(), s.actor)
+		node.AwaitHints(t.Context(), s.actor)
 		return fmt.Sprintf("%s%d", b.Events[0].ContentType, b.Events[0].Sequence)
 	}
 	s.save(node, 0, ofKind(s.actor, "b", 1))
@@ -87,7 +87,7 @@ func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
 			s.save(node, 0, events)
 			_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 			require.NoError(t, err)
-			node.Settle(t.Context(), s.actor)
+			node.AwaitHints(t.Context(), s.actor)
 		}
 		h, err := node.beginCall("test").readHead(t.Context(), s.actor)
 		require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 		if _, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups); err != nil {
 			t.Fatal(err)
 		}
-		node.Settle(t.Context(), s.actor)
+		node.AwaitHints(t.Context(), s.actor)
 	}
 	s.save(node, 0, ofKind(s.actor, "a", 3))
 	require.NoError(t, s.auditMailbox(s.actor))

@@ -67,7 +67,7 @@ func (r *Repository) mergeGroups(stored map[string]string) (map[string]string, e
 	}
 	configured := make(map[string]bool)
 	for _, origin := range r.opts.Groups.Origins() {
-		group, err := r.opts.Groups.Of(origin)
+		group, err := r.opts.Groups.GroupOf(origin)
 		if err != nil {
 			return nil, err
 		}

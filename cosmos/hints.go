@@ -176,10 +176,10 @@ func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	return nil
 }
 
-// Settle waits until this process has written or dropped the hints that result from earlier calls for
-// recipient, or until ctx ends. Hints affect only the cost of later calls: Settle is for callers that
+// AwaitHints waits until this process has written or dropped the hints that result from earlier calls for
+// recipient, or until ctx ends. Hints affect only the cost of later calls: AwaitHints is for callers that
 // measure the cost.
-func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
+func (r *Repository) AwaitHints(ctx context.Context, recipient domain.ActorID) {
 	if done := r.hints.writtenSignal(recipient); done != nil {
 		select {
 		case <-done:

@@ -118,7 +118,7 @@ func TestHints_OfOneRecipientAreWrittenInOrderByOneWriter(t *testing.T) {
 				order = append(order, i)
 			})
 		}
-		node.Settle(t.Context(), actor)
+		node.AwaitHints(t.Context(), actor)
 		require.Len(t, order, 100)
 		require.True(t, slices.IsSorted(order))
 	})

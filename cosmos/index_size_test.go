@@ -74,7 +74,7 @@ func TestSave_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
 					events = events[1:]
 					total.requests += r.engine.Requests() - requests
 					total.units += r.engine.RequestUnits() - units
-					node.Settle(t.Context(), actor)
+					node.AwaitHints(t.Context(), actor)
 				}
 				return total
 			}

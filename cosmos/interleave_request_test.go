@@ -19,7 +19,7 @@ import (
 
 // A requestedBundle is the bundle in content mode request of a world, with the results of the calls.
 type requestedBundle struct {
-	repositorytest.Peeked
+	repositorytest.PeekedBundle
 	objects  []string // the object in each result of Answer
 	refused  int      // calls of Answer and Fail after the bundle was closed
 	dequeued int
@@ -32,9 +32,9 @@ type requestedBundle struct {
 func withOpenRequest(isAnswered bool) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
-		require.NoError(w, w.saveEvents(node, repositorytest.Events(2, w.actor, repositorytest.Alone)...))
+		require.NoError(w, w.saveEvents(node, repositorytest.Events(2, w.actor, repositorytest.WithoutBundling)...))
 		var err error
-		w.requested.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+		w.requested.PeekedBundle, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.OnRequest)
 		require.NoError(w, err)
 		if isAnswered {
 			require.NoError(w, answers("made-before").does(w, node))
@@ -49,7 +49,7 @@ func dequeuedBefore(w *world) {
 	require.NoError(w, dequeues.does(w, node))
 	w.requested = requestedBundle{notices: w.requested.notices}
 	var err error
-	w.requested.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	w.requested.PeekedBundle, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.OnRequest)
 	require.NoError(w, err)
 	require.NoError(w, answers("made-before").does(w, node))
 }
@@ -85,7 +85,7 @@ var (
 		defer w.mu.Unlock()
 		if err == nil {
 			w.requested.dequeued++
-			w.taken = append(w.taken, w.requested.Peeked)
+			w.taken = append(w.taken, w.requested.PeekedBundle)
 		}
 		if errors.Is(err, repository.ErrUnanswered) || domain.KindOf(err) == domain.NotFound {
 			return nil

@@ -44,7 +44,7 @@ type world struct {
 	*rig
 	actor     domain.ActorID
 	ledger    repositorytest.Ledger
-	taken     []repositorytest.Peeked
+	taken     []repositorytest.PeekedBundle
 	requested requestedBundle
 	shared    *memory.Content
 	tails     []int                      // Options.TailEvents of the parties, assigned in turn; empty: no tails
@@ -313,7 +313,7 @@ func withAcknowledged(acknowledged int) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, TailEvents: w.tailOf(0), Random: seeded(99)}, false)
 		for range 5 {
-			require.NoError(w, w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Alone)))
+			require.NoError(w, w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.WithoutBundling)))
 		}
 		for range acknowledged {
 			b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
@@ -353,7 +353,7 @@ var (
 	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takeBundle(node) }}
 	// replaysOne replays the bundle that was dequeued last, if it is still retained.
 	replaysOne = party{name: "replay", does: func(w *world, node *Repository) error {
-		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
+		group, err := domain.DefaultGroups().GroupOf(domain.TimeSeries)
 		require.NoError(w, err)
 		b, err := node.Replay(context.Background(), w.actor, group, repository.AdminAction{Who: "who", Why: "why"})
 		switch domain.KindOf(err) {
@@ -364,7 +364,7 @@ var (
 		if err == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.taken = slices.DeleteFunc(w.taken, func(p repositorytest.Peeked) bool { return p.ID == b.ID })
+			w.taken = slices.DeleteFunc(w.taken, func(p repositorytest.PeekedBundle) bool { return p.ID == b.ID })
 		}
 		return err
 	}}
@@ -406,7 +406,7 @@ func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 // TestASweep_DisturbsNoSaveWithALostReply loses the reply to a write of a Save, while a sweep clears the
 // cabinet of the next Save of the same process.
 func TestASweep_DisturbsNoSaveWithALostReply(t *testing.T) {
-	elsewhere := repositorytest.From(domain.Charges)
+	elsewhere := repositorytest.WithOrigin(domain.Charges)
 	turns := 2
 	if raced {
 		turns = 1

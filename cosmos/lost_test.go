@@ -80,7 +80,7 @@ func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 			var now atomic.Int32
 			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1})
 			first := f.node(f.opts, false)
-			f.saveEvents(first, repositorytest.Events(6, f.actor, repositorytest.Weighing(20_000)), 6)
+			f.saveEvents(first, repositorytest.Events(6, f.actor, repositorytest.WithWeight(20_000)), 6)
 			require.Len(t, f.dequeueBundles(first, 1), 2)
 			node, line := f.tappedNode(f.opts)
 			n := 0

@@ -28,7 +28,7 @@ func TestAfterLostWrites_EventsInTheirSlotsAreKnown(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, 1, saved.Accepted)
 				}
-				node.Settle(t.Context(), s.actor)
+				node.AwaitHints(t.Context(), s.actor)
 				return all
 			}
 			const kept, lost = 17, 25
@@ -52,7 +52,7 @@ func TestAfterLostWrites_EventsInTheirSlotsAreKnown(t *testing.T) {
 			_, err = c.Put(t.Context(), before.db.cabinets, cabinetKey(cabinet), at, etag, &d)
 			require.NoError(t, err)
 			for slot := range lost {
-				require.NoError(t, c.Discard(t.Context(), before.db.cabinets, at, pageID(kept+slot)))
+				require.NoError(t, c.DeleteIfExists(t.Context(), before.db.cabinets, at, pageID(kept+slot)))
 			}
 
 			node := saver(s, before)

@@ -106,7 +106,7 @@ func (d *noticeDoc) toAudience() (domain.Audience, error) {
 			return to, nil
 		}
 	}
-	return 0, domain.Errorf(domain.Damaged, "audience %q is unknown", domain.Clip(d.Audience))
+	return 0, domain.Errorf(domain.Damaged, "audience %q is unknown", domain.Shorten(d.Audience))
 }
 
 func (d *noticeDoc) toNotice() (domain.Notice, error) {

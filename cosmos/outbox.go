@@ -64,7 +64,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.beginCall("delivered")
 	// A crash before this write leaves the notice. The relay delivers it again.
-	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
+	err := c.DeleteIfExists(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
 	return c.Outcome("delete the notice of bundle "+n.Bundle.String()+" from the outbox", err)
 }
 
@@ -90,7 +90,7 @@ func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit in
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: noticeKind},
 		azcosmos.QueryParameter{Name: "@before", Value: millisOf(before)},
-		azcosmos.QueryParameter{Name: "@ahead", Value: millisOf(before.Add(repository.Ahead))})
+		azcosmos.QueryParameter{Name: "@ahead", Value: millisOf(before.Add(repository.MaxClockAhead))})
 	if from != nil {
 		q.ResumeAt(*from)
 	}

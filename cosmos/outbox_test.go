@@ -19,7 +19,7 @@ import (
 // confirmBundles creates n bundles, answers and dequeues them, and returns their ids.
 func (s *trust) confirmBundles(node *Repository, n int) []domain.BundleID {
 	s.Helper()
-	s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Alone))
+	s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.WithoutBundling))
 	var ids []domain.BundleID
 	for range n {
 		b := s.openOnRequest(node)
@@ -83,24 +83,24 @@ func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
 
 // confirmBundles creates one bundle for each element of n, with that number of events, and answers and
 // dequeues them.
-func (k *keeper) confirmBundles(n ...int) []repositorytest.Peeked {
+func (k *keeper) confirmBundles(n ...int) []repositorytest.PeekedBundle {
 	k.Helper()
-	var bundles []repositorytest.Peeked
+	var bundles []repositorytest.PeekedBundle
 	for _, events := range n {
 		k.saveEvents(events)
 		b := k.openAnswered()
 		_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
 		require.NoError(k, err)
-		k.node.Settle(k.Context(), k.actor)
+		k.node.AwaitHints(k.Context(), k.actor)
 		bundles = append(bundles, b)
 	}
 	return bundles
 }
 
 // openAnswered opens a bundle and answers it.
-func (k *keeper) openAnswered() repositorytest.Peeked {
+func (k *keeper) openAnswered() repositorytest.PeekedBundle {
 	k.Helper()
-	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{}, repositorytest.OnRequest)
 	require.NoError(k, err)
 	_, err = k.node.Answer(k.Context(), k.actor, b.ID, "made", domain.Body{})
 	require.NoError(k, err)
@@ -156,14 +156,14 @@ func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 		again, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
 		require.NoError(t, err)
 		require.NotEmpty(t, again.Object)
-		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.From(domain.Charges)))
-		b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, []domain.Group{groupOf(t, domain.Charges)}, domain.BundleID{}, repositorytest.Requested)
+		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.WithOrigin(domain.Charges)))
+		b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, []domain.Group{groupOf(t, domain.Charges)}, domain.BundleID{}, repositorytest.OnRequest)
 		require.NoError(t, err)
 		_, err = node.Fail(t.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 		require.NoError(t, err)
-		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.From(domain.Aggregations)))
+		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.WithOrigin(domain.Aggregations)))
 		aggregations := []domain.Group{groupOf(t, domain.Aggregations)}
-		skipped, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, aggregations, domain.BundleID{}, repositorytest.Requested)
+		skipped, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, aggregations, domain.BundleID{}, repositorytest.OnRequest)
 		require.NoError(t, err)
 		require.NoError(t, node.Skip(t.Context(), s.actor, skipped.ID, becauseOfATest))
 

@@ -122,7 +122,7 @@ func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
 	s.content = content
 	node := s.node(small, false)
 	s.save(node, 0, repositorytest.Events(1, s.actor))
-	batch := repositorytest.Events(1, s.actor, repositorytest.Carrying(`{"a":1}`))
+	batch := repositorytest.Events(1, s.actor, repositorytest.WithPayload(`{"a":1}`))
 	content.broken.Store(true)
 	for range 5 {
 		_, err := node.Save(context.Background(), s.actor, batch)
@@ -152,8 +152,8 @@ func TestAFaultOfOneCaller_DoesNotFailOtherCallers(t *testing.T) {
 	<-reserves
 	w := node.writers.acquire(s.actor)
 	defer node.writers.release(w)
-	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"good"`)))
-	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"bad"`)))
+	go save(repositorytest.Event(s.actor, repositorytest.WithPayload(`"good"`)))
+	go save(repositorytest.Event(s.actor, repositorytest.WithPayload(`"bad"`)))
 	require.Eventually(t, func() bool { return w.leader.Queued() == 2 }, time.Minute, time.Millisecond)
 	close(mayReserve)
 	refused := 0
@@ -254,7 +254,7 @@ func TestAPanicInASaveThatIsRetriedAlone_FailsNoOtherSave(t *testing.T) {
 	go save(first, repositorytest.Event(s.actor))
 	<-reserves
 	for _, text := range []string{`"good"`, `"bad"`, `"good"`} {
-		go save(outcomes, repositorytest.Event(s.actor, repositorytest.Carrying(text)))
+		go save(outcomes, repositorytest.Event(s.actor, repositorytest.WithPayload(text)))
 	}
 	require.Eventually(t, func() bool { return w.leader.Queued() == 3 }, time.Minute, time.Millisecond)
 	close(mayReserve)

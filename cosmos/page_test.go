@@ -44,7 +44,7 @@ func TestPages_ReturnTheEventsThatWereWritten(t *testing.T) {
 		for i := range events {
 			events[i].Weight = domain.Weight(rapid.Int64Range(1, 1<<62).Draw(t, "weight"))
 			events[i].SupportsBundling = rapid.Bool().Draw(t, "bundling")
-			repositorytest.Document(fmt.Sprintf("D%d", rapid.IntRange(0, 300).Draw(t, "type")))(&events[i])
+			repositorytest.WithDocumentType(fmt.Sprintf("D%d", rapid.IntRange(0, 300).Draw(t, "type")))(&events[i])
 			if rapid.Bool().Draw(t, "payload") {
 				events[i].Payload = slices.Repeat([]byte{'7'}, rapid.IntRange(1, 40).Draw(t, "length"))
 			}

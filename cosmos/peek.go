@@ -173,7 +173,7 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 		if err != nil {
 			return nil, 0, err
 		}
-		group, err := c.r.opts.Groups.Of(cabinet.Origin)
+		group, err := c.r.opts.Groups.GroupOf(cabinet.Origin)
 		if err != nil {
 			return nil, 0, domain.Errorf(domain.Damaged, "actor %s has events of an origin that this configuration does not name: %w", recipient, err)
 		}

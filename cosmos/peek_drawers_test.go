@@ -13,7 +13,7 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 	for _, drawers := range []int{1, 3, 20} {
 		k := newKeeper(t, 10)
 		for range 2 * drawers {
-			k.saveEvents(5, repositorytest.Alone)
+			k.saveEvents(5, repositorytest.WithoutBundling)
 		}
 		k.takeBundle() // the Peek reads the drawers and remembers them
 		for range 8 {
@@ -32,11 +32,11 @@ func TestPeek_FindsEventsSavedAfterTheDrawersWereRead(t *testing.T) {
 	k := newKeeper(t, 10)
 	var saved []domain.Event
 	for range 2 {
-		saved = append(saved, k.saveEvents(5, repositorytest.Alone)...)
+		saved = append(saved, k.saveEvents(5, repositorytest.WithoutBundling)...)
 	}
-	saved = append(saved, k.saveEvents(2, repositorytest.Alone)...)
+	saved = append(saved, k.saveEvents(2, repositorytest.WithoutBundling)...)
 	for range 12 {
-		saved = append(saved, k.saveEvents(3, repositorytest.Alone)...)
+		saved = append(saved, k.saveEvents(3, repositorytest.WithoutBundling)...)
 		b := k.takeBundle()
 		require.Equal(t, saved[0].ID, b.Events[0].ID)
 		saved = saved[1:]

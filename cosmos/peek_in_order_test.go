@@ -36,7 +36,7 @@ func TestTheOrderOfTheRecipient_DependsOnNoEntry(t *testing.T) {
 			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with the ordering by cabinet, a Save writes entries
 			var want []domain.EventID
 			for i := range 24 {
-				e := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Typed(fmt.Sprint(i*i%5)))
+				e := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges), repositorytest.WithContentType(fmt.Sprint(i*i%5)))
 				s.save(node, 0, []domain.Event{e})
 				want = append(want, e.ID)
 			}
@@ -67,7 +67,7 @@ func TestANode_ReadsTheFirstEventAfterAPositionOnce(t *testing.T) {
 	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)
 	ctx := context.Background()
 	for i := range 60 {
-		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Typed(fmt.Sprint(i%20))))
+		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.WithContentType(fmt.Sprint(i%20))))
 	}
 	for i := range 60 {
 		s.line.Break(nil)

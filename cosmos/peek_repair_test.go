@@ -21,7 +21,7 @@ import (
 func (s *trust) saveInTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
-		e := repositorytest.Event(s.actor, repositorytest.From(origin), repositorytest.Alone)
+		e := repositorytest.Event(s.actor, repositorytest.WithOrigin(origin), repositorytest.WithoutBundling)
 		s.save(node, 0, []domain.Event{e})
 		ids = append(ids, e.ID)
 	}
@@ -134,12 +134,12 @@ func TestAnEntryOfARolledBackSave_DoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
 	dying, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
 	line.setBefore(atNth(1, isHeadReplacement, func() error { return faulty.ErrLost })) // the first Save creates the head, and commits by replacing it
-	_, err := dying.Save(context.Background(), s.actor, []domain.Event{repositorytest.Event(s.actor, repositorytest.From(domain.Charges))})
+	_, err := dying.Save(context.Background(), s.actor, []domain.Event{repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges))})
 	require.Error(t, err, "it has pointed at number 1, which will never be")
 
 	node := s.node(small, false)
-	older := repositorytest.Event(s.actor, repositorytest.From(domain.MarketRoles), repositorytest.Alone)
-	newer := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
+	older := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.MarketRoles), repositorytest.WithoutBundling)
+	newer := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges), repositorytest.WithoutBundling)
 	s.save(node, 0, []domain.Event{older})
 	s.save(node, 0, []domain.Event{newer})
 	require.Len(t, s.readEntries(node, domain.Charges), 2)

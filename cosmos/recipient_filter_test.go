@@ -19,7 +19,7 @@ import (
 func eventsOfKinds(actor domain.ActorID, kinds int) []domain.Event {
 	events := make([]domain.Event, kinds)
 	for i := range events {
-		events[i] = repositorytest.Event(actor, repositorytest.Typed(fmt.Sprint("kind-", i)))
+		events[i] = repositorytest.Event(actor, repositorytest.WithContentType(fmt.Sprint("kind-", i)))
 	}
 	return events
 }
@@ -41,14 +41,14 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 			for range tc.batches {
 				_, err := node.Save(t.Context(), actor, eventsOfKinds(actor, tc.kinds))
 				require.NoError(t, err)
-				node.Settle(t.Context(), actor)
+				node.AwaitHints(t.Context(), actor)
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			save := func(by *Repository) saveCost {
 				requests, units := r.engine.Requests(), r.engine.RequestUnits()
 				_, err := by.Save(context.Background(), actor, eventsOfKinds(actor, tc.kinds)[rng.IntN(tc.kinds):][:1])
 				require.NoError(t, err)
-				by.Settle(context.Background(), actor)
+				by.AwaitHints(context.Background(), actor)
 				return saveCost{r.engine.Requests() - requests, r.engine.RequestUnits() - units}
 			}
 			var warm, cold saveCost
@@ -84,7 +84,7 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 				events := eventsOfKinds(s.actor, kinds)[:n]
 				all = append(all, events...)
 				s.save(by, 0, events)
-				by.Settle(t.Context(), s.actor)
+				by.AwaitHints(t.Context(), s.actor)
 			}
 			for range 30 {
 				save(first, kinds)
@@ -117,7 +117,7 @@ func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []
 		some := eventsOfKinds(s.actor, kinds)
 		events = append(events, some...)
 		s.save(node, 0, some)
-		node.Settle(t.Context(), s.actor)
+		node.AwaitHints(t.Context(), s.actor)
 	}
 	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	replaceFilter(t, node, s.actor, func([]filteredDrawer) []byte { return []byte("none") })
 	other := s.node(Options{SweepEvery: -1}, true)
 	s.save(other, 0, eventsOfKinds(s.actor, 1))
-	other.Settle(t.Context(), s.actor)
+	other.AwaitHints(t.Context(), s.actor)
 	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
 	require.Len(t, drawers, 9)
@@ -196,7 +196,7 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	s.save(silent, 0, more)
 	for _, by := range []*Repository{s.node(Options{SweepEvery: -1}, false), s.node(Options{SweepEvery: -1}, true)} {
 		s.save(by, 0, eventsOfKinds(s.actor, 1))
-		by.Settle(t.Context(), s.actor)
+		by.AwaitHints(t.Context(), s.actor)
 		saved, err := by.Save(t.Context(), s.actor, append(more, all...))
 		require.NoError(t, err)
 		require.Equal(t, repository.Saved{Duplicates: len(all) + len(more)}, saved)
@@ -229,7 +229,7 @@ func TestADrawerTooLargeForTheRecipientFilter_HasItsOwnFilter(t *testing.T) {
 		}
 		_, err := node.Save(t.Context(), actor, events)
 		require.NoError(t, err)
-		node.Settle(t.Context(), actor)
+		node.AwaitHints(t.Context(), actor)
 	}
 	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), actor)
 	require.NoError(t, err)

@@ -44,9 +44,9 @@ type Options struct {
 	// nodes that share a store with older versions: those do not serve a recipient after one of its
 	// cabinets was removed.
 	KeepCabinets bool
-	// Unfiltered is the limit up to which a node reads unknown cabinets of a recipient one by one. If more
+	// MaxUnfilteredCabinets is the limit up to which a node reads unknown cabinets of a recipient one by one. If more
 	// cabinets are unknown to the node, it reads the filter of the recipient. Default 2, negative: 0.
-	Unfiltered int
+	MaxUnfilteredCabinets int
 	// StoreTraces stores the span in which events are saved, and the span of the Peek that opens a bundle,
 	// if the span is sampled. Nodes may have different values.
 	StoreTraces bool
@@ -116,7 +116,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	}
 	opts.DrawerCapacity = min(cmp.Or(opts.DrawerCapacity, 10_000), maxSlots)
 	opts.TailEvents = min(opts.TailEvents, maxTailEvents)
-	opts.Unfiltered = max(cmp.Or(opts.Unfiltered, defaultUnfiltered), 0)
+	opts.MaxUnfilteredCabinets = max(cmp.Or(opts.MaxUnfilteredCabinets, defaultUnfiltered), 0)
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
 	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, time.Hour)

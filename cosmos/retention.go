@@ -171,7 +171,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if err != nil {
 			return nil, err
 		}
-		group, err := groups.Of(cabinet.Origin)
+		group, err := groups.GroupOf(cabinet.Origin)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func TestBundleUnderUnlimitedRetention_ExpiresAfterTheSettingChanged(t *testing.
 
 	k.passTime(7*day + 2*time.Second)
 	k.expireDocuments()
-	group, err := domain.DefaultGroups().Of(skipped.Cabinet.Origin)
+	group, err := domain.DefaultGroups().GroupOf(skipped.Cabinet.Origin)
 	require.NoError(t, err)
 	_, err = node.Replay(t.Context(), k.actor, group, becauseOfATest)
 	require.Error(t, err)
@@ -63,7 +63,7 @@ func TestBundleUnderUnlimitedRetention_ExpiresAfterTheSettingChanged(t *testing.
 }
 
 // saveAndOpen saves an event and opens the next bundle.
-func (k *keeper) saveAndOpen() repositorytest.Peeked {
+func (k *keeper) saveAndOpen() repositorytest.PeekedBundle {
 	k.saveEvents(1)
 	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 	require.NoError(k, err)
@@ -98,7 +98,7 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsReplayed(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saveEvents(1)
 	b := k.takeBundle()
-	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
+	group, err := domain.DefaultGroups().GroupOf(b.Cabinet.Origin)
 	require.NoError(t, err)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
 	line.setBefore(atNth(1, isBatch, func() error { // runs between the query and the write of the sweep

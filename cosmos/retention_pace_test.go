@@ -33,7 +33,7 @@ func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	a := &throttledAccount{T: t, rig: rigOf(t, accounttest.On(t, engine, nil))}
+	a := &throttledAccount{T: t, rig: rigOf(t, accounttest.NewOnEngine(t, engine, nil))}
 	a.node = a.rig.node(Options{SweepEvery: -1, Retries: 100, TailEvents: DefaultTailEvents}, false)
 	made, err := a.node.Provision(t.Context(), client.ProvisionOptions{Throughput: suggested})
 	require.NoError(t, err)

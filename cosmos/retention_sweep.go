@@ -197,9 +197,9 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retentionPlan) (*
 	if err == nil {
 		c.r.metrics.swept.WithLabelValues(sweptCabinet).Add(float64(len(p.removed)))
 	}
-	if err == nil && len(h.Cabinets) > c.r.opts.Unfiltered && len(next.Cabinets) <= c.r.opts.Unfiltered {
+	if err == nil && len(h.Cabinets) > c.r.opts.MaxUnfilteredCabinets && len(next.Cabinets) <= c.r.opts.MaxUnfilteredCabinets {
 		// A crash before this write leaves a filter that no node reads.
-		_ = c.Discard(ctx, c.r.db.catalog, h.PartitionKey, recipientFilterID)
+		_ = c.DeleteIfExists(ctx, c.r.db.catalog, h.PartitionKey, recipientFilterID)
 	}
 	return next, err
 }
@@ -282,14 +282,14 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 			return 0, err
 		}
 	}
-	if err := c.Discard(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
+	if err := c.DeleteIfExists(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
 		return 0, err
 	}
 	n, err := c.clearItems(ctx, id, "SELECT c.id, c.v FROM c")
 	if err != nil {
 		return n, err
 	}
-	return n, c.Discard(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
+	return n, c.DeleteIfExists(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
 }
 
 // deletionUnits is the approximate cost of deleting a page.

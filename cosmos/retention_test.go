@@ -143,12 +143,12 @@ func (k *keeper) saveEvents(n int, opts ...repositorytest.Change) []domain.Event
 	return events
 }
 
-func (k *keeper) takeBundle() repositorytest.Peeked {
+func (k *keeper) takeBundle() repositorytest.PeekedBundle {
 	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 	require.NoError(k, err)
 	_, err = k.node.Acknowledge(k.Context(), k.actor, b.ID)
 	require.NoError(k, err)
-	k.node.Settle(k.Context(), k.actor)
+	k.node.AwaitHints(k.Context(), k.actor)
 	return b
 }
 
@@ -185,7 +185,7 @@ func (k *keeper) countStored() (documents, bytes int) {
 func TestAcknowledgedEvents_AreRemovedAfterTheRetention(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
-		events := k.saveEvents(7, repositorytest.Carrying(`{"kWh":1}`))
+		events := k.saveEvents(7, repositorytest.WithPayload(`{"kWh":1}`))
 		payloads := k.node.beginCall("test")
 		first, err := payloads.readExtents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
 		require.NoError(t, err)
@@ -223,8 +223,8 @@ func TestAcknowledgedEvents_AreRemovedAfterTheRetention(t *testing.T) {
 func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
-		events := k.saveEvents(4, repositorytest.Alone)
-		events = append(events, k.saveEvents(9, repositorytest.Alone)...)
+		events := k.saveEvents(4, repositorytest.WithoutBundling)
+		events = append(events, k.saveEvents(9, repositorytest.WithoutBundling)...)
 		var taken []domain.EventID
 		for range 5 { // moves the gate's position into the second drawer
 			taken = append(taken, k.takeBundle().Events[0].ID)
@@ -330,7 +330,7 @@ func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 		require.Equal(t, 2, swept.Drawers)
 		return nil
 	}))
-	elsewhere := repositorytest.From(domain.Charges)
+	elsewhere := repositorytest.WithOrigin(domain.Charges)
 	_, err = node.Save(t.Context(), s.actor, repositorytest.Events(1, s.actor, elsewhere))
 	require.NoError(t, err)
 	require.Equal(t, 1, s.line.Fired())

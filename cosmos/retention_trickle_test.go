@@ -80,7 +80,7 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	const rounds = 6
 	var saved, taken []domain.EventID
 	for round := range rounds {
-		for _, e := range k.saveEvents(4, repositorytest.Alone) {
+		for _, e := range k.saveEvents(4, repositorytest.WithoutBundling) {
 			saved = append(saved, e.ID)
 		}
 		for len(taken) < len(saved)-2 {

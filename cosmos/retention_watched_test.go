@@ -16,7 +16,7 @@ import (
 )
 
 // openWatched opens a bundle and watches it.
-func (k *keeper) openWatched() repositorytest.Peeked {
+func (k *keeper) openWatched() repositorytest.PeekedBundle {
 	k.Helper()
 	b := k.saveAndOpen()
 	_, err := k.node.WatchBundle(k.Context(), k.actor, b.ID)
@@ -25,11 +25,11 @@ func (k *keeper) openWatched() repositorytest.Peeked {
 }
 
 // dequeueWatched dequeues a bundle, and delivers the notices of Dequeues.
-func (k *keeper) dequeueWatched(b repositorytest.Peeked) {
+func (k *keeper) dequeueWatched(b repositorytest.PeekedBundle) {
 	k.Helper()
 	_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
 	require.NoError(k, err)
-	k.node.Settle(k.Context(), k.actor)
+	k.node.AwaitHints(k.Context(), k.actor)
 	for _, n := range k.readNotices() {
 		require.NoError(k, k.node.Delivered(k.Context(), n))
 	}
@@ -96,7 +96,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	k := newKeeper(t, 3)
 	b := k.openWatched()
 	k.dequeueWatched(b)
-	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
+	group, err := domain.DefaultGroups().GroupOf(b.Cabinet.Origin)
 	require.NoError(t, err)
 	k.passTime(7 * day)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
@@ -167,7 +167,7 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saveEvents(1)
 	b := k.takeBundle()
-	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
+	group, err := domain.DefaultGroups().GroupOf(b.Cabinet.Origin)
 	require.NoError(t, err)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
 	line.setBefore(atNth(1, isBatch, func() error {

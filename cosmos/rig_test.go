@@ -69,13 +69,13 @@ func newRig(t testing.TB, opts embedded.Options) *rig {
 }
 
 func rigOf(t testing.TB, a *accounttest.Account) *rig {
-	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
+	return &rig{t: t, account: a, engine: a.Engine, line: a.Transport, content: a.Content}
 }
 
 // rigOn returns a rig on an engine. The caller closes the engine.
 func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 	t.Helper()
-	return rigOf(t, accounttest.On(t, engine, Containers()))
+	return rigOf(t, accounttest.NewOnEngine(t, engine, Containers()))
 }
 
 func (r *rig) connect() *client.Database { return r.account.Connect() }
@@ -131,7 +131,7 @@ func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first,
 		require.NoError(t, err)
 		for _, p := range pages {
 			if first <= p.FirstSequence && p.FirstSequence <= last {
-				require.NoError(t, c.Discard(ctx, node.db.cabinets, d.ID, p.ID))
+				require.NoError(t, c.DeleteIfExists(ctx, node.db.cabinets, d.ID, p.ID))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 		}
 		err := events[i].Check()
 		if err == nil {
-			_, err = r.opts.Groups.Of(events[i].Origin)
+			_, err = r.opts.Groups.GroupOf(events[i].Origin)
 		}
 		if err != nil {
 			return repository.Saved{}, fmt.Errorf("save: event %d: %w", i, err)

@@ -177,7 +177,7 @@ func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 
 // addLoss adds a cabinet to lost, with the position of its gate.
 func (w *recipientWriter) addLoss(lost map[cabinetName]position, cabinet domain.CabinetKey, gates map[domain.Group]*gate) error {
-	group, err := w.r.opts.Groups.Of(cabinet.Origin)
+	group, err := w.r.opts.Groups.GroupOf(cabinet.Origin)
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", cabinetKey(cabinet), err)
 	}

@@ -81,7 +81,7 @@ func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 				continue
 			}
 			last = origin
-			group, err := w.r.opts.Groups.Of(origin)
+			group, err := w.r.opts.Groups.GroupOf(origin)
 			if err != nil {
 				return nil, err
 			}

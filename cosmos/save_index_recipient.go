@@ -13,7 +13,9 @@ import (
 // unfilteredLimit returns the limit for the cabinets of a recipient with pages that its stored filter
 // does not cover. A cold Save may cost three times as much as a warm one. With more cabinets, the head
 // costs more to write, so a cold Save may read more of these cabinets.
-func (r *Repository) unfilteredLimit(cabinets int) int { return r.opts.Unfiltered + cabinets/32 }
+func (r *Repository) unfilteredLimit(cabinets int) int {
+	return r.opts.MaxUnfilteredCabinets + cabinets/32
+}
 
 // filterLimit returns the limit for the size of a recipient's filter in bytes. With few cabinets, a filter
 // of this size costs as much as 16 requests; with many cabinets, the limit is about the size of the head.
@@ -32,7 +34,7 @@ func (cab *cabinetIndex) hasUnreadPages() bool {
 	return cab.open.drawer != "" && !cab.open.isFilterRead && cab.hasPagesBehind()
 }
 
-// adoptFilter reads the filter of the recipient if the pages of more than Options.Unfiltered cabinets are
+// adoptFilter reads the filter of the recipient if the pages of more than Options.MaxUnfilteredCabinets cabinets are
 // unread, and adopts the drawers that the filter covers.
 func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	unread := make(map[string]*cabinetIndex)
@@ -41,7 +43,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 			unread[cab.open.drawer] = cab
 		}
 	}
-	if len(unread) <= c.r.opts.Unfiltered {
+	if len(unread) <= c.r.opts.MaxUnfilteredCabinets {
 		return nil
 	}
 	drawers, err := x.filter.readFilter(ctx, c, x.recipient)

@@ -12,7 +12,7 @@ import (
 
 func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	actor := repositorytest.NewActor()
-	series, charges := repositorytest.Event(actor, repositorytest.From(domain.TimeSeries)), repositorytest.Event(actor, repositorytest.From(domain.Charges))
+	series, charges := repositorytest.Event(actor, repositorytest.WithOrigin(domain.TimeSeries)), repositorytest.Event(actor, repositorytest.WithOrigin(domain.Charges))
 	a, b := nameOf(series.Cabinet()), nameOf(charges.Cabinet())
 	h := &head{Reserved: 100, Watermark: 90, Cabinets: map[cabinetName]received{
 		a: {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 88, Total: 40},

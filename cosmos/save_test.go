@@ -23,16 +23,16 @@ func TestTooManyKindsOfDataAreRefusedBeforeTheyFillTheHead(t *testing.T) {
 	node := s.node(small, false)
 	kinds := make([]domain.Event, maxCabinets)
 	for i := range kinds {
-		kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
+		kinds[i] = repositorytest.Event(s.actor, repositorytest.WithContentType(fmt.Sprintf("kind-%d", i)))
 	}
 	s.save(node, 0, kinds)
 
-	more := repositorytest.Events(3, s.actor, repositorytest.Typed("one kind too many"))
+	more := repositorytest.Events(3, s.actor, repositorytest.WithContentType("one kind too many"))
 	_, err := node.Save(context.Background(), s.actor, more)
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 	require.ErrorContains(t, err, "1000 are the most")
 
-	again := repositorytest.Events(3, s.actor, repositorytest.Typed("kind-7"))
+	again := repositorytest.Events(3, s.actor, repositorytest.WithContentType("kind-7"))
 	s.save(node, 0, again)
 	saved, err := node.Save(context.Background(), s.actor, kinds)
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	for i := range 40 {
-		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i))))
+		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.WithContentType(fmt.Sprintf("kind-%d", i))))
 	}
 	before := s.engine.Requests()
 	next, err := node.NextUnacknowledged(context.Background(), s.actor, allGroups)
@@ -58,11 +58,11 @@ func TestTheChoiceAmongCabinets_CostsTheSameWithAnyNumberOfDrawers(t *testing.T)
 	const cabinets = 6
 	s := newTrust(t)
 	node := s.node(Options{DrawerCapacity: 2}, false)
-	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.Typed("of one drawer")))
+	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.WithContentType("of one drawer")))
 	var units []float64
 	for _, drawers := range []int{10, 90} {
 		for i := range cabinets {
-			s.save(node, 0, repositorytest.Events(2*drawers, s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i))))
+			s.save(node, 0, repositorytest.Events(2*drawers, s.actor, repositorytest.WithContentType(fmt.Sprintf("kind-%d", i))))
 		}
 		c := node.beginCall("test")
 		h, err := c.readHead(t.Context(), s.actor)
@@ -132,8 +132,8 @@ func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
 				r.content = content
 				node := r.node(Options{}, false)
 				actor := repositorytest.NewActor()
-				events := repositorytest.Events(1, actor, repositorytest.Carrying(`"one"`))
-				events = append(events, repositorytest.Events(1, actor, repositorytest.Carrying(`"two"`), repositorytest.From(domain.Charges))...)
+				events := repositorytest.Events(1, actor, repositorytest.WithPayload(`"one"`))
+				events = append(events, repositorytest.Events(1, actor, repositorytest.WithPayload(`"two"`), repositorytest.WithOrigin(domain.Charges))...)
 				refuse(r, content)
 				_, err := node.Save(t.Context(), actor, events)
 				require.Error(t, err)

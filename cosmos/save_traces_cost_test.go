@@ -39,7 +39,7 @@ func traceCost(t *testing.T, storeTraces bool, n, events, waiting int) float64 {
 		save(waiting)
 		next, err := node.NextUnacknowledged(ctx, actor, allGroups)
 		require.NoError(t, err)
-		bundle, _, err := repositorytest.Fill(ctx, next.Run)
+		bundle, _, err := repositorytest.MakeBundle(ctx, next.Run)
 		require.NoError(t, err)
 		bundle.Peeked = domain.TraceContextOf(traced())
 		_, err = node.Add(ctx, bundle, next.Run)

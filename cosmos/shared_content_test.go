@@ -36,7 +36,7 @@ func (s *sharedHub) openAnswered() domain.Bundle {
 	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 	require.NoError(s, err)
 	require.Nil(s, next.Open)
-	b, _, err := repositorytest.Fill(s.Context(), next.Run)
+	b, _, err := repositorytest.MakeBundle(s.Context(), next.Run)
 	require.NoError(s, err)
 	b.Content, b.List = domain.Request, next.Run.Folder()+"/list-of-"+b.ID.String()
 	require.NoError(s, s.shared.Put(s.Context(), b.List, strings.NewReader("ids")))
@@ -53,7 +53,7 @@ func (s *sharedHub) closes(b domain.Bundle) {
 	s.Helper()
 	_, err := s.node.Acknowledge(s.Context(), s.actor, b.ID)
 	require.NoError(s, err)
-	s.node.Settle(s.Context(), s.actor)
+	s.node.AwaitHints(s.Context(), s.actor)
 }
 
 // requireShared requires that the lists and the contents of bundles exist if want is true, and that they do
@@ -132,7 +132,7 @@ func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, again, found)
 			require.True(t, strings.HasPrefix(b.List, run.Folder()+"/"))
-			events, err := repositorytest.Read(t.Context(), run)
+			events, err := repositorytest.ReadEvents(t.Context(), run)
 			require.NoError(t, err)
 			require.Len(t, events, b.Count)
 			s.closes(b)

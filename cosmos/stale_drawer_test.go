@@ -34,7 +34,7 @@ func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 						}
 					}
 					save(17)
-					busy.Settle(t.Context(), s.actor)
+					busy.AwaitHints(t.Context(), s.actor)
 
 					cold, line := s.tappedNode(opts)
 					fresh := repositorytest.Events(1, s.actor)
@@ -45,7 +45,7 @@ func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 					line.setBefore(atNth(1, isHeadReplacement, func() error {
 						s.save(busy, 0, []domain.Event{next})
 						save(more - 1)
-						busy.Settle(t.Context(), s.actor)
+						busy.AwaitHints(t.Context(), s.actor)
 						return nil
 					}))
 					saved, err := cold.Save(t.Context(), s.actor, batch)

@@ -107,13 +107,13 @@ func TestSurvey_RemovesTheSnapshotPartsOfADeadNode(t *testing.T) {
 func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 	for name, lose := range map[string]func(c *client.Call, node *Repository, ids []string) error{
 		"the state": func(c *client.Call, node *Repository, _ []string) error {
-			return c.Discard(context.Background(), node.db.cabinets, "|survey", "state")
+			return c.DeleteIfExists(context.Background(), node.db.cabinets, "|survey", "state")
 		},
 		"a part of the log": func(c *client.Call, node *Repository, ids []string) error {
-			return c.Discard(context.Background(), node.db.cabinets, "|survey", ids[0])
+			return c.DeleteIfExists(context.Background(), node.db.cabinets, "|survey", ids[0])
 		},
 		"a damaged part": func(c *client.Call, node *Repository, ids []string) error {
-			if err := c.Discard(context.Background(), node.db.cabinets, "|survey", ids[0]); err != nil {
+			if err := c.DeleteIfExists(context.Background(), node.db.cabinets, "|survey", ids[0]); err != nil {
 				return err
 			}
 			_, err := c.Put(context.Background(), node.db.cabinets, "|survey", ids[0], "", map[string]any{"id": ids[0], "partitionKey": "|survey", "lines": "AAAA"})

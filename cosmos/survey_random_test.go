@@ -48,7 +48,7 @@ func (f *surveyedTraffic) step() {
 	group := queues[f.rng.IntN(len(queues))]
 	switch f.rng.IntN(12) {
 	case 0, 1, 2:
-		_, err = f.node.Save(ctx, actor, repositorytest.Events(1+f.rng.IntN(30), actor, repositorytest.From(origin)))
+		_, err = f.node.Save(ctx, actor, repositorytest.Events(1+f.rng.IntN(30), actor, repositorytest.WithOrigin(origin)))
 	case 3, 4, 5:
 		err = f.open(actor, group.Group)
 	case 6, 7:
@@ -99,7 +99,7 @@ func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	if err != nil {
 		return err
 	}
-	bundle, _, err := repositorytest.Fill(ctx, next.Run)
+	bundle, _, err := repositorytest.MakeBundle(ctx, next.Run)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 			r := newRig(t, embedded.Options{})
 			node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
 			f := newSurveyedTraffic(t, r, node, seed)
-			faults := append(faulty.Faults(), faulty.More()...)
+			faults := append(faulty.CommonFaults(), faulty.RareFaults()...)
 			var surveys []*survey.Survey
 			var lines []*faulty.Transport
 			add := func() {
@@ -268,7 +268,7 @@ func TestSurvey_ListsAMailboxThatCannotBeRead(t *testing.T) {
 	}
 	c := node.beginCall("test")
 	put := func(actor domain.ActorID, text string) {
-		require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(actor), headID))
+		require.NoError(t, c.DeleteIfExists(ctx, node.db.catalog, headKey(actor), headID))
 		_, err := c.Put(ctx, node.db.catalog, headKey(actor), headID, "", rawDocument(text))
 		require.NoError(t, err)
 	}
@@ -298,7 +298,7 @@ func TestSurvey_ListsAMailboxThatCannotBeRead(t *testing.T) {
 	put(newer, `{"id":"head","partitionKey":"`+newer.String()+`","v":99}`)
 	check(s) // the survey has read the document from a feed
 	r2 := surveyOf(r, node, survey.Options{Exclusive: true})
-	require.NoError(t, c.Discard(ctx, node.db.cabinets, "|survey", "state"))
+	require.NoError(t, c.DeleteIfExists(ctx, node.db.cabinets, "|survey", "state"))
 	check(r2) // the survey has read the document in a walk
 
 	put(damaged, string(client.Encode(whole)))

@@ -107,7 +107,7 @@ func (s surveyReader) applyGate(c *call, r *surveyRecord, d *surveyedDocument, d
 	name, _ := strings.CutPrefix(d.ID, gateKind+".")
 	group, err := domain.ParseGroup(name)
 	if err != nil {
-		return nil, domain.Errorf(domain.Damaged, "gate %q of %s: %w", domain.Clip(d.ID), d.Recipient, err)
+		return nil, domain.Errorf(domain.Damaged, "gate %q of %s: %w", domain.Shorten(d.ID), d.Recipient, err)
 	}
 	var g gate
 	if err := c.Decode(doc, d.Recipient, &g); err != nil {
@@ -134,7 +134,7 @@ func (s surveyReader) applyBundle(c *call, r *surveyRecord, d *surveyedDocument,
 	}
 	id, err := domain.ParseBundleID(b.ID)
 	if err != nil {
-		return domain.Errorf(domain.Damaged, "bundle %q of %s: %w", domain.Clip(b.ID), d.Recipient, err)
+		return domain.Errorf(domain.Damaged, "bundle %q of %s: %w", domain.Shorten(b.ID), d.Recipient, err)
 	}
 	group, err := domain.ParseGroup(b.Group)
 	if err != nil {

@@ -78,7 +78,7 @@ func discardMailbox(t testing.TB, node *Repository, actor domain.ActorID) {
 		}](ctx, node.beginCall("test").Query(from, actor.String(), "SELECT c.id FROM c"))
 		require.NoError(t, err)
 		for _, d := range docs {
-			require.NoError(t, node.beginCall("test").Discard(ctx, from, actor.String(), d.ID))
+			require.NoError(t, node.beginCall("test").DeleteIfExists(ctx, from, actor.String(), d.ID))
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			f := newSurveyedTraffic(t, r, node, seed)
 			isDeaf, dies := false, seed%2 == 1
 			rng := rand.New(rand.NewPCG(seed, 3))
-			faults := faulty.Faults()
+			faults := faulty.CommonFaults()
 			var surveys []*survey.Survey
 			var lines []*faulty.Transport
 			start := func(i int) {
@@ -127,7 +127,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			f.actors = f.actors[:len(f.actors)-1]
 			discardMailbox(t, node, lost)
 			if gate := gateID(allGroups[rng.IntN(len(allGroups))]); rng.IntN(2) == 0 { // the store loses a gate only
-				_ = node.beginCall("test").Discard(context.Background(), node.db.bundles, f.actors[0].String(), gate)
+				_ = node.beginCall("test").DeleteIfExists(context.Background(), node.db.bundles, f.actors[0].String(), gate)
 			}
 			waitInBubble(10 * time.Minute)
 			settleSurveys(t, surveys...)
@@ -237,7 +237,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 		whole := make(map[domain.ActorID]string)
 		c := node.beginCall("test")
 		put := func(actor domain.ActorID, text string) {
-			require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(actor), headID))
+			require.NoError(t, c.DeleteIfExists(ctx, node.db.catalog, headKey(actor), headID))
 			_, err := c.Put(ctx, node.db.catalog, headKey(actor), headID, "", rawDocument(text))
 			require.NoError(t, err)
 			c = c.renewCall()
@@ -260,7 +260,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 		for _, actor := range all[1:] {
 			put(actor, whole[actor])
 		}
-		require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(all[0]), headID))
+		require.NoError(t, c.DeleteIfExists(ctx, node.db.catalog, headKey(all[0]), headID))
 		runRound(t, s)
 		isDeaf = false
 		for range 12 * 6 {

@@ -84,7 +84,7 @@ func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 // tailHead returns a head with two events in a page and n events in the tail after it.
 func tailHead(t *testing.T, n int) *head {
 	actor := repositorytest.NewActor()
-	events := repositorytest.Events(n, actor, repositorytest.From(domain.TimeSeries), repositorytest.Typed("x"))
+	events := repositorytest.Events(n, actor, repositorytest.WithOrigin(domain.TimeSeries), repositorytest.WithContentType("x"))
 	h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]received{
 		"TimeSeries|x": {Drawer: "d", Fill: 2, Ordinal: 1, Sequence: 7, Total: 2},
 	}}
@@ -191,7 +191,7 @@ func TestAPeekOfATail_ReadsNoPage(t *testing.T) {
 	s.line.Break(nil)
 	_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 	require.NoError(t, err)
-	node.Settle(t.Context(), s.actor)
+	node.AwaitHints(t.Context(), s.actor)
 	require.Equal(t, 3, s.line.Calls(), "gates, bundle, batch; and no hints")
 	s.drainAll(node, events[2:]...)
 }
@@ -217,7 +217,7 @@ func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	small := repositorytest.Events(2, s.actor)
-	other := repositorytest.Events(1, s.actor, repositorytest.Typed("other"))
+	other := repositorytest.Events(1, s.actor, repositorytest.WithContentType("other"))
 	large := repositorytest.Events(7, s.actor)
 	s.saveEvents(node, small)
 	s.saveEvents(node, other)
@@ -227,7 +227,7 @@ func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
 	require.Equal(t, 1, h.Cabinets[nameOf(other[0].Cabinet())].tailLen(), "the others keep theirs")
 	require.NoError(t, s.auditMailbox(s.actor))
 	without := s.node(Options{}, true)
-	last := repositorytest.Events(1, s.actor, repositorytest.Typed("other"))
+	last := repositorytest.Events(1, s.actor, repositorytest.WithContentType("other"))
 	s.saveEvents(without, last)
 	require.False(t, s.readHead(node).hasTail(), "a node that writes none flushes those in its way")
 	require.NoError(t, s.auditMailbox(s.actor))
@@ -255,8 +255,8 @@ func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 		s := newTails(t)
 		node, line := s.tappedNode(Options{TailEvents: 4})
 		other := s.node(Options{TailEvents: 4}, false)
-		first := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"first"`))
-		second := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"second"`))
+		first := repositorytest.Events(1, s.actor, repositorytest.WithPayload(`"first"`))
+		second := repositorytest.Events(1, s.actor, repositorytest.WithPayload(`"second"`))
 		s.saveEvents(node, repositorytest.Events(1, s.actor))
 		replaced := 0
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
@@ -300,7 +300,7 @@ func TestARefusedSmallSave_LeavesNoPayloads(t *testing.T) {
 		node, line := s.tappedNode(Options{TailEvents: 4})
 		other := s.node(Options{TailEvents: 4}, false)
 		s.saveEvents(node, repositorytest.Events(1, s.actor))
-		event := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"once"`))
+		event := repositorytest.Events(1, s.actor, repositorytest.WithPayload(`"once"`))
 		line.setBefore(atNth(1, isHeadReplacement, func() error {
 			s.saveEvents(other, event)
 			return nil
@@ -393,7 +393,7 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 // drawer with all its events in the tail, so it is never closed by its age.
 func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
-	k.saveEvents(2, repositorytest.Carrying(`{"a":1}`))
+	k.saveEvents(2, repositorytest.WithPayload(`{"a":1}`))
 	b := k.takeBundle()
 	name := nameOf(b.Cabinet)
 	gates := make(map[domain.Group]*gate)
@@ -450,7 +450,7 @@ func TestARepair_FlushesEveryTailIfTheNodeWritesNone(t *testing.T) {
 		events := repositorytest.Events(6, s.actor)
 		s.saveEvents(node, events[:3])
 		for i := range events[3:] {
-			repositorytest.Typed(fmt.Sprintf("type-%d", i))(&events[3+i])
+			repositorytest.WithContentType(fmt.Sprintf("type-%d", i))(&events[3+i])
 		}
 		s.saveEvents(node, events[3:])
 		report, err := node.Check(t.Context(), CheckOptions{Repair: true})
@@ -479,7 +479,7 @@ func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
 	node := s.node(Options{TailEvents: DefaultTailEvents}, true)
 	var all []domain.Event
 	for i := range 150 {
-		e := repositorytest.Event(s.actor, repositorytest.Typed(string(rune('a'+i%7))))
+		e := repositorytest.Event(s.actor, repositorytest.WithContentType(string(rune('a'+i%7))))
 		all = append(all, e)
 		s.saveEvents(node, all[i:])
 		require.LessOrEqual(t, s.readHead(node).tailBytes(), maxAllTails)
@@ -522,7 +522,7 @@ func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 			require.NoError(t, err)
 			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 			require.NoError(t, err)
-			node.Settle(t.Context(), s.actor) // waits for the hints of the Dequeue, so that the counts include them
+			node.AwaitHints(t.Context(), s.actor) // waits for the hints of the Dequeue, so that the counts include them
 			<-time.After(time.Second)
 		}
 		lives()
@@ -548,7 +548,7 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 			require.NoError(t, err)
 			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 			require.NoError(t, err)
-			node.Settle(t.Context(), s.actor)
+			node.AwaitHints(t.Context(), s.actor)
 			<-time.After(time.Second)
 		}
 		for _, last := range s.readHead(node).Cabinets {
@@ -566,17 +566,17 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saveEvents(6) // a large Save, which writes an entry
-	k.saveEvents(2, repositorytest.Alone)
+	k.saveEvents(2, repositorytest.WithoutBundling)
 	require.Equal(t, 6, k.takeBundle().Count) // the entry points at the next event, which is in the tail
 	k.takeBundle()
 	k.takeBundle()
 	for range 6 {
-		k.saveEvents(1, repositorytest.Alone) // fills this drawer and begins the next one
+		k.saveEvents(1, repositorytest.WithoutBundling) // fills this drawer and begins the next one
 		k.takeBundle()
 		report, err := k.node.Check(t.Context(), CheckOptions{Recipient: k.actor})
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	}
-	k.saveEvents(2, repositorytest.Alone)
+	k.saveEvents(2, repositorytest.WithoutBundling)
 	require.NoError(t, k.repairMailbox(k.actor))
 }

@@ -133,7 +133,7 @@ func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
 	other := s.node(small, false)
 	next, err := other.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.NoError(t, err)
-	events, err := repositorytest.Read(context.Background(), next.Run)
+	events, err := repositorytest.ReadEvents(context.Background(), next.Run)
 	require.NoError(t, err)
 	assert.Len(t, events, 12, "the last drawer says that it holds five, not two")
 
@@ -232,12 +232,12 @@ func TestStaleEntries_DoNotReorderCabinets(t *testing.T) {
 func peekWithStaleEntries(t *testing.T, age int) {
 	var now atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(now.Load()) }})}
-	tiny, x, y := Options{DrawerCapacity: 2}, repositorytest.Typed("x"), repositorytest.Typed("y")
+	tiny, x, y := Options{DrawerCapacity: 2}, repositorytest.WithContentType("x"), repositorytest.WithContentType("y")
 	writer := s.node(tiny, true)
 	s.save(writer, 0, repositorytest.Events(1, s.actor, x))
 	_, err := repositorytest.Drain(t.Context(), s.stores(writer), s.actor, allGroups)
 	require.NoError(t, err)
-	writer.Settle(t.Context(), s.actor)
+	writer.AwaitHints(t.Context(), s.actor)
 	events := []domain.Event{repositorytest.Event(s.actor, x), repositorytest.Event(s.actor, y), repositorytest.Event(s.actor, x)}
 	_, err = writer.Save(t.Context(), s.actor, events)
 	require.NoError(t, err)
@@ -253,7 +253,7 @@ func peekWithStaleEntries(t *testing.T, age int) {
 	next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
 	require.NoError(t, err)
 	now.Store(0)
-	found, err := repositorytest.Read(t.Context(), next.Run)
+	found, err := repositorytest.ReadEvents(t.Context(), next.Run)
 	require.NoError(t, err)
 	require.Equal(t, events[0].ID, found[0].ID)
 }

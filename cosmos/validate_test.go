@@ -83,7 +83,7 @@ func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/group", "masterdata")
-		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
+		group, err := domain.DefaultGroups().GroupOf(domain.TimeSeries)
 		require.NoError(t, err)
 		_, err = d.node.NextUnacknowledged(t.Context(), d.actor, []domain.Group{group})
 		require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)

@@ -49,9 +49,9 @@ type ContentFailure struct {
 // markedAfter is the number of consecutive failures after which an operator should act.
 const markedAfter = 5
 
-// IsMarked reports whether an operator should examine the bundle, because markedAfter
+// NeedsOperator reports whether an operator should examine the bundle, because markedAfter
 // consecutive requests have failed. The hub continues to request the content.
-func (f ContentFailure) IsMarked() bool { return f.Failures >= markedAfter }
+func (f ContentFailure) NeedsOperator() bool { return f.Failures >= markedAfter }
 
 // A Body describes the body of a bundle before the body is read. The zero Body means unknown: an
 // older version opened the bundle, or the bundle waits for its domain.
@@ -86,7 +86,7 @@ func ParseContentMode(s string) (ContentMode, error) {
 	case Manifest, Inline, Request:
 		return m, nil
 	}
-	return "", Errorf(Invalid, "content: want manifest, inline or request, got %q", Clip(s))
+	return "", Errorf(Invalid, "content: want manifest, inline or request, got %q", Shorten(s))
 }
 
 // A Format is the data format that an actor requests for content in mode Request.
@@ -104,7 +104,7 @@ func ParseFormat(s string) (Format, error) {
 	case JSON, XML:
 		return f, nil
 	}
-	return "", Errorf(Invalid, "format: want json or xml, got %q", Clip(s))
+	return "", Errorf(Invalid, "format: want json or xml, got %q", Shorten(s))
 }
 
 // MaxDocumentTypes is the maximum number of document types in a bundle of several events. The

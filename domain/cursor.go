@@ -68,19 +68,19 @@ type Claim struct {
 // the delivery becomes a dead letter.
 const MaxClaims = 3
 
-// Caution lists the deliveries that an owner may have been calling when it ended without
+// Suspects lists the deliveries that an owner may have been calling when it ended without
 // releasing its cursor. They are served carefully.
 //
 // While Fresh has deliveries, one delivery is called at a time, and each is claimed. Afterwards
 // only the suspects are claimed. A retry may be a suspect before it is due: the clock of the
 // previous owner may have been ahead.
-type Caution struct {
+type Suspects struct {
 	Suspects []EntryID       // the entries that were taken, and the retries with the earliest due times
 	Fresh    [Priorities]int // for each priority, how many of the next deliveries are served carefully
 }
 
 // includesFresh reports whether fresh deliveries are served carefully, too.
-func (c *Caution) includesFresh() bool { return c.Fresh != [Priorities]int{} }
+func (c *Suspects) includesFresh() bool { return c.Fresh != [Priorities]int{} }
 
 // A Standing is the stored state of a cursor, without its retries.
 type Standing struct {
@@ -111,7 +111,7 @@ type Standing struct {
 	By       string // incarnation of the last owner
 	Limit    int    // limit for the calls that By has under way
 	Released bool   // By has no calls under way
-	Caution  *Caution
+	Caution  *Suspects
 	Claim    *Claim
 
 	Followed int     // number of the last [ReplayRequest] that was carried out
@@ -301,10 +301,10 @@ func (c *Cursor) Position(priority int) Position { return c.standing.Position(pr
 // crash of the node loses the results of up to this many calls.
 func (c *Cursor) InFlight() int { return len(c.calls) + len(c.deferred) + len(c.unstored) }
 
-// Adopt takes over the calls and results of old, the same cursor before it was loaded again.
+// TakeOverCalls takes over the calls and results of old, the same cursor before it was loaded again.
 // It drops the results of deliveries that have ended since, and failed attempts that are already
 // counted.
-func (c *Cursor) Adopt(old *Cursor) {
+func (c *Cursor) TakeOverCalls(old *Cursor) {
 	maps.Copy(c.postponed, old.postponed)
 	for e, attempts := range old.calls {
 		c.calls[e] = attempts

@@ -67,7 +67,7 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c.storeChanges()
 	c.loadCursor("b") // node a has ended
 	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
-	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
 	require.False(t, c.CanReplay(c.now), "fresh deliveries may have ended node a")
 	require.True(t, c.EndCaution(c.now))
 	require.True(t, c.isIdle())

@@ -143,7 +143,7 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	}
 	n.taken, n.revived = nil, 0
 	if kept != nil {
-		c.Adopt(kept)
+		c.TakeOverCalls(kept)
 	}
 	n.cursor, n.before = c, nil
 }

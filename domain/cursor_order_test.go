@@ -67,13 +67,13 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 		Limit: 2, Entries: []domain.Position{{EntryID: domain.EntryID{Number: 0}}, {EntryID: domain.EntryID{Number: 1}}},
 	}}
 	isWaiting := func() bool { return !c.CanTake(0, c.now) && c.isIdle() }
-	require.True(t, c.FollowReplay(peek, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(peek, nil, c.now))
 	require.EqualValues(t, 2, c.Position(0).Number)
 	require.True(t, isWaiting(), "the bundle is not stored")
 
 	c.loadCursor("b") // node a has ended
 	c.takeEntries(1)
-	require.True(t, c.FollowReplay(peek, nil, c.now), "the delivery that b has taken is not called yet, and is in the bundle")
+	require.True(t, c.ApplyReplayRequest(peek, nil, c.now), "the delivery that b has taken is not called yet, and is in the bundle")
 	require.False(t, c.EndCaution(c.now), "the stream may have more entries that node a has called")
 	c.Settlement()
 	require.True(t, isWaiting(), "the bundle is being stored")
@@ -93,19 +93,19 @@ func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	a, first, second := c.Cursor, domain.Position{}, domain.Position{EntryID: domain.EntryID{Number: 1}}
 	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{Limit: 1, Entries: []domain.Position{first, second}}}
 	dequeue := &domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}
-	require.True(t, a.FollowReplay(peek, nil, c.now))
+	require.True(t, a.ApplyReplayRequest(peek, nil, c.now))
 
 	c.loadCursor("b")
 	c.takeEntries(1)
 	c.Next(c.now)
 	c.storeChanges() // the claim
 	require.Zero(t, c.beginCall().Number)
-	require.True(t, c.FollowReplay(peek, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(peek, nil, c.now))
 	c.storeChanges()
 	require.Equal(t, []domain.Position{second}, c.standing.Held.Taken)
-	require.True(t, c.FollowReplay(dequeue, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(dequeue, nil, c.now))
 
-	require.False(t, a.FollowReplay(dequeue, nil, c.now), "the bundle of a is not stored")
+	require.False(t, a.ApplyReplayRequest(dequeue, nil, c.now), "the bundle of a is not stored")
 	require.False(t, a.CanTake(0, c.now), "b is calling with the first delivery")
 }
 
@@ -119,7 +119,7 @@ func TestAnOrderedCursor_ReplaysARangeOneAtATime(t *testing.T) {
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the delivery waits for its next attempt
 	all := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
-	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &all}, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "r", Number: 1, Range: &all}, nil, c.now))
 	c.storeChanges()
 	for number := range int64(3) {
 		require.True(t, c.CanReplay(c.now))

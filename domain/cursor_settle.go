@@ -84,7 +84,7 @@ func (c *Cursor) apply(o Outcome) {
 		s.Counters.Delivered++
 		return
 	}
-	v := Next(c.owner.Policy, o.Published, o.Answer.Ended(), next.Attempts, o.Answer)
+	v := DecideRetry(c.owner.Policy, o.Published, o.Answer.Ended(), next.Attempts, o.Answer)
 	if v.Hold.After(s.Hold) {
 		s.Hold, s.HoldFor = v.Hold, o.Answer.RetryAfter
 	}
@@ -185,10 +185,10 @@ func (c *Cursor) Resume() {
 	}
 }
 
-// Follow pauses or resumes the cursor as the owner of its receiver requested. resumed is the
+// ApplyPause pauses or resumes the cursor as the owner of its receiver requested. resumed is the
 // number of times that the owner resumed the receiver. Each time it increases, Follow has the
 // effect of Resume. Follow reports whether the cursor has changed.
-func (c *Cursor) Follow(isPaused bool, resumed int) bool {
+func (c *Cursor) ApplyPause(isPaused bool, resumed int) bool {
 	s := &c.standing
 	if resumed < s.Resumed {
 		return false // the read of the owner's request was stale

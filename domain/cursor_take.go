@@ -268,7 +268,7 @@ func (s *Standing) isSuspect(e EntryID) bool {
 func (c *Cursor) recordSuspects() {
 	s := &c.standing
 	limit := max(s.Limit, 1)
-	caution := &Caution{Suspects: c.retries.earliest(limit)}
+	caution := &Suspects{Suspects: c.retries.earliest(limit)}
 	for _, p := range s.Open {
 		caution.Suspects = append(caution.Suspects, p.EntryID)
 	}

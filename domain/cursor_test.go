@@ -200,7 +200,7 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 				c.endCall(c.beginCall(), domain.Answer{Status: 200})
 				c.storeChanges()
 				p := domain.Position{}
-				require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: p}}, nil, c.now))
+				require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: p}}, nil, c.now))
 				c.storeChanges()
 				wait = 0
 			}
@@ -277,7 +277,7 @@ func TestACursorThatIsLoadedAgain_RepeatsNoCallUnderWay(t *testing.T) {
 	call := c.beginCall()
 	before := c.Cursor
 	c.loadCursor("a")
-	c.Adopt(before)
+	c.TakeOverCalls(before)
 	require.True(t, c.isIdle())
 	c.endCall(call, domain.Answer{Status: 500})
 	c.storeChanges()
@@ -364,7 +364,7 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	}
 	before := c.Cursor
 	c.loadCursor("a")
-	c.Adopt(before)
+	c.TakeOverCalls(before)
 	require.Equal(t, 2, c.InFlight(), "two results are not stored")
 	c.takeEntries(1)
 	c.storeChanges()
@@ -476,7 +476,7 @@ func TestACursor_FollowsTheLatestRequestOfItsOwner(t *testing.T) {
 		{false, 2, false, domain.Active},
 		{false, 3, true, domain.Active}, // resuming ends a hold and the breaker, too
 	} {
-		require.Equal(t, step.changed, c.Follow(step.isPaused, step.resumed), step)
+		require.Equal(t, step.changed, c.ApplyPause(step.isPaused, step.resumed), step)
 		require.Equal(t, step.want, c.Standing().State, step)
 	}
 }

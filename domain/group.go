@@ -49,9 +49,9 @@ func (g Groups) With(origin Origin, group Group) Groups {
 	return Groups{byOrigin}
 }
 
-// Of returns the group of origin. If the hub does not know the origin, it returns an Invalid error
+// GroupOf returns the group of origin. If the hub does not know the origin, it returns an Invalid error
 // that names the known origins.
-func (g Groups) Of(origin Origin) (Group, error) {
+func (g Groups) GroupOf(origin Origin) (Group, error) {
 	group, ok := g.byOrigin[origin]
 	if !ok {
 		return Group{}, Errorf(Invalid, "origin: %q is unknown here; known are %s", origin, joinNames(g.Origins()))
@@ -63,7 +63,7 @@ func (g Groups) Of(origin Origin) (Group, error) {
 // names the known groups.
 func (g Groups) Find(name string) (Group, error) {
 	if i := slices.Index(g.All(), Group{name}); i < 0 {
-		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Clip(name), joinNames(g.All()))
+		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Shorten(name), joinNames(g.All()))
 	}
 	return Group{name}, nil
 }

@@ -18,7 +18,7 @@ func TestTheGroupsOfTheMarket(t *testing.T) {
 		domain.MeteringPoints: "masterdata",
 		domain.Charges:        "masterdata",
 	} {
-		got, err := groups.Of(o)
+		got, err := groups.GroupOf(o)
 		require.NoError(t, err)
 		require.Equal(t, want, got.String(), "group of %s", o)
 	}
@@ -47,7 +47,7 @@ func TestWith(t *testing.T) {
 		{"adds two origins to one group", domain.Groups{}.With(weather, group("x")).With(prices, group("x")), prices, "x"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := tc.groups.Of(tc.of)
+			got, err := tc.groups.GroupOf(tc.of)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got.String())
 			found, err := tc.groups.Find(tc.want)
@@ -69,9 +69,9 @@ func TestGroupsWith_RemovesAnEmptyGroup(t *testing.T) {
 }
 
 func TestGroupsOf_NamesTheKnownOrigins(t *testing.T) {
-	_, err := domain.DefaultGroups().Of(origin("Weather"))
+	_, err := domain.DefaultGroups().GroupOf(origin("Weather"))
 	requireInvalid(t, err, `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
-	_, err = domain.DefaultGroups().Of(origin("timeseries"))
+	_, err = domain.DefaultGroups().GroupOf(origin("timeseries"))
 	require.Error(t, err, "case matters")
 }
 

@@ -17,10 +17,10 @@ func TestABundle_HasADeliveryOnce(t *testing.T) {
 	c.storeChanges()
 	at := domain.Position{}
 	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{Limit: 5, Entries: []domain.Position{at, at}}}
-	require.True(t, c.FollowReplay(peek, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(peek, nil, c.now))
 	c.storeChanges()
 	require.Equal(t, &domain.HeldBundle{ID: "bundle", Retries: []domain.Position{at}}, c.standing.Held)
-	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}, nil, c.now))
 	c.storeChanges()
 	require.EqualValues(t, 1, c.standing.Counters.Delivered)
 }

@@ -77,11 +77,11 @@ func checkText(what, s string, limit int) error {
 		return Errorf(Invalid, "%s: want at most %d bytes, got %d", what, limit, len(s))
 	}
 	if !utf8.ValidString(s) {
-		return Errorf(Invalid, "%s: want UTF-8, got %q", what, Clip(s))
+		return Errorf(Invalid, "%s: want UTF-8, got %q", what, Shorten(s))
 	}
 	for _, c := range s {
 		if c < ' ' || c == 0x7f {
-			return Errorf(Invalid, "%s: want no control characters, got %q", what, Clip(s))
+			return Errorf(Invalid, "%s: want no control characters, got %q", what, Shorten(s))
 		}
 	}
 	return nil

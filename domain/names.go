@@ -32,7 +32,7 @@ var (
 )
 
 // ParseOrigin accepts what ParseActorID accepts. It does not check whether the hub knows the
-// origin: see Groups.Of.
+// origin: see Groups.GroupOf.
 func ParseOrigin(s string) (Origin, error) {
 	if err := checkName("origin", s); err != nil {
 		return Origin{}, err
@@ -89,7 +89,7 @@ func checkName(what, s string) error {
 		switch c := s[i]; {
 		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
 		default:
-			return Errorf(Invalid, "%s: want only A-Z a-z 0-9 . _ -, got %q", what, Clip(s))
+			return Errorf(Invalid, "%s: want only A-Z a-z 0-9 . _ -, got %q", what, Shorten(s))
 		}
 	}
 	return nil
@@ -101,11 +101,11 @@ func checkLabel(what, s string) error {
 	}
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == ',' {
-			return Errorf(Invalid, "%s: want printable ASCII without commas, got %q", what, Clip(s))
+			return Errorf(Invalid, "%s: want printable ASCII without commas, got %q", what, Shorten(s))
 		}
 	}
 	if s[0] == ' ' || s[len(s)-1] == ' ' {
-		return Errorf(Invalid, "%s: want no blank at either end, got %q", what, Clip(s))
+		return Errorf(Invalid, "%s: want no blank at either end, got %q", what, Shorten(s))
 	}
 	return nil
 }

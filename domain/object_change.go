@@ -35,7 +35,7 @@ func ParseObjectStateEvent(s string) (ObjectStateEvent, error) {
 	case StateCreated, StateUpdated, StateDeleted:
 		return e, nil
 	}
-	return "", Errorf(Invalid, "event: want %s, %s or %s, got %q", StateCreated, StateUpdated, StateDeleted, Clip(s))
+	return "", Errorf(Invalid, "event: want %s, %s or %s, got %q", StateCreated, StateUpdated, StateDeleted, Shorten(s))
 }
 
 // stateEvent returns the event for a change of the current row from before to after; nil means no

@@ -52,7 +52,7 @@ func (id ObjectID) String() string {
 // ParseObjectID reads the text of an id. It returns an Invalid error for any text that String does
 // not return.
 func ParseObjectID(s string) (ObjectID, error) {
-	malformed := Errorf(Invalid, "object id: want the id of an object or a row, as a list has it, got %q", Clip(s))
+	malformed := Errorf(Invalid, "object id: want the id of an object or a row, as a list has it, got %q", Shorten(s))
 	b, err := objectIDEncoding.DecodeString(s)
 	if err != nil {
 		return ObjectID{}, malformed

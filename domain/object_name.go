@@ -22,9 +22,9 @@ func ParseObjectName(bucket, key string) (ObjectName, error) {
 	case len(bucket) < 1 || len(bucket) > maxBucket:
 		return ObjectName{}, Errorf(Invalid, "bucket: want 1 to %d bytes, got %d", maxBucket, len(bucket))
 	case !utf8.ValidString(bucket):
-		return ObjectName{}, Errorf(Invalid, "bucket: want UTF-8, got %q", Clip(bucket))
+		return ObjectName{}, Errorf(Invalid, "bucket: want UTF-8, got %q", Shorten(bucket))
 	case !utf8.ValidString(key):
-		return ObjectName{}, Errorf(Invalid, "key: want UTF-8, got %q", Clip(key))
+		return ObjectName{}, Errorf(Invalid, "key: want UTF-8, got %q", Shorten(key))
 	}
 	if n := utf8.RuneCountInString(key); n < 1 || n > maxKey {
 		return ObjectName{}, Errorf(Invalid, "key: want 1 to %d characters, got %d", maxKey, n)
@@ -57,7 +57,7 @@ func ParseVersionID(s string) (VersionID, error) {
 	case len(s) > maxVersionID:
 		return VersionID{}, Errorf(Invalid, "version id: want at most %d bytes, got %d", maxVersionID, len(s))
 	case !utf8.ValidString(s):
-		return VersionID{}, Errorf(Invalid, "version id: want UTF-8, got %q", Clip(s))
+		return VersionID{}, Errorf(Invalid, "version id: want UTF-8, got %q", Shorten(s))
 	}
 	return VersionID{s}, nil
 }

@@ -39,7 +39,7 @@ const opaquePrefix = "~"
 // OpaqueSequencer any UTF-8. Any other text is an Invalid error.
 func ParseSequencer(form SequencerForm, s string) (Sequencer, error) {
 	if !utf8.ValidString(s) {
-		return Sequencer{}, Errorf(Invalid, "sequencer: want UTF-8, got %q", Clip(s))
+		return Sequencer{}, Errorf(Invalid, "sequencer: want UTF-8, got %q", Shorten(s))
 	}
 	if n := utf8.RuneCountInString(s); n < 1 || n > MaxSequencer {
 		return Sequencer{}, Errorf(Invalid, "sequencer: want 1 to %d characters, got %d", MaxSequencer, n)

@@ -91,18 +91,18 @@ func doubleTimes(d time.Duration, n int) time.Duration {
 	return min(d, limit)
 }
 
-// A Verdict says what happens after a failed attempt.
-type Verdict struct {
+// A RetryDecision says what happens after a failed attempt.
+type RetryDecision struct {
 	Dead  bool      // the last attempt has failed, so the delivery becomes a dead letter
 	Due   time.Time // time of the next attempt; zero: no further attempt
 	Hold  time.Time // the receiver is not called before this time; zero: no hold
 	Pause bool      // the receiver requested no further calls
 }
 
-// Next returns the verdict after the attempt with the number attempts, which failed at failedAt.
+// DecideRetry returns the verdict after the attempt with the number attempts, which failed at failedAt.
 // The same arguments give the same verdict, because the jitter depends only on the arguments.
-func Next(p Policy, published, failedAt time.Time, attempts int, a Answer) Verdict {
-	v := Verdict{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone && p.Period == 0}
+func DecideRetry(p Policy, published, failedAt time.Time, attempts int, a Answer) RetryDecision {
+	v := RetryDecision{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone && p.Period == 0}
 	if a.RetryAfter > 0 {
 		v.Hold = failedAt.Add(a.RetryAfter)
 	}

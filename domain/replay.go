@@ -168,10 +168,10 @@ func (r *Replay) moveTo(p Position) {
 	}
 }
 
-// FollowReplay carries out a request. dead is the stored dead letter of the requested delivery, or
-// nil. FollowReplay returns false if the request has to wait until a settlement is stored. It
+// ApplyReplayRequest carries out a request. dead is the stored dead letter of the requested delivery, or
+// nil. ApplyReplayRequest returns false if the request has to wait until a settlement is stored. It
 // ignores requests that were carried out before.
-func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool {
+func (c *Cursor) ApplyReplayRequest(r *ReplayRequest, dead *Retry, now time.Time) bool {
 	s := &c.standing
 	if r.Number <= s.Followed {
 		return true
@@ -221,8 +221,8 @@ func (c *Cursor) Replaying() (Replay, bool) {
 	return *c.standing.Replay, true
 }
 
-// Followed returns the number of the last request that the owner has carried out.
-func (c *Cursor) Followed() int { return c.standing.Followed }
+// LastReplayRequest returns the number of the last request that the owner has carried out.
+func (c *Cursor) LastReplayRequest() int { return c.standing.Followed }
 
 // CanReplay reports whether a replay runs and may make one more delivery now. It returns false
 // while fresh deliveries are served carefully.
@@ -258,8 +258,8 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	return c.InFlight()+waiting < c.limit()
 }
 
-// PassReplay moves the replay to p, past entries that the replay does not deliver.
-func (c *Cursor) PassReplay(p Position) {
+// SkipReplay moves the replay to p, past entries that the replay does not deliver.
+func (c *Cursor) SkipReplay(p Position) {
 	r := c.standing.Replay
 	r.Seen += p.Number - r.At.Number
 	r.moveTo(p)
@@ -278,7 +278,7 @@ func (c *Cursor) EndReplayPriority() {
 // skipped. dead is the stored dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
-	c.PassReplay(p.Next())
+	c.SkipReplay(p.Next())
 	letter := c.deadLetter(p.EntryID, dead)
 	switch {
 	case c.isOutstanding(p.EntryID):

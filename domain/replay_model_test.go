@@ -55,7 +55,7 @@ func (m *cursorModel) followRequests(n *modelNode) {
 		}
 		isLetter := r.Delivery != nil && n.cursor.UnstoredLetter(r.Delivery.EntryID) != nil
 		triggered := n.cursor.Standing().Counters.Triggered
-		if !n.cursor.FollowReplay(&r, dead, m.now) {
+		if !n.cursor.ApplyReplayRequest(&r, dead, m.now) {
 			return
 		}
 		if isLetter && n.cursor.Standing().Counters.Triggered > triggered {
@@ -80,7 +80,7 @@ func (m *cursorModel) replayEntry(n *modelNode) {
 	s := n.cursor.Standing()
 	e := s.Replay.At.EntryID
 	for !passesFilter(e) {
-		n.cursor.PassReplay(s.Replay.At.Next())
+		n.cursor.SkipReplay(s.Replay.At.Next())
 		return
 	}
 	n.taken = append(n.taken, e)

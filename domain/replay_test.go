@@ -23,7 +23,7 @@ func TestADeadLetterThatIsNotStored_IsReplayedWithItsHistory(t *testing.T) {
 		if isBeingStored {
 			require.Len(t, c.Settlement().Create, 1)
 		}
-		require.True(t, c.FollowReplay(&domain.ReplayRequest{Number: 1, Delivery: &domain.ReplayDelivery{Position: e, Published: now}}, nil, now))
+		require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{Number: 1, Delivery: &domain.ReplayDelivery{Position: e, Published: now}}, nil, now))
 		if isBeingStored {
 			c.Stored()
 		}

@@ -148,7 +148,7 @@ func ParseResourceKey(key string) (Resource, error) {
 	r, err := ParseResource(path, actor)
 	isOfActor := r.kind == BundleResource || r.kind == SubscriptionResource
 	if err == nil && (r.Key() != key || isOfActor != hasActor) {
-		err = Errorf(Invalid, "resource: want a path, and the actor of a bundle or subscription, got %q", Clip(key))
+		err = Errorf(Invalid, "resource: want a path, and the actor of a bundle or subscription, got %q", Shorten(key))
 	}
 	return r, err
 }
@@ -219,9 +219,9 @@ func ParseResourceBase(text string) (ResourceBase, error) {
 	case err != nil:
 		return ResourceBase{}, Errorf(Invalid, "want a URL")
 	case u.RawQuery != "" || u.ForceQuery:
-		return ResourceBase{}, Errorf(Invalid, "want no query, got %q", Clip(text))
+		return ResourceBase{}, Errorf(Invalid, "want no query, got %q", Shorten(text))
 	case strings.Contains(u.EscapedPath(), "%"):
-		return ResourceBase{}, Errorf(Invalid, "want no percent-encoding, got %q", Clip(text))
+		return ResourceBase{}, Errorf(Invalid, "want no percent-encoding, got %q", Shorten(text))
 	}
 	return ResourceBase{u.Scheme, hostOf(u), strings.TrimRight(u.Path, "/")}, nil
 }
@@ -257,7 +257,7 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	case err != nil:
 		return Resource{}, Errorf(Invalid, "want a URI")
 	case !u.IsAbs() || u.Host == "":
-		return Resource{}, Errorf(Invalid, "want an absolute URI below %s, got %q", b, Clip(uri))
+		return Resource{}, Errorf(Invalid, "want an absolute URI below %s, got %q", b, Shorten(uri))
 	case u.User != nil:
 		return Resource{}, Errorf(Invalid, "want no credentials in it")
 	case u.RawQuery != "" || u.ForceQuery:
@@ -267,13 +267,13 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	}
 	path, isBelow := strings.CutPrefix(u.Path, b.path)
 	if u.Scheme != b.scheme || hostOf(u) != b.host || !isBelow || !strings.HasPrefix(path, "/") {
-		return Resource{}, Errorf(Invalid, "want a resource of this hub, below %s, got %q", b, Clip(uri))
+		return Resource{}, Errorf(Invalid, "want a resource of this hub, below %s, got %q", b, Shorten(uri))
 	}
 	if strings.Contains(u.Path, "%") {
-		return Resource{}, Errorf(Invalid, "its path is percent-encoded twice, or has a percent sign, which no name has: %q", Clip(uri))
+		return Resource{}, Errorf(Invalid, "its path is percent-encoded twice, or has a percent sign, which no name has: %q", Shorten(uri))
 	}
 	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
-		return Resource{}, Errorf(Invalid, "want no percent-encoded slash: %q", Clip(uri))
+		return Resource{}, Errorf(Invalid, "want no percent-encoded slash: %q", Shorten(uri))
 	}
 	return ParseResource(path, actor)
 }

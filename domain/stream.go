@@ -45,7 +45,7 @@ func ParseStreamName(s string) (StreamName, error) {
 	case topicKind, channelKind, dataKind, dequeuedKind, resourceKind:
 		return parseStream(kind, name)
 	}
-	return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name, data|name, dequeued|name or resource|name, got %q", Clip(s))
+	return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name, data|name, dequeued|name or resource|name, got %q", Shorten(s))
 }
 
 func parseStream(kind, name string) (StreamName, error) {
@@ -104,7 +104,7 @@ func ParsePosition(s string) (Position, error) {
 		n[i], valid = v, err == nil && v >= 0
 	}
 	if !valid || n[0] >= Priorities {
-		return Position{}, Errorf(Invalid, "position: want priority.number.segment.page, got %q", Clip(s))
+		return Position{}, Errorf(Invalid, "position: want priority.number.segment.page, got %q", Shorten(s))
 	}
 	return Position{EntryID: EntryID{Priority: int(n[0]), Number: n[1]}, Segment: int(n[2]), Page: int(n[3])}, nil
 }

@@ -133,7 +133,7 @@ func (s *Subscription) Check() error {
 		return Errorf(Invalid, "/topic: %w", err)
 	}
 	if s.Method != "POST" && s.Method != "PUT" {
-		return Errorf(Invalid, "/method: want POST or PUT, got %q", Clip(s.Method))
+		return Errorf(Invalid, "/method: want POST or PUT, got %q", Shorten(s.Method))
 	}
 	if err := s.checkCalls(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (s *Subscription) Check() error {
 		}
 	case FormEncoding:
 	default:
-		return Errorf(Invalid, "/encoding: want %s or %s, got %q", JSONEncoding, FormEncoding, Clip(s.Encoding))
+		return Errorf(Invalid, "/encoding: want %s or %s, got %q", JSONEncoding, FormEncoding, Shorten(s.Encoding))
 	}
 	if n := len(s.FormFields); n > MaxFormFields {
 		return Errorf(Invalid, "/form_fields: want at most %d, got %d", MaxFormFields, n)
@@ -221,11 +221,11 @@ func CheckCallbackURL(text string) error {
 	case u.User != nil:
 		return Errorf(Invalid, "want no credentials in it")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return Errorf(Invalid, "want http or https, got %q", Clip(text))
+		return Errorf(Invalid, "want http or https, got %q", Shorten(text))
 	case u.Hostname() == "":
-		return Errorf(Invalid, "want a host, got %q", Clip(text))
+		return Errorf(Invalid, "want a host, got %q", Shorten(text))
 	case u.Fragment != "":
-		return Errorf(Invalid, "want no fragment, got %q", Clip(u.Fragment))
+		return Errorf(Invalid, "want no fragment, got %q", Shorten(u.Fragment))
 	}
 	return nil
 }
@@ -247,5 +247,5 @@ func (s *Subscription) IsEqual(o *Subscription) bool {
 
 // pointer escapes a name for a JSON pointer, and shortens a long name.
 func pointer(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(Clip(name))
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(Shorten(name))
 }

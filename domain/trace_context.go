@@ -27,7 +27,7 @@ func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
 func ParseTraceID(text string) (TraceID, error) {
 	var id TraceID
 	if !decodeLowerHex(id[:], text) || id == (TraceID{}) {
-		return TraceID{}, Errorf(Invalid, "trace id: want 32 digits of 0-9 a-f that are not all 0, got %q", Clip(text))
+		return TraceID{}, Errorf(Invalid, "trace id: want 32 digits of 0-9 a-f that are not all 0, got %q", Shorten(text))
 	}
 	return id, nil
 }
@@ -51,7 +51,7 @@ const (
 func ParseTraceContext(parent, state string) (TraceContext, error) {
 	c, ok := parseTraceParent(parent)
 	if !ok {
-		return TraceContext{}, Errorf(Invalid, "traceparent: want VERSION-TRACE-SPAN-FLAGS as in W3C Trace Context, got %q", Clip(parent))
+		return TraceContext{}, Errorf(Invalid, "traceparent: want VERSION-TRACE-SPAN-FLAGS as in W3C Trace Context, got %q", Shorten(parent))
 	}
 	if isTraceState(state) {
 		c.State = state

@@ -31,7 +31,7 @@ var uuidDashes = [...]int{8, 13, 18, 23}
 
 func parseUUID(what, s string) (id [16]byte, err error) {
 	malformed := func() ([16]byte, error) {
-		return [16]byte{}, Errorf(Invalid, "%s: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got %q", what, Clip(s))
+		return [16]byte{}, Errorf(Invalid, "%s: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got %q", what, Shorten(s))
 	}
 	if len(s) != 36 {
 		return malformed()
@@ -69,9 +69,9 @@ func appendUUID(b []byte, id [16]byte) []byte {
 	return hex.AppendEncode(b, id[10:16])
 }
 
-// Clip returns s, shortened to 64 bytes and a mark if it is longer. Errors and logs use it to quote
+// Shorten returns s, shortened to 64 bytes and a mark if it is longer. Errors and logs use it to quote
 // invalid input.
-func Clip(s string) string {
+func Shorten(s string) string {
 	const limit = 64
 	if len(s) <= limit {
 		return s

@@ -109,6 +109,6 @@ func FuzzParseEventID(f *testing.F) {
 }
 
 func TestClip_ShortensLongText(t *testing.T) {
-	require.Equal(t, "short", domain.Clip("short"))
-	require.Equal(t, strings.Repeat("x", 64)+"…", domain.Clip(strings.Repeat("x", 65)))
+	require.Equal(t, "short", domain.Shorten("short"))
+	require.Equal(t, strings.Repeat("x", 64)+"…", domain.Shorten(strings.Repeat("x", 65)))
 }

@@ -53,8 +53,8 @@ func (s *Standing) Warnings(expires, now time.Time) []Warning {
 	return all
 }
 
-// MayWarn reports whether the cursor may have warnings even if no message waits for it.
-func (c *Cursor) MayWarn() bool {
+// CanWarn reports whether the cursor may have warnings even if no message waits for it.
+func (c *Cursor) CanWarn() bool {
 	return c.standing.Failures > 0 || c.standing.State == Paused || c.retries.len() > 0
 }
 

@@ -42,13 +42,13 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 	c := newCursorTest(t, 3)
 	c.owner.Policy.Attempts, c.owner.Policy.BreakAfter = 6, 0
 	c.loadCursor("a")
-	require.False(t, c.MayWarn())
+	require.False(t, c.CanWarn())
 	c.takeEntries(2)
 	for attempt := 1; attempt < 6; attempt++ {
 		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		c.storeChanges()
-		require.True(t, c.MayWarn())
+		require.True(t, c.CanWarn())
 		want := 0
 		if attempt >= 4 { // two of six attempts are left
 			want = 2
@@ -69,7 +69,7 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 	c.storeChanges()
 	require.Zero(t, c.standing.Late)
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
-	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: dead.Position}}, nil, c.now))
+	require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: dead.Position}}, nil, c.now))
 	c.storeChanges()
 	require.Zero(t, c.standing.Late, "the count begins again")
 }
@@ -89,7 +89,7 @@ func TestACursor_RecordsWhenItsReceiverBeganToFail(t *testing.T) {
 	require.Zero(t, c.standing.FailedSince)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
-	require.True(t, c.Follow(false, 1))
+	require.True(t, c.ApplyPause(false, 1))
 	c.storeChanges()
 	require.Zero(t, c.standing.FailedSince, "the owner has resumed the receiver")
 }

@@ -71,7 +71,7 @@ func ParseChangeEvent(s string) (ChangeEvent, error) {
 	case ResourceUpdated, ResourceDeleted:
 		return e, nil
 	}
-	return "", Errorf(Invalid, "event: want %s or %s, got %q", ResourceUpdated, ResourceDeleted, Clip(s))
+	return "", Errorf(Invalid, "event: want %s or %s, got %q", ResourceUpdated, ResourceDeleted, Shorten(s))
 }
 
 // The attributes of the message of a change.

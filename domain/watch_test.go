@@ -59,17 +59,17 @@ func TestAWatch_IsCalledAgainByItsSchedule(t *testing.T) {
 	at := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
 	for attempts, want := range []time.Duration{1: time.Hour, 2: 2 * time.Hour, 3: 4 * time.Hour, 4: 8 * time.Hour} {
 		if attempts > 0 {
-			require.Equal(t, at.Add(want), domain.Next(p, at, at.Add(want/2+time.Second), attempts, domain.Answer{Status: 500}).Due)
+			require.Equal(t, at.Add(want), domain.DecideRetry(p, at, at.Add(want/2+time.Second), attempts, domain.Answer{Status: 500}).Due)
 		}
 	}
-	require.True(t, domain.Next(p, at, at, 5, domain.Answer{Status: 500}).Dead)
+	require.True(t, domain.DecideRetry(p, at, at, 5, domain.Answer{Status: 500}).Dead)
 	late := at.Add(9 * time.Hour) // the hub was down, so the next attempts are late: their gaps are those of the schedule
 	for attempts, gap := range []time.Duration{1: time.Hour, 2: time.Hour, 3: 2 * time.Hour, 4: 4 * time.Hour} {
 		if attempts > 0 {
-			require.Equal(t, late.Add(gap), domain.Next(p, at, late, attempts, domain.Answer{Status: 500}).Due)
+			require.Equal(t, late.Add(gap), domain.DecideRetry(p, at, late, attempts, domain.Answer{Status: 500}).Due)
 		}
 	}
-	require.False(t, domain.Next(p, at, at, 1, domain.Answer{Status: 410}).Pause)
+	require.False(t, domain.DecideRetry(p, at, at, 1, domain.Answer{Status: 410}).Pause)
 	long := domain.WatchPolicy(30*24*time.Hour, 20)
-	require.True(t, domain.Next(long, at, at, 19, domain.Answer{}).Due.After(at), "the due time does not overflow")
+	require.True(t, domain.DecideRetry(long, at, at, 19, domain.Answer{}).Due.After(at), "the due time does not overflow")
 }

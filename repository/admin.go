@@ -27,9 +27,9 @@ type Admin interface {
 	// queue. It fails with NotFound if the bundle is not retained.
 	Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (FoundBundle, Run, error)
 
-	// Look records that an operator views the payloads of a retained bundle. It changes nothing else.
+	// RecordView records that an operator views the payloads of a retained bundle. It changes nothing else.
 	// It fails with NotFound if the bundle is not retained.
-	Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
+	RecordView(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Release withdraws the open bundle id: the bundle is no longer open, and its events are again the
 	// first waiting events of their cabinet. The next Peek opens another bundle with another id. Release
@@ -142,14 +142,14 @@ type InspectedGroup struct {
 
 // An InspectedCabinet is one cabinet of a queue.
 type InspectedCabinet struct {
-	Cabinet      domain.CabinetKey
-	Group        domain.Group
-	Received     int64 // number of events received since the cabinet was created
-	Acknowledged int64 // number of events acknowledged since the cabinet was created
-	Last         domain.Sequence
-	Through      domain.Sequence   // the highest acknowledged number
-	Floor        int               // drawers with a smaller ordinal are deleted, or about to be deleted
-	Drawers      []InspectedDrawer // the retained drawers; empty for a store without drawers
+	Cabinet             domain.CabinetKey
+	Group               domain.Group
+	Received            int64 // number of events received since the cabinet was created
+	Acknowledged        int64 // number of events acknowledged since the cabinet was created
+	Last                domain.Sequence
+	AcknowledgedThrough domain.Sequence   // the highest acknowledged number
+	Floor               int               // drawers with a smaller ordinal are deleted, or about to be deleted
+	Drawers             []InspectedDrawer // the retained drawers; empty for a store without drawers
 }
 
 // An InspectedDrawer is one drawer of a cabinet.

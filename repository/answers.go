@@ -12,7 +12,7 @@ import (
 // has another content mode. They also work while the queue is frozen.
 //
 // The caller uses an object as the content of one bundle only: it passes the name of the object to one
-// call of Answer or AnswerAgain, and to repetitions of this call.
+// call of Answer or ReplaceAnswer, and to repetitions of this call.
 type Answers interface {
 	// Answer records object, a name in the content store, as the content of bundle id, and body as its
 	// length and digest. Only the first call for a bundle has an effect. Answer returns the stored
@@ -31,10 +31,10 @@ type Answers interface {
 	// can be acknowledged.
 	MarkGone(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string) (domain.Bundle, error)
 
-	// AnswerAgain replaces the content of bundle id, which is the object gone and is marked by MarkGone,
+	// ReplaceAnswer replaces the content of bundle id, which is the object gone and is marked by MarkGone,
 	// with object, and removes the mark. It does not change a bundle with other content or without
 	// content, so a late call cannot restore an object that was replaced.
-	AnswerAgain(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error)
+	ReplaceAnswer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error)
 
 	// BundleRecipients returns the recipients that have an open bundle with this id; several recipients
 	// may have a bundle with the same id. The result may be stale.

@@ -12,6 +12,6 @@ type Queue struct {
 // Acknowledged is a bundle that its recipient has stored safely.
 type Acknowledged struct {
 	domain.Bundle
-	Behind    domain.Backlog // events that wait after the bundle, in the groups of the Peek that opened the bundle
+	Remaining domain.Backlog // events that wait after the bundle, in the groups of the Peek that opened the bundle
 	HasNotice bool           // the outbox has a notice of the bundle
 }

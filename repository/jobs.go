@@ -59,7 +59,7 @@ type JobRunsError struct {
 }
 
 func (e *JobRunsError) Error() string {
-	return fmt.Sprintf("%s %s of bucket %q is under way", e.ID.Kind, e.ID.UUID(), domain.Clip(e.Bucket))
+	return fmt.Sprintf("%s %s of bucket %q is under way", e.ID.Kind, e.ID.UUID(), domain.Shorten(e.Bucket))
 }
 
 // Unwrap returns an error of the kind Conflict.

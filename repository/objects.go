@@ -73,8 +73,8 @@ type ObjectResult struct {
 	Err error
 }
 
-// ErrFull reports that the part of the store for an object is full.
-var ErrFull = errors.New("the part of the store to which the object belongs is full")
+// ErrPartitionFull reports that the part of the store for an object is full.
+var ErrPartitionFull = errors.New("the part of the store to which the object belongs is full")
 
 // An ObjectRange is a part of the objects of a bucket.
 type ObjectRange struct {
@@ -116,7 +116,7 @@ type ObjectPage struct {
 
 // A DamagedObject is an object that cannot be read.
 type DamagedObject struct {
-	Key   string // key of the object or, if the key cannot be read, the id of its stored document
-	Err   error  // of kind Damaged
-	Place int    // number of objects that precede this object on the page
+	Key      string // key of the object or, if the key cannot be read, the id of its stored document
+	Err      error  // of kind Damaged
+	Position int    // number of objects that precede this object on the page
 }

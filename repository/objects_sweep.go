@@ -41,11 +41,11 @@ type ObjectShard struct {
 
 // SweptObjects is the outcome of a sweep for a page of objects.
 type SweptObjects struct {
-	Objects int // number of objects that were checked
-	Rows    int // number of rows that were forgotten
-	Gone    int // number of objects that were forgotten completely
-	Failed  int // number of objects that could not be swept
-	Failure error
+	Objects          int // number of objects that were checked
+	Rows             int // number of rows that were forgotten
+	ForgottenObjects int // number of objects that were forgotten completely
+	Failed           int // number of objects that could not be swept
+	Failure          error
 	// More reports that the shard has objects after the id After.
 	More  bool
 	After string

@@ -22,12 +22,12 @@ type Outbox interface {
 	Delivered(ctx context.Context, n domain.Notice) error
 
 	// Waiting returns up to limit recipients that have a notice whose time is earlier than before, or
-	// more than [Ahead] later than before, which means that the clock of the node that wrote the notice
+	// more than [MaxClockAhead] later than before, which means that the clock of the node that wrote the notice
 	// was wrong. An empty result means that no recipient has such a notice. Recipients that are returned
 	// together with an error have such a notice.
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// Ahead is the difference by which a stored time may be later than the parameter before and still be
+// MaxClockAhead is the difference by which a stored time may be later than the parameter before and still be
 // plausible. A notice or change with a later time was written by a node whose clock is wrong.
-const Ahead = time.Minute
+const MaxClockAhead = time.Minute

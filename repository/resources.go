@@ -73,7 +73,7 @@ type StoredChanges interface {
 	RemoveChange(ctx context.Context, c domain.Change) error
 
 	// Unpublished returns up to limit resources that have a change whose time is earlier than before, or
-	// more than [Ahead] later than before, which means that the clock of the node that stored the change
+	// more than [MaxClockAhead] later than before, which means that the clock of the node that stored the change
 	// was wrong. An empty result means that no resource has such a change. Resources that are returned
 	// together with an error have such a change.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)

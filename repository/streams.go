@@ -130,7 +130,7 @@ func CheckAppend(messages []domain.Message) error {
 			return fmt.Errorf("message %d: %w", i, err)
 		}
 		if m.ID != "" && ids[m.ID] {
-			return domain.Errorf(domain.Invalid, "message %d: an earlier message has the same id %q", i, domain.Clip(m.ID))
+			return domain.Errorf(domain.Invalid, "message %d: an earlier message has the same id %q", i, domain.Shorten(m.ID))
 		}
 		ids[m.ID] = true
 	}

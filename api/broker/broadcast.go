@@ -85,7 +85,7 @@ func priorityOf(lines []string) (int, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // an out-of-range number is parsed as the nearest int64
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(lines) > 1 {
-		return 0, domain.Errorf(domain.Invalid, "%s: want an integer of 0 to %d, got %q", PriorityHeader, domain.Priorities-1, domain.Clip(strings.Join(lines, ", ")))
+		return 0, domain.Errorf(domain.Invalid, "%s: want an integer of 0 to %d, got %q", PriorityHeader, domain.Priorities-1, domain.Shorten(strings.Join(lines, ", ")))
 	}
 	return int(min(max(n, 0), domain.Priorities-1)), nil
 }

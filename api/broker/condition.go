@@ -21,7 +21,7 @@ func conditionOf(r *http.Request) (broker.Condition, error) {
 	}
 	var err error
 	if c.UnmodifiedSince, err = http.ParseTime(lines[0]); err != nil || len(lines) > 1 {
-		return c, domain.Errorf(domain.Invalid, "If-Unmodified-Since: want one HTTP date, such as Wed, 25 Nov 2026 20:41:08 GMT, got %q", domain.Clip(lines[0]))
+		return c, domain.Errorf(domain.Invalid, "If-Unmodified-Since: want one HTTP date, such as Wed, 25 Nov 2026 20:41:08 GMT, got %q", domain.Shorten(lines[0]))
 	}
 	return c, nil
 }

@@ -56,7 +56,7 @@ func (e *edge) dequeue(w http.ResponseWriter, r *http.Request, creds *broker.Cre
 		return err
 	}
 	bundle := pathparam.Value(r, "bundleId")
-	e.host.Note(r.Context(), slog.String("bundle_id", domain.Clip(bundle)))
+	e.host.Note(r.Context(), slog.String("bundle_id", domain.Shorten(bundle)))
 	if err := e.service.Dequeue(r.Context(), creds, consumer, bundle); err != nil {
 		return err
 	}

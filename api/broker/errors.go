@@ -15,5 +15,5 @@ func (e *FormError) Error() string { return e.Field + ": " + e.Detail }
 type MediaTypeError struct{ Header, Got, Want string }
 
 func (e *MediaTypeError) Error() string {
-	return fmt.Sprintf("%s %q is not accepted; send %s", e.Header, domain.Clip(e.Got), e.Want)
+	return fmt.Sprintf("%s %q is not accepted; send %s", e.Header, domain.Shorten(e.Got), e.Want)
 }

@@ -64,7 +64,7 @@ func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 	for _, name := range names {
 		switch {
 		case !slices.Contains(known, name):
-			return d, &FormError{domain.Clip(name), "unknown field; known are " + strings.Join(known, ", ")}
+			return d, &FormError{domain.Shorten(name), "unknown field; known are " + strings.Join(known, ", ")}
 		case len(values[name]) > 1:
 			return d, &FormError{name, "it occurs several times"}
 		}

@@ -104,7 +104,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 		// The decoding of the query has turned a plus sign that was not percent-encoded into a blank.
 		text := strings.ReplaceAll(p.values.Get("statusChangedSince"), " ", "+")
 		if q.StatusChangedSince, err = time.Parse(time.RFC3339, text); err != nil {
-			return domain.Errorf(domain.Invalid, "statusChangedSince: want a time of RFC 3339, such as 2026-11-25T20:41:08Z, got %q", domain.Clip(text))
+			return domain.Errorf(domain.Invalid, "statusChangedSince: want a time of RFC 3339, such as 2026-11-25T20:41:08Z, got %q", domain.Shorten(text))
 		}
 	}
 	found, next, more, err := e.service.Messages(r.Context(), creds, channel, q)

@@ -29,7 +29,7 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 	q := broker.OverdueQuery{Delay: defaultDelay}
 	if values.Has("delay") {
 		if q.Delay, err = time.ParseDuration(values.Get("delay")); err != nil || q.Delay < 0 || q.Delay > maxDelay {
-			return domain.Errorf(domain.Invalid, "delay: want a time of 0s to 24h, such as 2s, got %q", domain.Clip(values.Get("delay")))
+			return domain.Errorf(domain.Invalid, "delay: want a time of 0s to 24h, such as 2s, got %q", domain.Shorten(values.Get("delay")))
 		}
 	}
 	if values.Has("first") {
@@ -59,11 +59,11 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 }
 
 // formatOverduePlace returns the position p, at which a page begins, as text.
-func formatOverduePlace(p broker.OverduePlace) string {
+func formatOverduePlace(p broker.OverduePosition) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.Shard) + " " + p.Cursor))
 }
 
-func parseOverduePlace(text string) (p broker.OverduePlace, err error) {
+func parseOverduePlace(text string) (p broker.OverduePosition, err error) {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	shard, cursor, isPlace := strings.Cut(string(plain), " ")
 	if err == nil && isPlace {
@@ -71,7 +71,7 @@ func parseOverduePlace(text string) (p broker.OverduePlace, err error) {
 		p.Shard, err = strconv.Atoi(shard)
 	}
 	if err != nil || !isPlace || p.Shard < 0 {
-		return p, domain.Errorf(domain.Invalid, "first: want the next of the previous page, got %q", domain.Clip(text))
+		return p, domain.Errorf(domain.Invalid, "first: want the next of the previous page, got %q", domain.Shorten(text))
 	}
 	return p, nil
 }

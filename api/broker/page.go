@@ -39,7 +39,7 @@ func sizeOf(values url.Values, byDefault, limit int) (int, error) {
 	}
 	n, err := strconv.Atoi(values.Get("size"))
 	if err != nil || n < 1 || n > limit {
-		return 0, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %q", limit, domain.Clip(values.Get("size")))
+		return 0, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %q", limit, domain.Shorten(values.Get("size")))
 	}
 	return n, nil
 }
@@ -64,7 +64,7 @@ func (p *listPage) firstEntry() (domain.EntryID, error) {
 	}
 	id, isOurs := domain.ParseMessageID(p.first)
 	if !isOurs {
-		return id, domain.Errorf(domain.Invalid, "first: want the id of a message as the broker gives it, got %q", domain.Clip(p.first))
+		return id, domain.Errorf(domain.Invalid, "first: want the id of a message as the broker gives it, got %q", domain.Shorten(p.first))
 	}
 	return id, nil
 }

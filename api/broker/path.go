@@ -45,7 +45,7 @@ func (e *edge) consumerNamedBy(r *http.Request, param string) (domain.PartyID, e
 
 func (e *edge) messageOf(r *http.Request) string {
 	id := pathparam.Value(r, "messageId")
-	e.host.Note(r.Context(), slog.String("message", domain.Clip(id)))
+	e.host.Note(r.Context(), slog.String("message", domain.Shorten(id)))
 	return id
 }
 

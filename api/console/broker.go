@@ -26,7 +26,7 @@ type Broker interface {
 	// entry.
 	DeadLetters(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]broker.Job, error)
 	// Overdue returns jobs that wait because the node that served their consumers has died.
-	Overdue(ctx context.Context, creds *broker.Credentials, q broker.OverdueQuery) (jobs []broker.Job, next broker.OverduePlace, more bool, err error)
+	Overdue(ctx context.Context, creds *broker.Credentials, q broker.OverdueQuery) (jobs []broker.Job, next broker.OverduePosition, more bool, err error)
 	// RetriggerJob delivers a message to a consumer again.
 	RetriggerJob(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, message string) error
 }
@@ -200,7 +200,7 @@ func (v *visit) brokerConsumer() error {
 	if text != "" {
 		var isOurs bool
 		if after, isOurs = domain.ParseMessageID(text); !isOurs {
-			return domain.Errorf(domain.Invalid, "after: want the id of a message, got %q", domain.Clip(text))
+			return domain.Errorf(domain.Invalid, "after: want the id of a message, got %q", domain.Shorten(text))
 		}
 	}
 	dead, err := v.opts.Broker.DeadLetters(v.ctx(), operatorCredentials, id, after, shownDead+1)

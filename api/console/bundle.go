@@ -81,7 +81,7 @@ func (v *visit) offset() (int, error) {
 	}
 	from, err := strconv.Atoi(text)
 	if err != nil || from < 0 {
-		return 0, domain.Errorf(domain.Invalid, "from: want a number of events, got %q", domain.Clip(text))
+		return 0, domain.Errorf(domain.Invalid, "from: want a number of events, got %q", domain.Shorten(text))
 	}
 	return from, nil
 }
@@ -159,8 +159,8 @@ func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error
 	return []g.Node{g.If(first+next != "" && len(t.rows) > 0, shown), t.render(), pager(first, next)}, nil
 }
 
-// lookAtBundle shows the body of a bundle. It first records the operator and the reason.
-func (v *visit) lookAtBundle() error {
+// viewBundle shows the body of a bundle. It first records the operator and the reason.
+func (v *visit) viewBundle() error {
 	actor, err := v.actor()
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (v *visit) lookAtBundle() error {
 	if err != nil {
 		return err
 	}
-	var seen *hub.LookedAt
+	var seen *hub.BodyExcerpt
 	return v.confirm(&confirmation{
 		title: "Look at bundle", about: id.String(), button: "Show the body",
 		effect: "The page shows the body of the bundle as its actor receives it, with the payloads of its events. Your access is recorded.",
@@ -182,7 +182,7 @@ func (v *visit) lookAtBundle() error {
 			textFact("Content type", b.Cabinet.ContentType.String()), textFact("Events", groupDigits(int64(b.Count))),
 		},
 		carryOut: func(by hub.AdminAction) (err error) {
-			seen, err = v.opts.Operator.Look(v.ctx(), actor, id, maxShownBody, by)
+			seen, err = v.opts.Operator.ViewBundle(v.ctx(), actor, id, maxShownBody, by)
 			return err
 		},
 		show: func() error { return v.showBody(actor, seen) },
@@ -190,7 +190,7 @@ func (v *visit) lookAtBundle() error {
 }
 
 // showBody shows the body of a bundle.
-func (v *visit) showBody(actor domain.ActorID, seen *hub.LookedAt) error {
+func (v *visit) showBody(actor domain.ActorID, seen *hub.BodyExcerpt) error {
 	b := &seen.Bundle
 	return v.show(&view{title: "Body of bundle", about: b.ID.String(), body: []g.Node{
 		notice(good, h.P(g.Text("Your access to this bundle is recorded."))),

@@ -60,9 +60,9 @@ type Operator interface {
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
 	// Bundle returns a retained bundle, open or closed.
 	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
-	// Look records that an operator reads the body of a bundle, and returns up
+	// ViewBundle records that an operator reads the body of a bundle, and returns up
 	// to limit bytes of it.
-	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.AdminAction) (*hub.LookedAt, error)
+	ViewBundle(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.AdminAction) (*hub.BodyExcerpt, error)
 	// Notices returns the notices in the outbox of the actor.
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
 	// PendingRequest returns the pending content request of this node for a bundle, and whether

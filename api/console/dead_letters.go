@@ -22,8 +22,8 @@ type DeadLetters interface {
 	Queue(name string) (deadletters.Queue, error)
 	// List returns a page of the dead letters of a queue, without bodies.
 	List(ctx context.Context, queue string, q deadletters.Query) (deadletters.Page, error)
-	// Look returns a dead letter with its body, and records that an operator has read it.
-	Look(ctx context.Context, queue string, number int64, by hub.AdminAction) (*deadletters.Content, error)
+	// ReadContent returns a dead letter with its body, and records that an operator has read it.
+	ReadContent(ctx context.Context, queue string, number int64, by hub.AdminAction) (*deadletters.Content, error)
 	// Resend sends a copy of a dead letter to its queue, and deletes the dead
 	// letter.
 	Resend(ctx context.Context, queue string, number int64, by hub.AdminAction) error
@@ -70,7 +70,7 @@ func (v *visit) deadLetters() error {
 	reason, after := v.r.URL.Query().Get("reason"), int64(0)
 	if text := v.r.URL.Query().Get("after"); text != "" {
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return domain.Errorf(domain.Invalid, "after: want a sequence number, got %q", domain.Clip(text))
+			return domain.Errorf(domain.Invalid, "after: want a sequence number, got %q", domain.Shorten(text))
 		}
 	}
 	page, err := v.opts.DeadLetters.List(v.ctx(), queue.Name, deadletters.Query{After: after, Reason: reason, Limit: deadLetterPage})
@@ -171,7 +171,7 @@ func (v *visit) orderDeadLetter() error {
 	switch v.path("order") {
 	case "look":
 		c.title, c.button, c.effect = "Look at dead letter", "Show the message", "The page shows the message with its body. Your access is recorded."
-		return v.lookAtDeadLetter(queue.Name, n, c)
+		return v.confirmDeadLetter(queue.Name, n, c)
 	case "resend":
 		c.title, c.button, c.effect = "Send again dead letter", "Send it again", "A copy of the message is sent to its queue, and the dead letter is removed once the bus has the copy. Before that, repair what made it a dead letter."
 		c.carryOut = func(by hub.AdminAction) error { return v.opts.DeadLetters.Resend(v.ctx(), queue.Name, n, by) }
@@ -185,11 +185,11 @@ func (v *visit) orderDeadLetter() error {
 	return v.confirm(c)
 }
 
-// lookAtDeadLetter shows a dead letter with its body. The operator must give a reason first.
-func (v *visit) lookAtDeadLetter(queue string, n int64, c *confirmation) error {
+// confirmDeadLetter shows a dead letter with its body. The operator must give a reason first.
+func (v *visit) confirmDeadLetter(queue string, n int64, c *confirmation) error {
 	var found *deadletters.Content
 	c.carryOut = func(by hub.AdminAction) (err error) {
-		found, err = v.opts.DeadLetters.Look(v.ctx(), queue, n, by)
+		found, err = v.opts.DeadLetters.ReadContent(v.ctx(), queue, n, by)
 		return err
 	}
 	c.show = func() error { return v.showDeadLetter(queue, found) }

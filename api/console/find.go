@@ -55,7 +55,7 @@ func (v *visit) find() error {
 	if len(faults) > 0 {
 		return v.showFind(http.StatusUnprocessableEntity, faults, nil)
 	}
-	v.host.Note(v.ctx(), slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Clip(id)), `"`)))
+	v.host.Note(v.ctx(), slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Shorten(id)), `"`)))
 	a, err := v.opts.Find.Find(v.ctx(), q)
 	if domain.KindOf(err) == domain.Invalid {
 		return v.showFind(http.StatusUnprocessableEntity, map[string]string{"id": sentence(err)}, nil)
@@ -106,12 +106,12 @@ func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	for i := range a.Results {
 		body = append(body, v.showResult(&a.Results[i]))
 	}
-	looked := []fact{{"Results in all", number(int64(a.Looked.Found))}, {"Mailboxes searched", number(int64(a.Looked.Mailboxes))}, {"Not readable", number(int64(a.Looked.Unread))}}
+	looked := []fact{{"Results in all", number(int64(a.Scope.Found))}, {"Mailboxes searched", number(int64(a.Scope.Mailboxes))}, {"Not readable", number(int64(a.Scope.Unread))}}
 	body = append(body, h.H2(g.Text("Where it was looked for")), facts(looked...))
-	for _, u := range a.Looked.Damage {
+	for _, u := range a.Scope.Damage {
 		body = append(body, h.P(badge(bad, "not readable"), g.Text(" "), bdi(u.Recipient), g.Text(" "), bdi(u.Reason)))
 	}
-	body = append(body, sentences(a.Looked.Notes))
+	body = append(body, sentences(a.Scope.Notes))
 	if a.After != "" {
 		query := v.r.URL.Query()
 		query.Set("after", a.After)

@@ -37,7 +37,7 @@ func TestFind_ShowsWhatHappenedAndWhatItWaitsFor(t *testing.T) {
 			Waits: []find.Wait{{Cause: find.CauseNotPeeked, Text: "The actor has not peeked.", Next: "Ask it why."}},
 			Notes: []string{"It has no bundle."},
 		}},
-		Looked: find.Looked{Found: 1, Mailboxes: 12, Notes: []string{"A note."}, Damage: []find.Unread{{Recipient: "a", Reason: "damaged"}}},
+		Scope: find.Scope{Found: 1, Mailboxes: 12, Notes: []string{"A note."}, Damage: []find.Unread{{Recipient: "a", Reason: "damaged"}}},
 	}}
 	b := openSignedIn(t, func(o *console.Options, _ *api.Options) { o.Find = f })
 	require.Contains(t, b.get("/console/find").wants(http.StatusOK).text(), "Id Of an event")

@@ -149,7 +149,7 @@ func stateOfDomain(b *domain.Bundle) g.Node {
 	switch {
 	case !b.LacksContent():
 		return badge(good, "has sent the content")
-	case t.IsMarked():
+	case t.NeedsOperator():
 		return g.Group{badge(bad, "needs an operator"), reason()}
 	case t.Failures > 0:
 		return g.Group{badge(warn, "fails"), reason()}
@@ -183,7 +183,7 @@ func (v *visit) cabinet(actor domain.ActorID, found *hub.Inspection, i int) g.No
 		h.H3(bdi(c.Cabinet.Origin.String()), g.Text(", "), bdi(c.Cabinet.ContentType.String())),
 		facts(
 			fact{"Group", bdi(c.Group.String())}, fact{"Received", number(c.Received)}, fact{"Acknowledged", number(c.Acknowledged)},
-			fact{"Waiting", number(c.Received - c.Acknowledged)}, fact{"Acknowledged up to", number(int64(c.Through))}, fact{"Last number", number(int64(c.Last))},
+			fact{"Waiting", number(c.Received - c.Acknowledged)}, fact{"Acknowledged up to", number(int64(c.AcknowledgedThrough))}, fact{"Last number", number(int64(c.Last))},
 		),
 		h.Div(h.Class("drawers"), g.Group(boxes)),
 		h.Details(h.Summary(g.Text("Drawers")), t.render()),

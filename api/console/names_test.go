@@ -53,7 +53,7 @@ func openPlanted(t *testing.T) *browser {
 			Kind: find.Event, State: find.StateWaiting, Actor: parseActor(t, plantedActor), Title: plantedText,
 			Steps: []find.Step{{What: find.StepAccepted, Text: plantedText, Details: []find.Detail{{Name: "why", Value: plantedText}, {Name: "bundle", Value: plantedText}}}},
 			Waits: []find.Wait{{Cause: find.CauseNotPeeked, Text: plantedText, Next: plantedText}}, Notes: []string{plantedText},
-		}}, Looked: find.Looked{Notes: []string{plantedText}, Damage: []find.Unread{{Recipient: plantedText, Reason: plantedText}}}}}
+		}}, Scope: find.Scope{Notes: []string{plantedText}, Damage: []find.Unread{{Recipient: plantedText, Reason: plantedText}}}}}
 		o.Check = func(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
 			return hub.CheckReport{Found: 2, Findings: []hub.Finding{
 				{Rule: "H3", Kind: "missing", Recipient: plantedText, Where: plantedText, Text: plantedText},

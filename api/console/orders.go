@@ -195,7 +195,7 @@ func stateOfCabinet(t *orderTarget, found *hub.Inspection) ([]fact, error) {
 		if cabinet.Cabinet == t.cabinet {
 			return []fact{
 				textFact("Origin", t.cabinet.Origin.String()), textFact("Content type", t.cabinet.ContentType.String()), textFact("Group", cabinet.Group.String()),
-				textFact("Waiting events", groupDigits(cabinet.Received-cabinet.Acknowledged)), textFact("Acknowledged up to", strconv.FormatInt(int64(cabinet.Through), 10)),
+				textFact("Waiting events", groupDigits(cabinet.Received-cabinet.Acknowledged)), textFact("Acknowledged up to", strconv.FormatInt(int64(cabinet.AcknowledgedThrough), 10)),
 			}, nil
 		}
 	}

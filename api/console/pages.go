@@ -46,8 +46,8 @@ func init() { // not an initializer of pages, because pages refer to the table t
 		{get, "/mailboxes/{actor}", look, (*visit).mailbox},
 		{get, "/mailboxes/{actor}/records", look, (*visit).records},
 		{get, "/mailboxes/{actor}/bundles/{bundle}", look, (*visit).bundle},
-		{get, "/mailboxes/{actor}/bundles/{bundle}/look", order, (*visit).lookAtBundle},
-		{post, "/mailboxes/{actor}/bundles/{bundle}/look", order, (*visit).lookAtBundle},
+		{get, "/mailboxes/{actor}/bundles/{bundle}/look", order, (*visit).viewBundle},
+		{post, "/mailboxes/{actor}/bundles/{bundle}/look", order, (*visit).viewBundle},
 		{get, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
 		{post, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
 

@@ -19,8 +19,8 @@ import (
 type ReceiverLister interface {
 	// List returns a page of the receivers of a kind.
 	List(ctx context.Context, q receiverlist.Query) (receiverlist.Page, error)
-	// Owned returns the subscriptions of an owner.
-	Owned(ctx context.Context, owner domain.ActorID) ([]receiverlist.Receiver, error)
+	// SubscriptionsOf returns the subscriptions of an owner.
+	SubscriptionsOf(ctx context.Context, owner domain.ActorID) ([]receiverlist.Receiver, error)
 	// Subscription returns a subscription of an owner.
 	Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (receiverlist.Receiver, error)
 	// Consumers returns the consumers of the broker with these ids, in the order of ids.

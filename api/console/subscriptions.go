@@ -58,7 +58,7 @@ func (v *visit) subscriptions() error {
 		actor, err := domain.ParseActorID(owner)
 		if err != nil {
 			fault = sentence(err)
-		} else if found.Receivers, err = v.opts.Receivers.Owned(v.ctx(), actor); err != nil {
+		} else if found.Receivers, err = v.opts.Receivers.SubscriptionsOf(v.ctx(), actor); err != nil {
 			return err
 		}
 	} else {

@@ -73,7 +73,7 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	if offsetText != "" {
 		var err error
 		if offset, err = strconv.Atoi(offsetText); err != nil || offset < 0 || offset > maxWatchOffset {
-			return nil, domain.Errorf(domain.Invalid, "offset: want a whole number of 0 to %d, got %q", maxWatchOffset, domain.Clip(offsetText))
+			return nil, domain.Errorf(domain.Invalid, "offset: want a whole number of 0 to %d, got %q", maxWatchOffset, domain.Shorten(offsetText))
 		}
 	}
 	found, err := v.opts.Watches.List(v.ctx(), owner, offset, shownWatches)

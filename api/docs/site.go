@@ -13,11 +13,11 @@ import (
 	"sync"
 )
 
-// The two names of the index: IndexAbove for the address without a slash at the end, and Index for
+// The two names of the index: IndexWithoutSlash for the address without a slash at the end, and Index for
 // the address with a slash, which is the prefix of the pages.
 const (
-	Index      = ""
-	IndexAbove = "/"
+	Index             = ""
+	IndexWithoutSlash = "/"
 )
 
 // styleSheet is the name of the style sheet, relative to the address of the site.
@@ -66,7 +66,7 @@ func newSite(pages []Page) *Site {
 	s := &Site{files: make(map[string]siteFile)}
 	s.addFile(styleSheet, "text/css; charset=utf-8", styles)
 	s.addFile(Index, htmlType, renderFrame("MessageHub", "", "", pages, indexOf(pages, "")))
-	s.addFile(IndexAbove, htmlType, renderFrame("MessageHub", "", "docs/", pages, indexOf(pages, "docs/")))
+	s.addFile(IndexWithoutSlash, htmlType, renderFrame("MessageHub", "", "docs/", pages, indexOf(pages, "docs/")))
 	for i := range pages {
 		p := &pages[i]
 		body := renderPage(p.text, func(target string) (string, bool) { return addressOf(p, target, pages) })

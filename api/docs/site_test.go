@@ -82,7 +82,7 @@ func TestSite_HasTheTargetsOfItsLinks(t *testing.T) {
 			for _, match := range hrefPattern.FindAllStringSubmatch(string(f.body), -1) {
 				target, id, hasID := strings.Cut(strings.TrimPrefix(match[1], "./"), "#")
 				below := ""
-				if name == IndexAbove {
+				if name == IndexWithoutSlash {
 					below = "docs/"
 				}
 				if strings.HasPrefix(target, "https://") || target == path.Join(below, "../openapi.yaml") {

@@ -169,24 +169,24 @@ func (b *Bundle) resumeBody() (*connection, error) {
 func (b *Bundle) endStream(err error) {
 	b.closeConnection()
 	if b.err = err; err != io.EOF { //nolint:errorlint // it is set here
-		b.err = &BrokenBodyError{b.ID, b.got, b.Size, err}
+		b.err = &IncompleteBodyError{b.ID, b.got, b.Size, err}
 	}
 }
 
-// A BrokenBodyError reports that only a part of the body of a bundle was received.
-type BrokenBodyError struct {
+// A IncompleteBodyError reports that only a part of the body of a bundle was received.
+type IncompleteBodyError struct {
 	BundleID       string
 	Received, Size int64 // bytes
 	Err            error
 }
 
 // Error returns the reason in one line.
-func (e *BrokenBodyError) Error() string {
+func (e *IncompleteBodyError) Error() string {
 	return fmt.Sprintf("hubclient: bundle %s broke off after %d of %d bytes: %v", e.BundleID, e.Received, e.Size, e.Err)
 }
 
 // Unwrap returns the error that interrupted the body.
-func (e *BrokenBodyError) Unwrap() error { return e.Err }
+func (e *IncompleteBodyError) Unwrap() error { return e.Err }
 
 func (b *Bundle) closeConnection() {
 	if b.conn != nil {

@@ -163,7 +163,7 @@ func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Accou
 	if err != nil {
 		return nil, err
 	}
-	return &Account{Issuer: t.issuer, Subject: t.subject, Name: domain.Clip(name), Roles: t.roles}, nil
+	return &Account{Issuer: t.issuer, Subject: t.subject, Name: domain.Shorten(name), Roles: t.roles}, nil
 }
 
 // claimsOf returns the claims of a token that is already verified.

@@ -46,7 +46,7 @@ const (
 func BusAttributes(name, kind, queue, message string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{System.String(ServiceBus), OperationName.String(name), OperationType.String(kind), Destination.String(queue)}
 	if message != "" {
-		attrs = append(attrs, MessageID.String(domain.Clip(message)))
+		attrs = append(attrs, MessageID.String(domain.Shorten(message)))
 	}
 	return attrs
 }

@@ -34,7 +34,7 @@ func CheckHeaders(headers map[string]string) error {
 	}
 	size, seen := 0, make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		pointer := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+		pointer := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Shorten(name))
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch value := headers[name]; {
 		case !isToken(name):

@@ -110,20 +110,20 @@ func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 // The policy of the receiver decides how each response is handled.
 func TestAnAnswer_DeterminesTheVerdictOfThePolicy(t *testing.T) {
 	p := domain.DefaultPolicy()
-	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.Verdict){
-		"204 x\r\n": func(t *testing.T, a domain.Answer, _ domain.Verdict) { require.True(t, p.IsSuccess(a)) },
-		"429 x\r\nRetry-After: 144000\r\nContent-Length: 0\r\n": func(t *testing.T, a domain.Answer, v domain.Verdict) {
+	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.RetryDecision){
+		"204 x\r\n": func(t *testing.T, a domain.Answer, _ domain.RetryDecision) { require.True(t, p.IsSuccess(a)) },
+		"429 x\r\nRetry-After: 144000\r\nContent-Length: 0\r\n": func(t *testing.T, a domain.Answer, v domain.RetryDecision) {
 			require.Equal(t, a.Ended().Add(40*time.Hour), v.Hold)
 		},
-		"410 x\r\nContent-Length: 0\r\n": func(t *testing.T, a domain.Answer, v domain.Verdict) {
+		"410 x\r\nContent-Length: 0\r\n": func(t *testing.T, a domain.Answer, v domain.RetryDecision) {
 			require.True(t, v.Pause)
 			require.False(t, v.Dead)
 		},
-		"500 x\r\nContent-Length: 0\r\n": func(t *testing.T, a domain.Answer, v domain.Verdict) {
-			require.Equal(t, domain.Verdict{Due: v.Due}, v)
+		"500 x\r\nContent-Length: 0\r\n": func(t *testing.T, a domain.Answer, v domain.RetryDecision) {
+			require.Equal(t, domain.RetryDecision{Due: v.Due}, v)
 			require.WithinDuration(t, a.Ended().Add(5*time.Second), v.Due, time.Second)
 		},
-		"200 x\r\nContent-Length: 9\r\n": func(t *testing.T, a domain.Answer, v domain.Verdict) {
+		"200 x\r\nContent-Length: 9\r\n": func(t *testing.T, a domain.Answer, v domain.RetryDecision) {
 			require.False(t, p.IsSuccess(a), "the body is not complete")
 		},
 	} {
@@ -131,7 +131,7 @@ func TestAnAnswer_DeterminesTheVerdictOfThePolicy(t *testing.T) {
 			skipRequest(conn)
 			fmt.Fprintf(conn, "HTTP/1.1 %s\r\n", answer)
 		}, func(t *testing.T, r webhook.Result, _ time.Duration) {
-			want(t, r.Answer, domain.Next(p, r.Answer.Began, r.Answer.Ended(), 1, r.Answer))
+			want(t, r.Answer, domain.DecideRetry(p, r.Answer.Began, r.Answer.Ended(), 1, r.Answer))
 		})
 	}
 }

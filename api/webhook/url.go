@@ -62,7 +62,7 @@ func (c *Client) parseURL(text string) (*url.URL, error) {
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, domain.Errorf(domain.Invalid, "%s: want a port from 1 to 65535, got %q", callbackPointer, domain.Clip(port))
+			return nil, domain.Errorf(domain.Invalid, "%s: want a port from 1 to 65535, got %q", callbackPointer, domain.Shorten(port))
 		}
 	}
 	return u, checkHost(u.Hostname())
@@ -79,18 +79,18 @@ func checkHost(host string) error {
 	if strings.ContainsFunc(host, func(c rune) bool {
 		return c != '-' && c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 	}) {
-		return domain.Errorf(domain.Invalid, "%s: want a host in ASCII letters, such as xn--…, got %q", callbackPointer, domain.Clip(host))
+		return domain.Errorf(domain.Invalid, "%s: want a host in ASCII letters, such as xn--…, got %q", callbackPointer, domain.Shorten(host))
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	for _, label := range labels {
 		if label == "" || len(label) > 63 {
-			return domain.Errorf(domain.Invalid, "%s: want a host name, got %q", callbackPointer, domain.Clip(host))
+			return domain.Errorf(domain.Invalid, "%s: want a host name, got %q", callbackPointer, domain.Shorten(host))
 		}
 	}
 	// Some resolvers interpret 2130706433, 0x7f.1 and 0177.0.0.1 as 127.0.0.1.
 	last := strings.ToLower(labels[len(labels)-1])
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "" {
-		return domain.Errorf(domain.Invalid, "%s: want an IPv4 address of four decimal numbers, got %q", callbackPointer, domain.Clip(host))
+		return domain.Errorf(domain.Invalid, "%s: want an IPv4 address of four decimal numbers, got %q", callbackPointer, domain.Shorten(host))
 	}
 	return nil
 }

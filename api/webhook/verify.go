@@ -85,7 +85,7 @@ func verifySignatures(keys []VerifyKey, h http.Header, body []byte, now time.Tim
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil {
-		return "", domain.Errorf(domain.Invalid, "webhook-timestamp: want the seconds since 1970, got %q", domain.Clip(timestamp))
+		return "", domain.Errorf(domain.Invalid, "webhook-timestamp: want the seconds since 1970, got %q", domain.Shorten(timestamp))
 	}
 	if err := checkAge("webhook-timestamp", time.Unix(seconds, 0), now, tolerance); err != nil {
 		return "", err
@@ -108,7 +108,7 @@ func verifyAuthorization(keys []Key, h http.Header, body []byte, now time.Time, 
 	}
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "Date: want a date of HTTP, got %q", domain.Clip(h.Get("Date")))
+		return domain.Errorf(domain.Invalid, "Date: want a date of HTTP, got %q", domain.Shorten(h.Get("Date")))
 	}
 	if err := checkAge("Date", date, now, tolerance); err != nil {
 		return err

@@ -87,10 +87,10 @@ func Open(ctx context.Context, o Options) (r *Rig, err error) {
 	r.cursors = &settledCursors{Cursors: r.store, delivered: make(map[domain.CursorID]int64), settled: make(chan struct{}, 1)}
 	r.engine = delivery.New(
 		delivery.Ports{Streams: r.store, Cursors: r.cursors, Shards: r.store, Receivers: r, Caller: &r.calls},
-		delivery.Options{Look: time.Hour, Workers: callsAtATime, Grace: time.Millisecond},
+		delivery.Options{CheckInterval: time.Hour, Workers: callsAtATime, Grace: time.Millisecond},
 	)
 	r.service = broker.New(broker.Ports{Parties: r.store, Streams: r.store, Cursors: r.store, Shards: r.store, Content: content}, keys, broker.Options{
-		Created: r.engine.Created, Changed: r.engine.Changed, Published: r.engine.Published, LookAt: r.engine.LookAt, CacheTime: time.Hour,
+		Created: r.engine.Created, Changed: r.engine.Changed, Published: r.engine.Published, CheckStream: r.engine.CheckStream, CacheTime: time.Hour,
 	})
 	return r, r.createParties(ctx, o.Consumers)
 }

@@ -158,7 +158,7 @@ func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error
 	s := sim.sent[m.payload]
 	switch {
 	case s == nil:
-		return fmt.Errorf("P19: no producer has sent %q", domain.Clip(m.payload))
+		return fmt.Errorf("P19: no producer has sent %q", domain.Shorten(m.payload))
 	case s.entry != push.Entry{} && s.entry != e:
 		return fmt.Errorf("P19: the message is also entry %s", s.entry)
 	case sim.payloads[e] != "" && sim.payloads[e] != m.payload:

@@ -32,7 +32,7 @@ func (n *brokerNode) openService(clock func() time.Time, random random.Source) {
 		Parties: n.store, Streams: n.store, Cursors: n.store, Shards: n.store, Content: n.sim.content,
 	}, n.sim.keys, broker.Options{
 		CheckURL: n.caller.CheckURL, CheckHeaders: webhook.CheckHeaders, Clock: clock,
-		Created: n.notifyCreated, Changed: n.notifyChanged, Orphaned: n.engine.Orphaned, Published: n.engine.Published, LookAt: n.engine.LookAt,
+		Created: n.notifyCreated, Changed: n.notifyChanged, Orphaned: n.engine.Orphaned, Published: n.engine.Published, CheckStream: n.engine.CheckStream,
 		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.Uint64()) },
 	})
 }
@@ -66,7 +66,7 @@ func (sim *brokerSimulation) receiverOf(cursor domain.CursorID) *pushReceiver {
 
 // Call implements [delivery.Caller].
 func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
-	to, m, at := c.Receiver.Target.(*broker.Callee), &c.Entry.Message, c.Entry.Position.EntryID
+	to, m, at := c.Receiver.Target.(*broker.ConsumerCall), &c.Entry.Message, c.Entry.Position.EntryID
 	if !c.Entry.PayloadAt.IsZero() {
 		payload, err := n.readPayload(ctx, &c)
 		if err != nil {

@@ -83,7 +83,7 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 			a.sim.Fail(err)
 			return "", false
 		}
-		came, shown = history.Shown, a.sim.work.ledger.shownBundle(a.name, id)
+		came, shown = history.Returned, a.sim.work.ledger.shownBundle(a.name, id)
 		return id, true
 	case http.StatusNoContent:
 		came = history.None

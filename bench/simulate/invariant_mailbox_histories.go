@@ -93,7 +93,7 @@ func groupOf(origin string) string {
 	if err != nil {
 		return ""
 	}
-	g, err := domain.DefaultGroups().Of(o)
+	g, err := domain.DefaultGroups().GroupOf(o)
 	if err != nil {
 		return ""
 	}

@@ -281,7 +281,7 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 	add := func(name string, f faulty.Fault) {
 		all = append(all, scheduler.Fault{Name: name, Inject: func() string { return x.carryOutWith(f) }})
 	}
-	for _, f := range append(faulty.Faults(), faulty.More()...) {
+	for _, f := range append(faulty.CommonFaults(), faulty.RareFaults()...) {
 		if f != faulty.ForeignPrecondition && (x.isCosmos || f != faulty.RetryWith && f != faulty.Gone) {
 			add(f.String(), f)
 		}

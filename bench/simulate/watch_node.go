@@ -62,7 +62,7 @@ func (n *watchNode) Notify(ctx context.Context, notice domain.Notice) error {
 
 // Receiver implements [delivery.Receivers].
 func (n *watchNode) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
-	found, err := n.service.Callee(ctx, cursor, isCurrent)
+	found, err := n.service.WatchOf(ctx, cursor, isCurrent)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

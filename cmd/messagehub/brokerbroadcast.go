@@ -112,9 +112,9 @@ func parseHeaders(texts []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(text, ":")
 		switch _, twice := all[name]; {
 		case !ok || name == "":
-			return nil, fmt.Errorf("--header: want NAME: VALUE, got %q", domain.Clip(text))
+			return nil, fmt.Errorf("--header: want NAME: VALUE, got %q", domain.Shorten(text))
 		case twice:
-			return nil, fmt.Errorf("--header: %s occurs twice", domain.Clip(name))
+			return nil, fmt.Errorf("--header: %s occurs twice", domain.Shorten(name))
 		}
 		all[name] = strings.TrimSpace(value)
 	}

@@ -56,7 +56,7 @@ func (p *process) brokerDequeue() *cobra.Command {
 		func(args []string) (err error) {
 			bundle = args[2]
 			if err := checkMessageID(bundle); err != nil {
-				return fmt.Errorf("BUNDLE: want the id that peek printed, got %q", domain.Clip(bundle))
+				return fmt.Errorf("BUNDLE: want the id that peek printed, got %q", domain.Shorten(bundle))
 			}
 			consumer, err = parseConsumer(args)
 			return err

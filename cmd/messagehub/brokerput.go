@@ -119,7 +119,7 @@ func (p *process) brokerList() *cobra.Command {
 			default:
 				var ok bool
 				if list, ok = lists[what]; !ok {
-					return fmt.Errorf("want producers, channels or consumers, got %q", domain.Clip(what))
+					return fmt.Errorf("want producers, channels or consumers, got %q", domain.Shorten(what))
 				}
 				return nil
 			}

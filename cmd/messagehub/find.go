@@ -113,7 +113,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	}
 	if f.kind != "" {
 		if !slices.Contains(foundKinds, f.kind) {
-			return nil, fmt.Errorf("--kind: want %s, got %q", strings.Join(foundKinds, ", "), domain.Clip(f.kind))
+			return nil, fmt.Errorf("--kind: want %s, got %q", strings.Join(foundKinds, ", "), domain.Shorten(f.kind))
 		}
 		query.Set("kind", f.kind)
 	}

@@ -123,7 +123,7 @@ func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor string,
 		fmt.Fprintf(p.err, "messagehub: the line broke: %v after %d bytes; fetching the rest\n", err, received)
 	}
 	if _, err := io.Copy(p.out, b); err != nil {
-		if broken, ok := errors.AsType[*public.BrokenBodyError](err); ok {
+		if broken, ok := errors.AsType[*public.IncompleteBodyError](err); ok {
 			err = broken.Err
 		}
 		return fmt.Errorf("the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (%w)", err)

@@ -82,10 +82,10 @@ func (l *queueList) check() error {
 		return fmt.Errorf("--limit: want at least 1, got %d", l.limit)
 	}
 	if l.state != "" && !slices.Contains(domain.MailboxStates, domain.MailboxState(l.state)) {
-		return fmt.Errorf("--state: want empty, waiting, open, failing, frozen or damaged, got %q", domain.Clip(l.state))
+		return fmt.Errorf("--state: want empty, waiting, open, failing, frozen or damaged, got %q", domain.Shorten(l.state))
 	}
 	if !slices.Contains(survey.Orders, survey.Order(l.sort)) {
-		return fmt.Errorf("--sort: want age or events, got %q", domain.Clip(l.sort))
+		return fmt.Errorf("--sort: want age or events, got %q", domain.Shorten(l.sort))
 	}
 	return nil
 }

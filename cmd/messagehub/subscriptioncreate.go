@@ -106,7 +106,7 @@ func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hid
 		return id, hidden, err
 	}
 	if d.draft.IsSync = d.delivery == "sync"; !d.draft.IsSync && d.delivery != "async" {
-		return id, hidden, fmt.Errorf("--delivery: want async or sync, got %q", domain.Clip(d.delivery))
+		return id, hidden, fmt.Errorf("--delivery: want async or sync, got %q", domain.Shorten(d.delivery))
 	}
 	if hidden.Headers, err = d.readHeaders(); err != nil {
 		return id, hidden, err
@@ -147,7 +147,7 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 		case !ok || name == "":
 			return nil, errors.New("--header: want NAME: VALUE") // the text is not repeated: it may be a secret
 		case twice:
-			return nil, fmt.Errorf("--header: %s occurs twice", domain.Clip(name))
+			return nil, fmt.Errorf("--header: %s occurs twice", domain.Shorten(name))
 		}
 		all[name] = strings.TrimSpace(value)
 	}
@@ -179,9 +179,9 @@ func parsePairs(flag string, texts []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(text, "=")
 		switch _, twice := all[name]; {
 		case !ok || name == "":
-			return nil, fmt.Errorf("%s: want NAME=VALUE, got %q", flag, domain.Clip(text))
+			return nil, fmt.Errorf("%s: want NAME=VALUE, got %q", flag, domain.Shorten(text))
 		case twice:
-			return nil, fmt.Errorf("%s: %s occurs twice", flag, domain.Clip(name))
+			return nil, fmt.Errorf("%s: %s occurs twice", flag, domain.Shorten(name))
 		}
 		all[name] = value
 	}

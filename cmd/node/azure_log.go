@@ -47,7 +47,7 @@ func redactAzure(text string) string {
 		case strings.Contains(lower, "authorization"), strings.Contains(lower, "bearer "), strings.Contains(lower, "sharedaccesssignature"):
 			name, _, _ := strings.Cut(line, ":")
 			if !strings.HasSuffix(line, ": REDACTED") {
-				lines[i] = domain.Clip(name) + ": REDACTED"
+				lines[i] = domain.Shorten(name) + ": REDACTED"
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Se
 	return broker.New(ports, keys, broker.Options{
 		CheckURL:     func(ctx context.Context, url string) error { return asCallbackFault(p.client.CheckURL(ctx, url)) },
 		CheckHeaders: func(headers map[string]string) error { return checkMetadata(headers, cfg.Broker.TokenHeader) },
-		Created:      p.engine.Created, Changed: p.engine.Changed, Published: p.engine.Published, LookAt: p.engine.LookAt,
+		Created:      p.engine.Created, Changed: p.engine.Changed, Published: p.engine.Published, CheckStream: p.engine.CheckStream,
 		IsCalling: p.engine.IsCalling, Settled: p.engine.Settled, Orphaned: p.engine.Orphaned, Clock: clock,
 	})
 }
@@ -76,7 +76,7 @@ func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID, isCurren
 }
 
 // callConsumer calls a consumer with a message.
-func (c *httpCaller) callConsumer(ctx context.Context, to *broker.Callee, call *delivery.Call, m *domain.Message) domain.Answer {
+func (c *httpCaller) callConsumer(ctx context.Context, to *broker.ConsumerCall, call *delivery.Call, m *domain.Message) domain.Answer {
 	at := call.Entry.Position.EntryID
 	result, err := c.client.Call(ctx, &webhook.ConsumerCall{
 		ID:       webhook.DeliveryID(call.Cursor, to.ID.Stream(), at, call.Entry.Published),

@@ -59,7 +59,7 @@ func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // no other shard has cursors
 	})
 	b := broker.New(broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}, w.keys, broker.Options{
-		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled,
+		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, CheckStream: engine.CheckStream, IsCalling: engine.IsCalling, Settled: engine.Settled,
 	})
 	consumers.broker = b
 	ctx, cancel := context.WithCancel(context.Background())
@@ -199,10 +199,10 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 // had fewer than n requests.
 func crashBroker(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
-	w.account.Line.CrashAt(n, last)
+	w.account.Transport.CrashAt(n, last)
 	_ = w.finishWork(-1, retrigger)
-	crashed = w.account.Line.Fired() > 0
-	w.account.Line.Break(nil)
+	crashed = w.account.Transport.Fired() > 0
+	w.account.Transport.Break(nil)
 	require.NoError(t, w.finishWork(0, retrigger), "crash at request %d", n)
 	w.requireDelivered(1, "crash at request %d", n)
 	return crashed
@@ -240,11 +240,11 @@ func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 		c := &crashFetcher{brokerWorld: w}
 		node := w.start(0, crashFetcherPolicy)
 		require.NoError(t, c.sendAll(node))
-		w.account.Line.CrashAt(n, last)
+		w.account.Transport.CrashAt(n, last)
 		_ = c.fetch(node)
-		crashed = w.account.Line.Fired() > 0
+		crashed = w.account.Transport.Fired() > 0
 		node.stop()
-		w.account.Line.Break(nil)
+		w.account.Transport.Break(nil)
 
 		node = w.start(0, crashFetcherPolicy)
 		defer node.stop()

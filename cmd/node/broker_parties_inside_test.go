@@ -135,10 +135,10 @@ func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 		for n := 1; ; n++ {
 			w := newSetupWorld(t)
 			cfg := setupConfig(t, setupFile, setupEnviron)
-			w.account.Line.CrashAt(n, last)
+			w.account.Transport.CrashAt(n, last)
 			w.node(cfg, -1).storeAllOnce(t.Context())
-			crashed := w.account.Line.Fired() > 0
-			w.account.Line.Break(nil)
+			crashed := w.account.Transport.Fired() > 0
+			w.account.Transport.Break(nil)
 			s := w.node(cfg, 0)
 			s.storeAllOnce(t.Context())
 			require.ElementsMatch(t, setupParties, namesOf(w.stored()), "crash at request %d", n)
@@ -180,7 +180,7 @@ func TestBrokerSetup_OfManyNodesStoresEachPartyOnce(t *testing.T) {
 func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSetupWorld(t)
-		w.account.Line.Break(func(_ int, r *http.Request) faulty.Fault { return faulty.Unavailable })
+		w.account.Transport.Break(func(_ int, r *http.Request) faulty.Fault { return faulty.Unavailable })
 		s := w.node(setupConfig(t, setupFile, setupEnviron), -1)
 		began := time.Now()
 		s.storeAllOnce(t.Context())
@@ -196,7 +196,7 @@ func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 		require.Equal(t, 4, strings.Count(w.log.String(), "from the configuration yet"), "each is logged once")
 		require.NotContains(t, w.log.String(), "level=ERROR")
 
-		w.account.Line.Break(nil)
+		w.account.Transport.Break(nil)
 		running.Wait() // retryPending ends after at most one pause
 		require.ElementsMatch(t, setupParties, namesOf(w.stored()))
 		require.Empty(t, s.warnings())
@@ -208,7 +208,7 @@ func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 func TestBrokerSetup_StopsWithItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSetupWorld(t)
-		w.account.Line.Break(func(int, *http.Request) faulty.Fault { return faulty.Unavailable })
+		w.account.Transport.Break(func(int, *http.Request) faulty.Fault { return faulty.Unavailable })
 		s := w.node(setupConfig(t, setupFile, setupEnviron), -1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

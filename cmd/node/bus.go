@@ -125,7 +125,7 @@ func busKeys(cfg *config.Config) []embedded.Key {
 // listenerTLS returns the TLS of the listener through which domains reach an
 // embedded engine, or nil if the listener has no TLS. An engine with the
 // well-known key is reachable only from this machine, so it needs none.
-func (o *Options) listenerTLS(engine config.OwnEngine) *tls.Config {
+func (o *Options) listenerTLS(engine config.EmbeddedEngine) *tls.Config {
 	if o.certificate == nil || engine.Key == "" {
 		return nil
 	}

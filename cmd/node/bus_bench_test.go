@@ -87,7 +87,7 @@ type watchedHub struct {
 	done    chan struct{} // closed when wanted events are visible
 }
 
-func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
+func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.IngestResult, error) {
 	ingested, err := h.Hub.Ingest(ctx, events)
 	if err == nil {
 		now := time.Now()

@@ -83,7 +83,7 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 	_, err := n.store.Save(ctx, actor, repositorytest.Events(1, actor))
 	require.NoError(t, err)
 	stores := repositorytest.Stores{Events: n.store, Bundles: n.store, Answers: n.store}
-	b, err := repositorytest.Peek(ctx, stores, actor, domain.DefaultGroups().All(), domain.BundleID{}, repositorytest.Requested)
+	b, err := repositorytest.Peek(ctx, stores, actor, domain.DefaultGroups().All(), domain.BundleID{}, repositorytest.OnRequest)
 	require.NoError(t, err)
 	isGone := func() bool {
 		t.Helper()

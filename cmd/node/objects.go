@@ -64,7 +64,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *node
 	if err != nil {
 		return nil, err
 	}
-	o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+	o.doubts = ledger.NewDoubts(ports.Objects, stores, options)
 	ports.Objects, ports.Source = o.doubts, stores
 	o.sweeps = ledger.NewSweeper(documents, reportShards(metrics), options)
 	o.ledger = ledger.New(ports, options)

@@ -175,7 +175,7 @@ func policyOf(p *config.Push) domain.Policy {
 // notifySaved makes the engine call the receivers that wait for data of an actor.
 func (p *push) notifySaved(actor domain.ActorID) {
 	if p.engine != nil {
-		p.engine.LookAt(domain.DataStream(actor))
+		p.engine.CheckStream(domain.DataStream(actor))
 	}
 }
 

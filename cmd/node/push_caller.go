@@ -34,7 +34,7 @@ func (c *httpCaller) Call(ctx context.Context, call delivery.Call) (answer domai
 			return unreadAnswer(err)
 		}
 	}
-	if to, isConsumer := call.Receiver.Target.(*broker.Callee); isConsumer {
+	if to, isConsumer := call.Receiver.Target.(*broker.ConsumerCall); isConsumer {
 		return c.callConsumer(ctx, to, &call, &message)
 	}
 	if to, isWatch := call.Receiver.Target.(*watcher); isWatch {

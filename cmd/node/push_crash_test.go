@@ -170,9 +170,9 @@ func (w *crashWorld) publishAll(n *subscriptionNode) error {
 // store share: 0 for the default, negative for none.
 func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
-	n := w.startNode(w.account.Line, retries, false, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // no other shard has cursors
-		Look: time.Hour,
+	n := w.startNode(w.account.Transport, retries, false, delivery.Options{
+		Owns:          func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // no other shard has cursors
+		CheckInterval: time.Hour,
 	})
 	defer n.stop()
 	wait := func() {
@@ -216,7 +216,7 @@ func (w *crashWorld) finishWork(retries int) error {
 	if s, err = n.documents.Standing(ctx, id.Cursor()); err != nil {
 		return err
 	}
-	if w.account.Line.Fired() == 0 { // no node has crashed
+	if w.account.Transport.Fired() == 0 { // no node has crashed
 		require.Equal(w, domain.Counters{
 			Triggered: 2*crashEvents + 1, Delivered: 2 * crashEvents, Errored: 1, Attempts: s.Counters.Attempts,
 		}, s.Counters, "each is delivered, is a dead letter, or is replayed, and is counted once")
@@ -250,10 +250,10 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 // the run had fewer than n requests.
 func crashSubscription(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
-	w.account.Line.CrashAt(n, last)
+	w.account.Transport.CrashAt(n, last)
 	_ = w.finishWork(-1)
-	crashed = w.account.Line.Fired() > 0
-	w.account.Line.Break(nil)
+	crashed = w.account.Transport.Fired() > 0
+	w.account.Transport.Break(nil)
 	require.NoError(t, w.finishWork(0), "crash at request %d", n)
 
 	documents, cursor := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{}), w.subscription(0).Cursor()
@@ -330,7 +330,7 @@ func crashLeavingNode(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.isHealthy.Store(true)
 	line := &faulty.Transport{Next: w.account.Engine.Transport()}
-	leaving, other := w.startNode(line, -1, true, delivery.Options{}), w.startNode(w.account.Line, 0, true, delivery.Options{})
+	leaving, other := w.startNode(line, -1, true, delivery.Options{}), w.startNode(w.account.Transport, 0, true, delivery.Options{})
 	defer leaving.stop()
 	defer other.stop()
 	<-time.After(time.Minute) // by now, the two nodes share the shards

@@ -102,13 +102,13 @@ func crashDequeue(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	store := cosmos.New(w.account.Connect(), w.account.Content, cosmos.Options{SweepEvery: -1})
 	_, err := store.RequestDequeues(t.Context(), w.actor, repositorytest.NewSubscriptionID())
 	require.NoError(t, err)
-	_, err = store.Save(t.Context(), w.actor, repositorytest.Events(bundles, w.actor, repositorytest.Alone))
+	_, err = store.Save(t.Context(), w.actor, repositorytest.Events(bundles, w.actor, repositorytest.WithoutBundling))
 	require.NoError(t, err)
 
-	w.account.Line.CrashAt(n, last)
+	w.account.Transport.CrashAt(n, last)
 	_ = w.finishWork(-1, 0)
-	crashed = w.account.Line.Fired() > 0
-	w.account.Line.Break(nil)
+	crashed = w.account.Transport.Fired() > 0
+	w.account.Transport.Break(nil)
 	require.NoError(t, w.finishWork(0, 2*time.Minute))
 	ids := w.published()
 	require.Len(t, ids, bundles, "crash at request %d: %v", n, ids)

@@ -64,10 +64,10 @@ func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, slices.Concat(objectstore.Containers(), pushstore.Containers()))
-					a.Line.CrashAt(n, last)
+					a.Transport.CrashAt(n, last)
 					err := storeAndPublish(t.Context(), a, -1)
-					crashed := a.Line.Fired() > 0
-					a.Line.Break(nil)
+					crashed := a.Transport.Fired() > 0
+					a.Transport.Break(nil)
 					require.Equal(t, crashed, err != nil, "request %d: %v", n, err)
 					require.NoError(t, storeAndPublish(t.Context(), a, 0), "request %d", n)
 					require.Equal(t, []string{"created", "updated", "deleted"}, publishedChanges(t, a), "request %d", n)

@@ -88,13 +88,13 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Ordering:  cfg.Ordering,
 		FreezeNew: s.frozen != nil,
 
-		TailEvents:     cfg.Cosmos.TailEvents,
-		KeepCabinets:   cfg.Cosmos.TailEvents == 0,
-		DrawerCapacity: opts.DrawerCapacity,
-		Unfiltered:     opts.Unfiltered,
-		SweepEvery:     opts.SweepEvery,
-		SweepUnits:     sweepUnits,
-		IndexBytes:     int(cfg.Cosmos.IDMemory),
+		TailEvents:            cfg.Cosmos.TailEvents,
+		KeepCabinets:          cfg.Cosmos.TailEvents == 0,
+		DrawerCapacity:        opts.DrawerCapacity,
+		MaxUnfilteredCabinets: opts.Unfiltered,
+		SweepEvery:            opts.SweepEvery,
+		SweepUnits:            sweepUnits,
+		IndexBytes:            int(cfg.Cosmos.IDMemory),
 
 		StoreTraces: opts.Traces != nil,
 

@@ -70,7 +70,7 @@ func (u *LevelUpgrade) Close() error {
 func (u *LevelUpgrade) Status(ctx context.Context) (level.Status, error) { return u.level.Status(ctx) }
 
 // Changes returns a description of what a level changes.
-func (u *LevelUpgrade) Changes(number int) []string { return u.levels.Of(number).Changes }
+func (u *LevelUpgrade) Changes(number int) []string { return u.levels.Level(number).Changes }
 
 // Run raises the level; see [level.Upgrade].
 func (u *LevelUpgrade) Run(ctx context.Context, by string, report func(string)) error {
@@ -80,7 +80,7 @@ func (u *LevelUpgrade) Run(ctx context.Context, by string, report func(string)) 
 // Back cancels an upgrade that is not active yet. isDone is false if there was
 // no such upgrade.
 func (u *LevelUpgrade) Back(ctx context.Context, by string) (isDone bool, err error) {
-	return u.upgrade(by, nil).Back(ctx)
+	return u.upgrade(by, nil).TakeBack(ctx)
 }
 
 func (u *LevelUpgrade) upgrade(by string, report func(string)) *level.Upgrade {

@@ -42,7 +42,7 @@ func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, docu
 	}
 	options := watch.RelayOptions{Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger}
 	if p.objects != nil {
-		options.Looks = p.objects.Look
+		options.SearchOthers = p.objects.QueueUnpublished
 	}
 	w.relay = watch.NewRelay(changes, streams, p.engine.Published, options)
 	w.service = watch.New(watch.Ports{Watches: documents, Resources: documents, Changes: changes, Cursors: documents, Streams: streams, Bundles: s}, watch.Options{
@@ -63,7 +63,7 @@ func (p *push) checkWatchURL(ctx context.Context, url string) error {
 
 // receiverOf returns the receiver of a watch's cursor.
 func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
-	found, err := w.service.Callee(ctx, cursor, isCurrent)
+	found, err := w.service.WatchOf(ctx, cursor, isCurrent)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

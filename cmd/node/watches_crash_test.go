@@ -108,10 +108,10 @@ func crashRemoval(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	require.NoError(t, err)
 	<-time.After(removalRetention)
 
-	w.account.Line.CrashAt(n, last)
+	w.account.Transport.CrashAt(n, last)
 	w.serve(-1, time.Minute)
-	crashed = w.account.Line.Fired() > 0
-	w.account.Line.Break(nil)
+	crashed = w.account.Transport.Fired() > 0
+	w.account.Transport.Break(nil)
 	w.serve(0, 2*time.Minute)
 	require.Equal(t, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, w.published(), "crash at request %d", n)
 	notices, err := store.Notices(t.Context(), w.actor)

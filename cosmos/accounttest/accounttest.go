@@ -18,9 +18,9 @@ import (
 
 // An Account is an embedded account with the containers of a store.
 type Account struct {
-	Engine  *embedded.Engine
-	Line    *faulty.Transport // transport of all requests to Engine
-	Content repository.Content
+	Engine    *embedded.Engine
+	Transport *faulty.Transport // transport of all requests to Engine
+	Content   repository.Content
 
 	t testing.TB
 }
@@ -31,19 +31,19 @@ func New(t testing.TB, opts embedded.Options, containers []client.ContainerSpec)
 	engine, err := embedded.Open(opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	return On(t, engine, containers)
+	return NewOnEngine(t, engine, containers)
 }
 
-// On returns an account on an engine, which the caller closes.
-func On(t testing.TB, engine *embedded.Engine, containers []client.ContainerSpec) *Account {
+// NewOnEngine returns an account on an engine, which the caller closes.
+func NewOnEngine(t testing.TB, engine *embedded.Engine, containers []client.ContainerSpec) *Account {
 	t.Helper()
-	a := &Account{Engine: engine, Line: &faulty.Transport{Next: engine.Transport()}, Content: memory.NewContent(), t: t}
+	a := &Account{Engine: engine, Transport: &faulty.Transport{Next: engine.Transport()}, Content: memory.NewContent(), t: t}
 	require.NoError(t, a.Connect().Provision(t.Context(), containers))
 	return a
 }
 
 // Connect returns a connection that uses Line.
-func (a *Account) Connect() *client.Database { return a.ConnectBy(a.Line) }
+func (a *Account) Connect() *client.Database { return a.ConnectBy(a.Transport) }
 
 // ConnectBy returns a connection that uses another transport.
 func (a *Account) ConnectBy(line policy.Transporter) *client.Database {

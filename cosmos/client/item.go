@@ -102,8 +102,8 @@ func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 	return &Failure{status: http.StatusInternalServerError, err: errors.New("a batch was rolled back without a reason")}
 }
 
-// Discard deletes a document with any etag. It succeeds if the document does not exist.
-func (c *Call) Discard(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
+// DeleteIfExists deletes a document with any etag. It succeeds if the document does not exist.
+func (c *Call) DeleteIfExists(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
 	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
 		return resp.RequestCharge, err

@@ -50,16 +50,16 @@ var names = [...]string{
 
 func (f Fault) String() string { return names[f] }
 
-// Faults returns the common ways to break a call.
-func Faults() []Fault {
+// CommonFaults returns the common ways to break a call.
+func CommonFaults() []Fault {
 	return []Fault{
 		RequestLost, ReplyLostAfter, Throttled, RetryWith, TimeoutAfter,
 		Unavailable, UnavailableAfter, ForeignPrecondition,
 	}
 }
 
-// More returns rarer faults. Callers treat each like one of the common faults.
-func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
+// RareFaults returns rarer faults. Callers treat each like one of the common faults.
+func RareFaults() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
 
 // IsAfter reports whether the fault breaks the response to a call that is carried out.
 func (f Fault) IsAfter() bool {

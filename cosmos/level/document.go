@@ -69,7 +69,7 @@ func (d *levelDocument) Validate() error {
 	}
 	for id := range d.Nodes {
 		if strings.ContainsAny(id, `'"/~\`) { // the id becomes a part of paths and conditions
-			return fmt.Errorf("want the id of a node, got %q", domain.Clip(id))
+			return fmt.Errorf("want the id of a node, got %q", domain.Shorten(id))
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestADocumentOfANewerFormat_IsRefused(t *testing.T) {
 		"Join":   func() error { _, err := s.Join(t.Context(), "a"); return err },
 		"Status": func() error { _, err := s.Status(t.Context()); return err },
 		"Run":    func() error { return (&Upgrade{Store: s}).Run(t.Context()) },
-		"Back":   func() error { _, err := (&Upgrade{Store: s}).Back(t.Context()); return err },
+		"Back":   func() error { _, err := (&Upgrade{Store: s}).TakeBack(t.Context()); return err },
 	} {
 		require.Equal(t, domain.NewerFormat, domain.KindOf(call()), "%s: %v", name, call())
 	}
@@ -220,7 +220,7 @@ func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 				st := r.status(s)
 				states = append(states, fmt.Sprint("level ", st.Level, ", announced ", st.Announced))
 				if back {
-					isDone, err := (&Upgrade{Store: s}).Back(t.Context())
+					isDone, err := (&Upgrade{Store: s}).TakeBack(t.Context())
 					require.NoError(t, err)
 					require.Equal(t, st.Announced != 0, isDone)
 					require.Equal(t, st.Level, r.status(s).Level, "an active level is not lowered")
@@ -249,7 +249,7 @@ func TestAnAnnouncedLevel_KeepsOlderNodesOutUntilItIsTakenBack(t *testing.T) {
 	_, err = old.Join(t.Context(), "old")
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.ErrorContains(t, err, "an upgrade of the store to level 2 has begun, and this version knows levels up to 1: use version v2 or a newer one, or take the upgrade back with messagehub upgrade --back of that version")
-	isDone, err := u.Back(t.Context())
+	isDone, err := u.TakeBack(t.Context())
 	require.NoError(t, err)
 	require.True(t, isDone)
 	_, err = old.Join(t.Context(), "old")
@@ -278,7 +278,7 @@ func TestAnUpgradeThatWasTakenBackDuringTheCall_ReportsIt(t *testing.T) {
 	other := &Upgrade{Store: r.open(optionsUpTo(2))}
 	s, line := r.openBy(optionsUpTo(2))
 	beforeRequest(line, 5, func() { // the third request is the announcement, the fifth the activation
-		isDone, err := other.Back(t.Context())
+		isDone, err := other.TakeBack(t.Context())
 		require.NoError(t, err)
 		require.True(t, isDone)
 	})
@@ -374,7 +374,7 @@ func TestEveryWrite_KeepsMembersThatItDoesNotKnow(t *testing.T) {
 }
 
 func TestARequestThatFails_IsRepeatedAndItsEffectIsTheSame(t *testing.T) {
-	for _, fault := range append(faulty.Faults(), faulty.Truncated, faulty.Failed, faulty.FailedAfter) {
+	for _, fault := range append(faulty.CommonFaults(), faulty.Truncated, faulty.Failed, faulty.FailedAfter) {
 		for n := 1; ; n++ {
 			r := newRig(t)
 			r.openAtLevel(1)
@@ -435,7 +435,7 @@ func TestARemovedDocument_IsCreatedByTheNextBeat(t *testing.T) {
 	m, err := s.Join(t.Context(), "a")
 	require.NoError(t, err)
 	c := s.client.Begin("test")
-	require.NoError(t, c.Discard(t.Context(), s.catalog, documentKey, documentID))
+	require.NoError(t, c.DeleteIfExists(t.Context(), s.catalog, documentKey, documentID))
 	require.NoError(t, m.storeBeat(t.Context()))
 	st := r.status(s)
 	require.Equal(t, 1, st.Level, "which every version may write")

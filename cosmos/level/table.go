@@ -24,5 +24,5 @@ type Table []Level
 // Highest returns the number of the last level.
 func (t Table) Highest() int { return len(t) }
 
-// Of returns a level of the table.
-func (t Table) Of(level int) *Level { return &t[level-1] }
+// Level returns a level of the table.
+func (t Table) Level(level int) *Level { return &t[level-1] }

@@ -164,7 +164,7 @@ func (u *Upgrade) activateLevel(ctx context.Context, level int) (*levelDocument,
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
 			ops.AppendSet("/level", level)
 			ops.AppendRemove("/announced")
-			if steps := u.Store.opts.Table.Of(level).Steps; len(steps) > 0 {
+			if steps := u.Store.opts.Table.Level(level).Steps; len(steps) > 0 {
 				ops.AppendSet("/step", encodeValue(stepPosition{Name: steps[0].Name}))
 			}
 			appendHistory(d, ops, u.historyEntry(activated, level))
@@ -181,7 +181,7 @@ func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument
 	if err := u.Store.checkKnown(d); err != nil {
 		return nil, err
 	}
-	steps, ran := u.Store.opts.Table.Of(d.Level).Steps, *d.Step
+	steps, ran := u.Store.opts.Table.Level(d.Level).Steps, *d.Step
 	i := 0
 	for i < len(steps) && steps[i].Name != ran.Name {
 		i++
@@ -212,8 +212,8 @@ func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument
 	})
 }
 
-// Back removes the announcement of a level. isDone is false if no level was announced.
-func (u *Upgrade) Back(ctx context.Context) (isDone bool, err error) {
+// TakeBack removes the announcement of a level. isDone is false if no level was announced.
+func (u *Upgrade) TakeBack(ctx context.Context) (isDone bool, err error) {
 	_, err = u.Store.updateDocument(ctx, "take a level back", func(d *levelDocument) (*patch, error) {
 		if d.Announced == 0 {
 			return nil, nil

@@ -17,7 +17,7 @@ import (
 // Each request of an amendment is broken once in every way. The change is made once in the object, in
 // the document of the row, and in the copy of the version's newest row.
 func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
-	for _, fault := range faulty.Faults() {
+	for _, fault := range faulty.CommonFaults() {
 		t.Run(fault.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
 				for n := 1; ; n++ {
@@ -28,14 +28,14 @@ func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 						_, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: call[0]}})
 						require.NoError(t, err)
 					}
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					_, err := node.Amend(t.Context(), name, domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 						facts.Attributes += "x"
 						return facts, nil
 					})
 					require.NoError(t, err, "request %d", n)
-					broken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					broken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					o, err := node.Object(t.Context(), name)
 					require.NoError(t, err)
 					require.EqualValues(t, 4, o.Spilled)

@@ -113,10 +113,10 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 				for n := 1; ; n += step {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					options := Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}}
-					a.Line.CrashAt(n, fault)
+					a.Transport.CrashAt(n, fault)
 					err := s.run(t.Context(), New(a.Connect(), options))
-					hasEnded := a.Line.Fired() > 0
-					a.Line.Break(nil)
+					hasEnded := a.Transport.Fired() > 0
+					a.Transport.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					require.NoError(t, s.run(t.Context(), New(a.Connect(), options)), "request %d", n)
 					got := s.describeObjects(t, New(a.Connect(), options))
@@ -136,9 +136,9 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 // Each request is broken once in every way, and the call repeats the request. The repetition does not
 // count as a duplicate.
 func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
-	all := faulty.Faults()
+	all := faulty.CommonFaults()
 	if triesEveryCase {
-		all = append(all, faulty.More()...)
+		all = append(all, faulty.RareFaults()...)
 	}
 	for _, fault := range all {
 		if fault == faulty.Forbidden {
@@ -151,10 +151,10 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}})
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					require.NoError(t, s.run(t.Context(), node), "request %d", n)
-					broken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					broken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					require.Equal(t, s.want, s.describeObjects(t, node), "request %d", n)
 					if !broken {
 						require.Greater(t, n, 20)
@@ -194,8 +194,8 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := accounttest.New(t, embedded.Options{}, Containers())
 				s := newScript(t, seed, 3, 12, false)
-				faults, rng := faulty.Faults(), rand.New(rand.NewPCG(seed, seed))
-				a.Line.Break(func(int, *http.Request) faulty.Fault {
+				faults, rng := faulty.CommonFaults(), rand.New(rand.NewPCG(seed, seed))
+				a.Transport.Break(func(int, *http.Request) faulty.Fault {
 					if rng.IntN(12) > 0 {
 						return faulty.None
 					}
@@ -213,7 +213,7 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 					})
 				}
 				nodes.Wait()
-				a.Line.Break(nil)
+				a.Transport.Break(nil)
 				require.Equal(t, s.want, s.describeObjects(t, New(a.Connect(), Options{})))
 			})
 		})
@@ -227,7 +227,7 @@ func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
 		node := New(a.Connect(), Options{Shards: 1})
 		writes := 0
-		a.Line.Break(func(_ int, req *http.Request) faulty.Fault {
+		a.Transport.Break(func(_ int, req *http.Request) faulty.Fault {
 			isBatch := req.Header.Get("x-ms-cosmos-is-batch-request") != ""
 			if isBatch {
 				writes++
@@ -270,7 +270,7 @@ func TestAnObjectForWhichABatchIsRefused_IsStoredSeparately(t *testing.T) {
 		}
 		n := 1
 		var batches []int
-		a.Line.Break(func(_ int, req *http.Request) faulty.Fault {
+		a.Transport.Break(func(_ int, req *http.Request) faulty.Fault {
 			if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
 				return faulty.None
 			}

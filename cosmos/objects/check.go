@@ -115,7 +115,7 @@ func (c *objectChecker) resume(q *client.Query) error {
 	text, isOurs := strings.CutPrefix(c.opts.Resume, positionPrefix)
 	position, err := base64.RawURLEncoding.DecodeString(text)
 	if !isOurs || err != nil || len(position) == 0 {
-		return errPosition(fmt.Errorf("no check of objects has reported %q", domain.Clip(c.opts.Resume)))
+		return errPosition(fmt.Errorf("no check of objects has reported %q", domain.Shorten(c.opts.Resume)))
 	}
 	q.ResumeAt(string(position))
 	return nil

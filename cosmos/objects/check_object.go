@@ -43,7 +43,7 @@ func isUnreadable(err error) bool {
 	return err != nil && (kind == domain.Damaged || kind == domain.NewerFormat)
 }
 
-func whereOf(d *objectDoc) string { return fmt.Sprintf("object %q", domain.Clip(d.Key)) }
+func whereOf(d *objectDoc) string { return fmt.Sprintf("object %q", domain.Shorten(d.Key)) }
 
 // An objectComparison compares one state of an object with the invariants.
 type objectComparison struct {

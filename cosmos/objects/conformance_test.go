@@ -97,11 +97,11 @@ func TestTheShardsOfABucket_AreReadOnlyByANodeThatHasNotCreatedThem(t *testing.T
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	first, second := New(a.Connect(), Options{}), New(a.Connect(), Options{})
 	requests := func(s *Store, key string) int {
-		before := a.Line.Calls()
+		before := a.Transport.Calls()
 		results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@01]")[0][0]}})
 		require.NoError(t, err)
 		require.NoError(t, results[0].Err)
-		return a.Line.Calls() - before
+		return a.Transport.Calls() - before
 	}
 	const event = 2 // requests for an event: a read and a batch
 	require.Equal(t, event+2, requests(first, "a"), "they are read and created")

@@ -129,8 +129,8 @@ func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T)
 					}
 					isOld.Store(true)
 					if !isStale {
-						faults := faulty.Faults()
-						a.Line.Break(func(int, *http.Request) faulty.Fault {
+						faults := faulty.CommonFaults()
+						a.Transport.Break(func(int, *http.Request) faulty.Fault {
 							if draw(12) > 0 {
 								return faulty.None
 							}
@@ -139,7 +139,7 @@ func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T)
 					}
 					crawlBucket(t, node, source)
 					isOld.Store(false)
-					a.Line.Break(nil)
+					a.Transport.Break(nil)
 					counts := crawlBucket(t, node, source)
 					if !isStale { // a stale read may hide differences from the first crawl, and the second crawl finds them
 						require.Zero(t, counts.Created+counts.Deleted)

@@ -213,11 +213,11 @@ func (r *trial) finish() {
 	r.Helper()
 	var err error
 	for range 5 {
-		if err = r.run(r, r.node(r.account.Line)); err == nil {
+		if err = r.run(r, r.node(r.account.Transport)); err == nil {
 			return
 		}
 		if r.hasCrashed() {
-			r.account.Line.Break(nil)
+			r.account.Transport.Break(nil)
 			r.hasCrashed = func() bool { return false }
 		}
 	}
@@ -279,11 +279,11 @@ func removeVolatile(v any) any {
 // requests.
 func runWithoutFaults(t *testing.T, p protocol) (documents []string, requests int) {
 	r := newTrial(t, p, embedded.Options{})
-	r.account.Line.Break(nil)
+	r.account.Transport.Break(nil)
 	before := r.listDocuments()
-	r.account.Line.Break(nil)
+	r.account.Transport.Break(nil)
 	r.finish()
-	requests = r.account.Line.Calls()
+	requests = r.account.Transport.Calls()
 	documents = r.listDocuments()
 	require.NotEqual(t, before, documents)
 	require.NoError(t, r.run(r, r.watcher))
@@ -306,7 +306,7 @@ func requestsToBreak(requests, fault int) (all []int) {
 
 // Each request is broken once in every way, and the calls that failed are repeated.
 func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
-	faults := slices.Concat(faulty.Faults(), faulty.More())
+	faults := slices.Concat(faulty.CommonFaults(), faulty.RareFaults())
 	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // no call repeats a forbidden request
 	for _, p := range protocols {
 		for i, fault := range faults {
@@ -316,9 +316,9 @@ func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 					want, requests := runWithoutFaults(t, p)
 					for _, n := range requestsToBreak(requests, i) {
 						r := newTrial(t, p, embedded.Options{})
-						r.account.Line.BreakOne(n, fault)
+						r.account.Transport.BreakOne(n, fault)
 						r.finish()
-						r.account.Line.Break(nil)
+						r.account.Transport.Break(nil)
 						require.Equal(t, want, r.listDocuments(), "request %d", n)
 					}
 				})
@@ -338,8 +338,8 @@ func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 					want, requests := runWithoutFaults(t, p)
 					for _, n := range requestsToBreak(requests, i) {
 						r := newTrial(t, p, embedded.Options{})
-						r.account.Line.CrashAt(n, fault)
-						r.hasCrashed = func() bool { return r.account.Line.Fired() > 0 }
+						r.account.Transport.CrashAt(n, fault)
+						r.hasCrashed = func() bool { return r.account.Transport.Fired() > 0 }
 						r.finish()
 						require.Equal(t, want, r.listDocuments(), "request %d", n)
 					}

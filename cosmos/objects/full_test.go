@@ -51,7 +51,7 @@ func TestAFullPartitionRefusesOnlyTheEvent(t *testing.T) {
 	for _, byOperation := range []bool{false, true} {
 		t.Run(fmt.Sprint("by operation ", byOperation), func(t *testing.T) {
 			a := accounttest.New(t, embedded.Options{}, Containers())
-			s := New(a.ConnectBy(&fullPartition{a.Line, "k5", byOperation}), Options{Shards: 1})
+			s := New(a.ConnectBy(&fullPartition{a.Transport, "k5", byOperation}), Options{Shards: 1})
 			var call []repository.ObjectReport
 			for i := range 9 {
 				call = append(call, repository.ObjectReport{
@@ -62,7 +62,7 @@ func TestAFullPartitionRefusesOnlyTheEvent(t *testing.T) {
 			require.NoError(t, err)
 			for i, r := range results {
 				if i == 5 {
-					require.ErrorIs(t, r.Err, repository.ErrFull)
+					require.ErrorIs(t, r.Err, repository.ErrPartitionFull)
 					require.Equal(t, domain.Unavailable, domain.KindOf(r.Err))
 					continue
 				}

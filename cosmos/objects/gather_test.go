@@ -32,7 +32,7 @@ func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 	for _, wasRefused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			a := accounttest.New(t, embedded.Options{}, Containers())
-			s := New(a.ConnectBy(delayedTransport{a.Line}), Options{Shards: 1})
+			s := New(a.ConnectBy(delayedTransport{a.Transport}), Options{Shards: 1})
 			ingest := func(key string) {
 				results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@01]")[0][0]}})
 				require.NoError(t, err)
@@ -53,16 +53,16 @@ func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 				callers.Go(func() { ingest(key) })
 			}
 			callers.Wait()
-			before, began := a.Line.Calls(), time.Now()
+			before, began := a.Transport.Calls(), time.Now()
 			callers.Go(func() { ingest("f") })
 			<-time.After(round / 4)
 			callers.Go(func() { ingest("g") })
 			callers.Wait()
 			if wasRefused {
-				require.Equal(t, 2, a.Line.Calls()-before, "one round")
+				require.Equal(t, 2, a.Transport.Calls()-before, "one round")
 				require.Equal(t, round/2+round, time.Since(began))
 			} else {
-				require.Equal(t, 4, a.Line.Calls()-before, "two rounds")
+				require.Equal(t, 4, a.Transport.Calls()-before, "two rounds")
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func runInventory(ctx context.Context, s *Store, n byte, request string) error {
 		return err
 	}
 	if job.Request != request {
-		return domain.Errorf(domain.Damaged, "the request is %q", domain.Clip(job.Request))
+		return domain.Errorf(domain.Damaged, "the request is %q", domain.Shorten(job.Request))
 	}
 	job.Cursor, job.Request = "row 1", "what a save has is not stored"
 	if err := s.SaveJob(ctx, &job); err != nil {
@@ -95,7 +95,7 @@ func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 
 // Each request is broken once in every way.
 func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
-	for _, fault := range faulty.Faults() {
+	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
 			continue // the call does not repeat a forbidden request
 		}
@@ -105,10 +105,10 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{})
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					require.NoError(t, runInventory(t.Context(), node, 1, "manifest"), "request %d", n)
-					broken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					broken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					requireInventory(t, node, 1, "manifest")
 					if !broken {
 						require.Greater(t, n, 7)
@@ -129,10 +129,10 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
-					a.Line.CrashAt(n, fault)
+					a.Transport.CrashAt(n, fault)
 					err := runInventory(t.Context(), New(a.Connect(), Options{}), 1, "manifest")
-					hasEnded := a.Line.Fired() > 0
-					a.Line.Break(nil)
+					hasEnded := a.Transport.Fired() > 0
+					a.Transport.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{})
 					require.NoError(t, runInventory(t.Context(), other, 1, "manifest"), "request %d", n)

@@ -122,17 +122,17 @@ func checkJobs(t *testing.T, s *Store, what ...any) {
 
 // Each request is broken once in every way.
 func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
-	for _, fault := range faulty.Faults() {
+	for _, fault := range faulty.CommonFaults() {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{})
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					runJobs(t, node)
-					broken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					broken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					checkJobs(t, node, "request %d", n)
 					if !broken {
 						require.Greater(t, n, 15)

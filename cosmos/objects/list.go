@@ -106,7 +106,7 @@ type listedObject struct {
 // addTo adds the object to a page.
 func (l *listedObject) addTo(page *repository.ObjectPage) {
 	if l.damaged != nil {
-		l.damaged.Place = len(page.Objects)
+		l.damaged.Position = len(page.Objects)
 		page.Damaged = append(page.Damaged, *l.damaged)
 		return
 	}

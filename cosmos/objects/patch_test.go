@@ -53,7 +53,7 @@ func patchRows(t *testing.T, node *Store) domain.JobCounts {
 // document of its object or spilled.
 func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 	const objects = 3
-	for _, fault := range faulty.Faults() {
+	for _, fault := range faulty.CommonFaults() {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -70,10 +70,10 @@ func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 							rows++
 						}
 					}
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					counts := patchRows(t, node)
-					broken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					broken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					require.EqualValues(t, rows, counts.Changed, "request %d", n)
 					for i := range objects {
 						all, err := node.History(t.Context(), must(domain.ParseObjectName("bucket", fmt.Sprint("key", i))), domain.ObjectOrder{}, 10)

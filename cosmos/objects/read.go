@@ -98,5 +98,5 @@ func (s *Store) readRow(ctx context.Context, c *client.Call, name domain.ObjectN
 }
 
 func noSuchRow(name domain.ObjectName) error {
-	return domain.Errorf(domain.NotFound, "object %q has no such row", domain.Clip(name.Key()))
+	return domain.Errorf(domain.NotFound, "object %q has no such row", domain.Shorten(name.Key()))
 }

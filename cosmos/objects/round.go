@@ -38,7 +38,7 @@ var errSplit = errors.New("the batch must be split")
 type refusedError struct{ name domain.ObjectName }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("the batch was refused for object %q", domain.Clip(e.name.Key()))
+	return fmt.Sprintf("the batch was refused for object %q", domain.Shorten(e.name.Key()))
 }
 
 // Unwrap returns client.ErrStale, so the next attempt reads the objects again.
@@ -150,7 +150,7 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 		return
 	}
 	if isFull && !mayBeStored {
-		err = fmt.Errorf("%w: %w", repository.ErrFull, err)
+		err = fmt.Errorf("%w: %w", repository.ErrPartitionFull, err)
 	}
 	if mayBeStored && domain.KindOf(err) != domain.Damaged {
 		err = domain.Errorf(domain.Uncertain, "%w", err)

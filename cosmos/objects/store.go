@@ -155,7 +155,7 @@ func (s *Store) readObject(ctx context.Context, c *client.Call, name domain.Obje
 		_, err = c.Read(ctx, s.objects, d.PartitionKey, objectID(name.Key()), d)
 	}
 	if n == 0 || client.IsNotFound(err) {
-		return nil, domain.Errorf(domain.NotFound, "object %q is not known", domain.Clip(name.Key()))
+		return nil, domain.Errorf(domain.NotFound, "object %q is not known", domain.Shorten(name.Key()))
 	}
 	return d, err
 }

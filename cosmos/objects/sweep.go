@@ -70,7 +70,7 @@ func (s *Store) Forget(ctx context.Context, shard repository.ObjectShard, after 
 		note(d.ID, client.Classify("sweep object "+d.ID+" of "+h.key, err))
 		page.Rows += int(rows)
 		if isGone {
-			page.Gone++
+			page.ForgottenObjects++
 		}
 	}
 	page.More = page.Objects == limit

@@ -103,7 +103,7 @@ func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 // Each request of a sweep is broken once in every way. The sweep leaves the same rows as the oracle.
 func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
-		for _, fault := range faulty.Faults() {
+		for _, fault := range faulty.CommonFaults() {
 			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { // in simulated time, so that backoffs take no real time
@@ -117,10 +117,10 @@ func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 						node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: k.Retention, Clock: k.Clock})
 						require.NoError(t, s.run(t.Context(), node))
 						clock.after = at
-						a.Line.BreakOne(n, fault)
+						a.Transport.BreakOne(n, fault)
 						require.NoError(t, sweepAll(t.Context(), node), "request %d", n)
-						broken := a.Line.Calls() >= n
-						a.Line.Break(nil)
+						broken := a.Transport.Calls() >= n
+						a.Transport.Break(nil)
 						require.Equal(t, want, s.describeObjects(t, node), "request %d", n)
 						if !broken {
 							require.Greater(t, n, 8)

@@ -109,7 +109,7 @@ func (t *Topic) remove(ctx context.Context, c *client.Call, partition string, id
 		}
 	}
 	for _, id := range ids {
-		if err := c.Discard(ctx, t.store.objects, partition, id); err != nil {
+		if err := c.DeleteIfExists(ctx, t.store.objects, partition, id); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (t *Topic) Unpublished(ctx context.Context, before time.Time, limit int) (f
 	q := c.QueryAllPartitions(t.store.objects, stateDocument.Name,
 		"SELECT * FROM c WHERE c.id >= '"+statePrefix+"' AND c.id < '"+behindStates+"' AND (c.at < @before OR c.at > @ahead)",
 		azcosmos.QueryParameter{Name: "@before", Value: before.UnixMicro()},
-		azcosmos.QueryParameter{Name: "@ahead", Value: before.Add(repository.Ahead).UnixMicro()})
+		azcosmos.QueryParameter{Name: "@ahead", Value: before.Add(repository.MaxClockAhead).UnixMicro()})
 	var damage error
 	for !q.IsDone() && len(found) < limit {
 		items, err := q.Next(ctx, limit)

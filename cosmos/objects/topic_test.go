@@ -103,7 +103,7 @@ func runTopicScript(ctx context.Context, s *Store, r topicReader) error {
 
 // Each request is broken once in every way, and its call repeats the request.
 func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
-	for _, fault := range faulty.Faults() {
+	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
 			continue // the call does not repeat a forbidden request
 		}
@@ -113,10 +113,10 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node, reader := New(a.Connect(), Options{Shards: 1, Topic: true}), make(topicReader)
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					require.NoError(t, runTopicScript(t.Context(), node, reader), "request %d", n)
-					isBroken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					isBroken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					reader.requireChanges(t, node, n)
 					if !isBroken {
 						require.Greater(t, n, 15)
@@ -138,10 +138,10 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					reader := make(topicReader)
-					a.Line.CrashAt(n, fault)
+					a.Transport.CrashAt(n, fault)
 					err := runTopicScript(t.Context(), New(a.Connect(), Options{Shards: 1, Topic: true}), reader)
-					hasEnded := a.Line.Fired() > 0
-					a.Line.Break(nil)
+					hasEnded := a.Transport.Fired() > 0
+					a.Transport.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1, Topic: true})
 					require.NoError(t, runTopicScript(t.Context(), other, reader), "request %d", n)
@@ -170,9 +170,9 @@ func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 			}
 		}
 		store("[C@01]") // creates the shards of the bucket
-		units, requests = a.Engine.RequestUnits(), a.Line.Calls()
+		units, requests = a.Engine.RequestUnits(), a.Transport.Calls()
 		store("[C@02] [D@03] [C@04] [C@04] [C@01]")
-		units, requests = a.Engine.RequestUnits()-units, a.Line.Calls()-requests
+		units, requests = a.Engine.RequestUnits()-units, a.Transport.Calls()-requests
 		if hasTopic {
 			var err error
 			left, err = s.Topic().Unpublished(t.Context(), time.Now().Add(time.Minute), 100)
@@ -202,10 +202,10 @@ func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	}
 	_, err := s.Ingest(t.Context(), reports[:1]) // creates the shards of the bucket
 	require.NoError(t, err)
-	before := a.Line.Calls()
+	before := a.Transport.Calls()
 	_, err = s.Ingest(t.Context(), reports[1:])
 	require.NoError(t, err)
-	require.Equal(t, 4, a.Line.Calls()-before, "a query and a batch for each half")
+	require.Equal(t, 4, a.Transport.Calls()-before, "a query and a batch for each half")
 }
 
 // When the document of an object is deleted, the last version of its changes is lost. When the object is

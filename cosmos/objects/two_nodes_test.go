@@ -59,7 +59,7 @@ func contend(t *testing.T, n int) contention {
 		_, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: all[0], ObjectEvent: objecttest.Calls("[C@FFFF]")[0][0]}})
 		require.NoError(t, err)
 	}
-	a.Line.Break(nil)
+	a.Transport.Break(nil)
 	before, began := a.Engine.RequestUnits(), time.Now()
 	var g sync.WaitGroup
 	for caller := range callers {
@@ -71,7 +71,7 @@ func contend(t *testing.T, n int) contention {
 	}
 	g.Wait()
 	const events = callers * messages * size
-	found := contention{(a.Engine.RequestUnits() - before) / events, float64(a.Line.Calls()) / events, time.Since(began), false}
+	found := contention{(a.Engine.RequestUnits() - before) / events, float64(a.Transport.Calls()) / events, time.Since(began), false}
 	for _, s := range nodes {
 		found.gathers = found.gathers || s.gathering.Load() > 0
 	}
@@ -107,7 +107,7 @@ func (b *beforeBatch) Do(req *http.Request) (*http.Response, error) {
 // wait for further requests.
 func TestARefusedBatch_MakesTheNextRoundsWait(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
-	line := &beforeBatch{next: a.Line}
+	line := &beforeBatch{next: a.Transport}
 	refused, other := New(a.ConnectBy(line), Options{Shards: 1}), New(a.Connect(), Options{Shards: 1})
 	name := must(domain.ParseObjectName("bucket", "a"))
 	ingest := func(s *Store, event string) {

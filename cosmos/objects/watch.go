@@ -195,7 +195,7 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	partition, name, err := s.watchedPartition(ctx, c, change.Resource)
 	if err == nil {
 		// A crash before this write leaves a change that is published again; the stream drops the duplicate.
-		err = c.Discard(ctx, s.objects, partition, changeID(name.Key(), change.Version))
+		err = c.DeleteIfExists(ctx, s.objects, partition, changeID(name.Key(), change.Version))
 	}
 	return c.Outcome("remove the change of an object", err)
 }
@@ -209,7 +209,7 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 	q := c.QueryAllPartitions(s.objects, changeDocument.Name,
 		"SELECT c.resource FROM c WHERE c.id >= '"+changePrefix+"' AND c.id < '"+behindChanges+"' AND (c.at < @before OR c.at > @ahead)",
 		azcosmos.QueryParameter{Name: "@before", Value: before.UnixMicro()},
-		azcosmos.QueryParameter{Name: "@ahead", Value: before.Add(repository.Ahead).UnixMicro()})
+		azcosmos.QueryParameter{Name: "@ahead", Value: before.Add(repository.MaxClockAhead).UnixMicro()})
 	var damage error
 	for !q.IsDone() && len(found) < limit {
 		items, err := q.Next(ctx, limit)

@@ -100,7 +100,7 @@ func requireChanges(t *testing.T, s *Store, n int) {
 
 // Each request is broken once in every way, and its call repeats the request.
 func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
-	for _, fault := range faulty.Faults() {
+	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
 			continue // the call does not repeat a forbidden request
 		}
@@ -110,10 +110,10 @@ func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1})
-					a.Line.BreakOne(n, fault)
+					a.Transport.BreakOne(n, fault)
 					require.NoError(t, runWatchScript(t.Context(), node, false), "request %d", n)
-					isBroken := a.Line.Calls() >= n
-					a.Line.Break(nil)
+					isBroken := a.Transport.Calls() >= n
+					a.Transport.Break(nil)
 					requireChanges(t, node, n)
 					if !isBroken {
 						require.Greater(t, n, 12)
@@ -134,10 +134,10 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
-					a.Line.CrashAt(n, fault)
+					a.Transport.CrashAt(n, fault)
 					err := runWatchScript(t.Context(), New(a.Connect(), Options{Shards: 1}), false)
-					hasEnded := a.Line.Fired() > 0
-					a.Line.Break(nil)
+					hasEnded := a.Transport.Fired() > 0
+					a.Transport.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1})
 					require.NoError(t, runWatchScript(t.Context(), other, true), "request %d", n)
@@ -158,13 +158,13 @@ func TestAChangeOfAWatchedObject_CostsUpToItsLimit(t *testing.T) {
 	s := New(a.Connect(), Options{Shards: 1})
 	name := must(domain.ParseObjectName("bucket", "key"))
 	pays := func(events ...domain.ObjectEvent) (units float64, requests int) {
-		before, calls := a.Engine.RequestUnits(), a.Line.Calls()
+		before, calls := a.Engine.RequestUnits(), a.Transport.Calls()
 		for _, e := range events {
 			results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: e}})
 			require.NoError(t, err)
 			require.NoError(t, results[0].Err)
 		}
-		return a.Engine.RequestUnits() - before, a.Line.Calls() - calls
+		return a.Engine.RequestUnits() - before, a.Transport.Calls() - calls
 	}
 	all := objecttest.Calls("[C@01] [C@02] [C@03] [C@04]")
 	pays(all[0][0], all[1][0])

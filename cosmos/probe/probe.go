@@ -191,7 +191,7 @@ func (r *probeRun) readChangeFeed(ctx context.Context) error {
 
 // deleteDocuments deletes the document of the run, and abandoned documents of earlier runs.
 func (r *probeRun) deleteDocuments(ctx context.Context) error {
-	if err := r.call.Discard(ctx, r.probe.catalog, documentKey, r.doc.ID); err != nil {
+	if err := r.call.DeleteIfExists(ctx, r.probe.catalog, documentKey, r.doc.ID); err != nil {
 		return err
 	}
 	r.result.Left = false
@@ -199,7 +199,7 @@ func (r *probeRun) deleteDocuments(ctx context.Context) error {
 		if r.now == 0 || r.now-other.Written < maxAge {
 			continue
 		}
-		if err := r.call.Discard(ctx, r.probe.catalog, documentKey, other.ID); err != nil {
+		if err := r.call.DeleteIfExists(ctx, r.probe.catalog, documentKey, other.ID); err != nil {
 			return err
 		}
 		r.result.Removed++

@@ -48,7 +48,7 @@ func (g gate) Do(req *http.Request) (*http.Response, error) {
 
 func (r *rig) probe(refuses func(*http.Request) bool) *probe.Probe {
 	r.t.Helper()
-	p, err := probe.New(r.ConnectBy(gate{r.Line, refuses}), probe.Options{})
+	p, err := probe.New(r.ConnectBy(gate{r.Transport, refuses}), probe.Options{})
 	require.NoError(r.t, err)
 	return p
 }

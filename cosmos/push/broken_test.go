@@ -28,7 +28,7 @@ const lifeMessages = 8
 
 func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	for _, v := range variants {
-		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
+		for i, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
 			for _, retries := range []int{-1, 0} {
 				if raced && (i+retries)%3 != 0 {
 					continue

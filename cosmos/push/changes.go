@@ -120,7 +120,7 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	at, err := watchableOf(change.Resource)
 	if err == nil {
 		// A crash before this write leaves a change that is published again, and found to be a duplicate.
-		err = c.Discard(ctx, s.cursors, at.key, at.changeID(change.Version))
+		err = c.DeleteIfExists(ctx, s.cursors, at.key, at.changeID(change.Version))
 	}
 	return c.Outcome("remove a change of "+change.Resource.String(), err)
 }
@@ -152,7 +152,7 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 		"SELECT c.resource FROM c WHERE c.kind = @kind AND (c.at < @before OR c.at > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name},
 		azcosmos.QueryParameter{Name: "@before", Value: toMicros(before)},
-		azcosmos.QueryParameter{Name: "@ahead", Value: toMicros(before.Add(repository.Ahead))})
+		azcosmos.QueryParameter{Name: "@ahead", Value: toMicros(before.Add(repository.MaxClockAhead))})
 	var damage error
 	for !q.IsDone() && len(found) < limit {
 		items, err := q.Next(ctx, limit)

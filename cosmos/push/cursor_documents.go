@@ -165,7 +165,7 @@ func (d *cursorDoc) toStanding() (domain.Standing, error) {
 	}
 	s.State = parse(&p, d.State, parseState)
 	if d.Careful {
-		s.Caution = &domain.Caution{Suspects: parseAll(&p, d.CarefulOpen, parseEntryID)}
+		s.Caution = &domain.Suspects{Suspects: parseAll(&p, d.CarefulOpen, parseEntryID)}
 		copy(s.Caution.Fresh[:], d.CarefulFresh)
 	}
 	if d.Claim != "" {
@@ -324,7 +324,7 @@ func parseState(text string) (domain.CursorState, error) {
 			return state, nil
 		}
 	}
-	return 0, fmt.Errorf("state: want paused or closed, got %q", domain.Clip(text))
+	return 0, fmt.Errorf("state: want paused or closed, got %q", domain.Shorten(text))
 }
 
 func parseEntryID(text string) (domain.EntryID, error) {
@@ -335,7 +335,7 @@ func parseEntryID(text string) (domain.EntryID, error) {
 func parseClaim(text string) (*domain.Claim, error) {
 	parts := strings.SplitN(text, " ", 3)
 	if len(parts) != 3 {
-		return nil, fmt.Errorf("claim: want entry, count and incarnation, got %q", domain.Clip(text))
+		return nil, fmt.Errorf("claim: want entry, count and incarnation, got %q", domain.Shorten(text))
 	}
 	e, err := parseEntryID(parts[0])
 	if err != nil {
@@ -349,7 +349,7 @@ func parseClaim(text string) (*domain.Claim, error) {
 func parseExpiry(text string) (domain.Expiry, error) {
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 {
-		return domain.Expiry{}, fmt.Errorf("expiry: want entry, number and time, got %q", domain.Clip(text))
+		return domain.Expiry{}, fmt.Errorf("expiry: want entry, number and time, got %q", domain.Shorten(text))
 	}
 	from, err := parseEntryID(parts[0])
 	if err != nil {
@@ -373,7 +373,7 @@ func attemptText(a *domain.Attempt) string {
 func parseAttempt(text string) (domain.Attempt, error) {
 	parts := strings.SplitN(text, " ", 6)
 	if len(parts) != 6 {
-		return domain.Attempt{}, fmt.Errorf("attempt: want six fields, got %q", domain.Clip(text))
+		return domain.Attempt{}, fmt.Errorf("attempt: want six fields, got %q", domain.Shorten(text))
 	}
 	e, err := parseEntryID(parts[0])
 	if err != nil {

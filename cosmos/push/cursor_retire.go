@@ -80,7 +80,7 @@ func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) 
 			return err
 		}
 	}
-	return c.Discard(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
+	return c.DeleteIfExists(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
 }
 
 // unlistExpired removes the entry of a cursor that was not found, if the cursor was retired and has

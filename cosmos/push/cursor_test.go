@@ -63,7 +63,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 		Counters: domain.Counters{Triggered: 1, Filtered: 2, Delivered: 3, Errored: 4, Cancelled: 5, Expired: 6, Attempts: 7},
 		Retries:  8, Digest: 0xfedcba9876543210, Listed: now, State: domain.Paused, Reason: "it was told to",
 		Hold: now.Add(1000), Failures: 9, BreakerTo: now.Add(2000), By: "me", Limit: 10, Released: true,
-		Caution:  &domain.Caution{Suspects: []domain.EntryID{at(7).EntryID}, Fresh: [domain.Priorities]int{3: 12}},
+		Caution:  &domain.Suspects{Suspects: []domain.EntryID{at(7).EntryID}, Fresh: [domain.Priorities]int{3: 12}},
 		Claim:    &domain.Claim{Entry: at(8).EntryID, By: "me and you", Count: 2},
 		Followed: 13,
 		Replay: &domain.Replay{

@@ -191,7 +191,7 @@ func TestDamagedDocumentsOfNodes_StopNoDelivery(t *testing.T) {
 		}
 		var nodes []*deliverytest.Node
 		for range 2 {
-			nodes = append(nodes, w.Start(delivery.Options{Look: time.Hour, Logger: logged.logger()}))
+			nodes = append(nodes, w.Start(delivery.Options{CheckInterval: time.Hour, Logger: logged.logger()}))
 			<-time.After(15 * time.Second)
 		}
 		for i, id := range []string{assignmentID, nodeID("node-1"), nodeID("node-2"), assignmentID} {

@@ -111,7 +111,7 @@ func (l *definitionLife) wantEnded(r *rig) {
 
 func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
-		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
+		for i, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
 			for _, retries := range []int{-1, 0} {
 				if raced && (i+retries)%3 != 0 {
 					continue

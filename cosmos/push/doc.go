@@ -125,11 +125,11 @@
 //	        repair
 //
 // If a settlement is refused, or its reply is lost, the caller reads the id of the last write in the
-// cursor. If it is the id of another write, the caller loads the cursor again, and domain.Cursor.Adopt
+// cursor. If it is the id of another write, the caller loads the cursor again, and domain.Cursor.TakeOverCalls
 // drops the results that are settled already. A stale read has the same consequence.
 //
 // If an owner ended without releasing its cursor, the next owner makes one call at a time, and
-// stores a claim by a settlement before each call. domain.Caution decides when this ends.
+// stores a claim by a settlement before each call. domain.Suspects determines when this ends.
 //
 // A consumer may fetch deliveries in bundles instead of receiving calls. Its requests are stored with
 // the requests to replay: any node adds them to the entry, and the owner of the cursor follows them with

@@ -89,7 +89,7 @@ func (l *life) loadCursor(s *Store) (err error) {
 		return err
 	}
 	if before != nil {
-		cursor.Adopt(before)
+		cursor.TakeOverCalls(before)
 	}
 	l.cursor, l.version = cursor, version
 	return nil

@@ -73,7 +73,7 @@ func makeNodeDoc(n *repository.Node) *nodeDoc {
 
 func (d *nodeDoc) parseNode() error {
 	if d.ID != nodeID(d.Incarnation) || d.Beat < 1 {
-		return fmt.Errorf("want a beat of the node in the id, got %d of %q", d.Beat, domain.Clip(d.Incarnation))
+		return fmt.Errorf("want a beat of the node in the id, got %d of %q", d.Beat, domain.Shorten(d.Incarnation))
 	}
 	var p documentParser
 	d.node = repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled, Awaits: d.Awaits}
@@ -98,7 +98,7 @@ func signalTexts(signals []repository.Signal) []string {
 func parseSignal(text string) (s repository.Signal, err error) {
 	stream, cursor, found := strings.Cut(text, " ")
 	if !found || text == " " {
-		return s, fmt.Errorf("signal: want a stream, a space and a cursor, got %q", domain.Clip(text))
+		return s, fmt.Errorf("signal: want a stream, a space and a cursor, got %q", domain.Shorten(text))
 	}
 	if stream != "" {
 		s.Stream, err = domain.ParseStreamName(stream)
@@ -134,7 +134,7 @@ func (d *nodeDoc) parseAssignment() error {
 	for owner, text := range d.Owners {
 		mask, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
-			return fmt.Errorf("owner %q: %w", domain.Clip(owner), err)
+			return fmt.Errorf("owner %q: %w", domain.Shorten(owner), err)
 		}
 		for ; mask != 0; mask &= mask - 1 {
 			d.assignment.Owners[bits.TrailingZeros64(mask)] = owner

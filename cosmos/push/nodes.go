@@ -139,6 +139,6 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	c := s.client.Begin("leave")
 	// A crash before this write leaves a node without shards that seems to be alive for a while.
-	err := c.Discard(ctx, s.cursors, nodesKey, nodeID(incarnation))
+	err := c.DeleteIfExists(ctx, s.cursors, nodesKey, nodeID(incarnation))
 	return c.Outcome("remove node "+incarnation, err)
 }

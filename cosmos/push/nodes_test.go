@@ -17,7 +17,7 @@ import (
 // In the end the assignment has the shards of both nodes.
 func TestNodesOnABrokenConnection_ShareTheShards(t *testing.T) {
 	for _, v := range variants {
-		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
+		for i, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
 			if raced && i%3 != 0 {
 				continue
 			}

@@ -52,7 +52,7 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 			return domain.Answer{Status: 200}
 		},
 	})
-	b.node = b.Start(delivery.Options{Look: time.Hour, Idle: time.Hour})
+	b.node = b.Start(delivery.Options{CheckInterval: time.Hour, Idle: time.Hour})
 	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // results share settlements, as they do on a real account
 	b.service = replay.New(replay.Ports{
 		Definitions: b.Stores.Definitions, Streams: b.Stores.Streams, Cursors: b.Stores.Cursors, Shards: b.Stores.Shards,
@@ -60,7 +60,7 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 	synctest.Wait()
 	b.Publish(b.node, 2*n)
 	<-time.After(10 * time.Minute)
-	require.Len(t, b.Dead(b.receiver), n)
+	require.Len(t, b.DeadLetters(b.receiver), n)
 	b.succeeds.Store(true)
 	return b
 }

@@ -116,7 +116,7 @@ func (b *bill) expireEntries() {
 	b.payFor("expire", func() {
 		for _, d := range all {
 			require.Positive(b, d.TTL)
-			require.NoError(b, c.Discard(b.Context(), b.node.streams, key, d.ID))
+			require.NoError(b, c.DeleteIfExists(b.Context(), b.node.streams, key, d.ID))
 		}
 	})
 }

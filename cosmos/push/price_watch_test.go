@@ -39,7 +39,7 @@ type watchedNode struct {
 
 // Receiver implements [delivery.Receivers].
 func (n *watchedNode) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
-	found, err := n.service.Callee(ctx, cursor, isCurrent)
+	found, err := n.service.WatchOf(ctx, cursor, isCurrent)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
@@ -57,8 +57,8 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 	r := newRig(t, embedded.Options{Pessimistic: true, Consistency: consistency})
 	metrics := prometheus.NewRegistry()
 	n := &watchedNode{Store: r.node(Options{Registerer: metrics}), rig: r, metrics: metrics}
-	engine := delivery.New(delivery.Ports{Streams: n, Cursors: n, Shards: n, Receivers: n, Caller: n}, delivery.Options{Look: period})
-	relay := watch.NewRelay(n, n, engine.Published, watch.RelayOptions{Look: func(bool) time.Duration { return period }})
+	engine := delivery.New(delivery.Ports{Streams: n, Cursors: n, Shards: n, Receivers: n, Caller: n}, delivery.Options{CheckInterval: period})
+	relay := watch.NewRelay(n, n, engine.Published, watch.RelayOptions{SearchInterval: func(bool) time.Duration { return period }})
 	base, err := domain.ParseResourceBase("http://hub.example.org")
 	require.NoError(t, err)
 	n.service = watch.New(watch.Ports{Watches: n, Resources: n, Changes: n, Cursors: n, Streams: n}, watch.Options{
@@ -133,7 +133,7 @@ func (n *watchedNode) payForExpiry(t *testing.T) float64 {
 	require.NoError(t, err)
 	before := n.rig.engine.RequestUnits()
 	for _, d := range all {
-		require.NoError(t, c.Discard(t.Context(), n.streams, key, d.ID))
+		require.NoError(t, c.DeleteIfExists(t.Context(), n.streams, key, d.ID))
 	}
 	return n.rig.engine.RequestUnits() - before
 }

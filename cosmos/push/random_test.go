@@ -86,7 +86,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 		if calm || chance(8) > 0 {
 			return faulty.None
 		}
-		all := faulty.Faults()
+		all := faulty.CommonFaults()
 		return all[chance(len(all))]
 	})
 	seen = make(map[string]int)

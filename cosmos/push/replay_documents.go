@@ -15,7 +15,7 @@ func parseReplayState(text string) (domain.ReplayState, error) {
 			return state, nil
 		}
 	}
-	return 0, fmt.Errorf("state of a replay: want done or stopped, got %q", domain.Clip(text))
+	return 0, fmt.Errorf("state of a replay: want done or stopped, got %q", domain.Shorten(text))
 }
 
 // setReplay copies the replay of a standing.

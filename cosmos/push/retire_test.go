@@ -129,7 +129,7 @@ func (r *retirement) wantEnded(at string) {
 // retirement. A node that has read the cursor before does not restore any of its documents.
 func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
-		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
+		for _, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
 			for _, isCrash := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%s/%t", consistency, fault, isCrash), func(t *testing.T) {
 					t.Parallel()

@@ -35,7 +35,7 @@ type rig struct {
 func newRig(t testing.TB, opts embedded.Options) *rig {
 	t.Helper()
 	a := accounttest.New(t, opts, Containers())
-	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
+	return &rig{t: t, account: a, engine: a.Engine, line: a.Transport, content: a.Content}
 }
 
 // node starts a node.

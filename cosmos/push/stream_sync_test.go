@@ -50,7 +50,7 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 // reads are.
 func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	for _, v := range variants {
-		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
+		for _, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
 			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

@@ -183,7 +183,7 @@ var watchVariants = []variant{
 
 func TestWatches_SurviveEveryFaultAtEachRequest(t *testing.T) {
 	for _, v := range watchVariants {
-		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
+		for _, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
 			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

@@ -151,7 +151,7 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 
 // wakeConsumer makes the owner of a consumer's cursor look for messages and due attempts.
 func (s *Service) wakeConsumer(consumer domain.PartyID) {
-	s.opts.LookAt(consumer.Stream())
+	s.opts.CheckStream(consumer.Stream())
 	s.opts.Changed(consumer.Cursor())
 }
 

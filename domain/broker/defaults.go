@@ -34,8 +34,8 @@ func (o *Options) setDefaults() {
 	if o.Published == nil {
 		o.Published = func(domain.StreamName, []domain.Message, []repository.Appended) {}
 	}
-	if o.LookAt == nil {
-		o.LookAt = func(domain.StreamName) {}
+	if o.CheckStream == nil {
+		o.CheckStream = func(domain.StreamName) {}
 	}
 	if o.IsCalling == nil {
 		o.IsCalling = func(domain.CursorID, domain.EntryID) bool { return false }

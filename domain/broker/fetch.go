@@ -76,7 +76,7 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
 	}
-	errNone := domain.Errorf(domain.NotFound, "consumer %s has no bundle %s that it could dequeue", consumer, domain.Clip(bundle))
+	errNone := domain.Errorf(domain.NotFound, "consumer %s has no bundle %s that it could dequeue", consumer, domain.Shorten(bundle))
 	if bundle == "" || len(bundle) > maxBundleID {
 		return errNone
 	}

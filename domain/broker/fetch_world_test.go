@@ -138,7 +138,7 @@ func (w *fetchWorld) startNode(name string, opts delivery.Options) *fetchNode {
 	}()
 	n := &fetchNode{engine: engine, stop: func() { cancel(); <-ended }}
 	n.Service = broker.New(w.ports, plainSealer{}, broker.Options{
-		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled, Orphaned: engine.Orphaned,
+		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, CheckStream: engine.CheckStream, IsCalling: engine.IsCalling, Settled: engine.Settled, Orphaned: engine.Orphaned,
 	})
 	w.stops = append(w.stops, n.stop)
 	return n

@@ -15,7 +15,7 @@ import (
 // startAlone starts the only node, with options that need little work while days pass.
 func (w *fetchWorld) startAlone() *fetchNode {
 	w.nodes = nil
-	return w.startNode("a", delivery.Options{Look: 24 * time.Hour})
+	return w.startNode("a", delivery.Options{CheckInterval: 24 * time.Hour})
 }
 
 // jobOf returns the only job of a message.

@@ -51,7 +51,7 @@ func statusOf(consumers []storedConsumer, e domain.EntryID) MessageStatus {
 }
 
 func noMessage(id string) error {
-	return domain.Errorf(domain.NotFound, "there is no message %s: it was never sent, or was removed when its retention had passed", domain.Clip(id))
+	return domain.Errorf(domain.NotFound, "there is no message %s: it was never sent, or was removed when its retention had passed", domain.Shorten(id))
 }
 
 // findEntry returns the entry of a message by either of its ids. It fails with NotFound if
@@ -99,7 +99,7 @@ func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, 
 
 // errNotVisible reports a message that another node has stored and this node cannot read yet.
 func errNotVisible(id string) error {
-	return domain.Errorf(domain.Unavailable, "message %s is not visible to this node yet; send the request again", domain.Clip(id))
+	return domain.Errorf(domain.Unavailable, "message %s is not visible to this node yet; send the request again", domain.Shorten(id))
 }
 
 // Message returns a message by either of its ids, with its payload and its jobs. It fails with

@@ -12,12 +12,12 @@ import (
 
 // An OverdueQuery selects the overdue jobs of a list.
 type OverdueQuery struct {
-	First OverduePlace  // where the list begins; zero: at the beginning
-	Delay time.Duration // minimum time for which a job has to be overdue
+	First OverduePosition // where the list begins; zero: at the beginning
+	Delay time.Duration   // minimum time for which a job has to be overdue
 }
 
-// An OverduePlace is a position in the list of overdue jobs.
-type OverduePlace struct {
+// An OverduePosition is a position in the list of overdue jobs.
+type OverduePosition struct {
 	Shard  int
 	Cursor string // cursor of the shard with which the list begins; "": the first cursor
 }
@@ -36,13 +36,13 @@ const (
 // Overdue returns one job of each shard of cursors: a re-trigger makes a node take over the whole
 // shard. A list that would read too many cursors ends early, perhaps without jobs, and continues
 // at next. While the owners of all shards are alive, Overdue reads nothing.
-func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePlace, more bool, err error) {
+func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePosition, more bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, next, false, err
 	}
 	l := &overdueLister{service: s, now: s.opts.Clock(), delay: q.Delay, ends: make(map[domain.StreamName]repository.StreamEnd)}
 	for _, shard := range s.opts.Orphaned() {
-		from := OverduePlace{Shard: shard}
+		from := OverduePosition{Shard: shard}
 		switch {
 		case shard < q.First.Shard:
 			continue
@@ -53,7 +53,7 @@ func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuer
 			return l.jobs, next, more, err
 		}
 	}
-	return l.jobs, OverduePlace{}, false, nil
+	return l.jobs, OverduePosition{}, false, nil
 }
 
 type overdueLister struct {
@@ -66,7 +66,7 @@ type overdueLister struct {
 }
 
 // listNext adds an overdue job of a shard, if it finds one.
-func (l *overdueLister) listNext(ctx context.Context, from OverduePlace) (next OverduePlace, more bool, err error) {
+func (l *overdueLister) listNext(ctx context.Context, from OverduePosition) (next OverduePosition, more bool, err error) {
 	entries, _, err := l.service.ports.Shards.Cursors(ctx, from.Shard)
 	switch domain.KindOf(err) {
 	case domain.Damaged, domain.NewerFormat: // the jobs of other cursors can be listed
@@ -83,7 +83,7 @@ func (l *overdueLister) listNext(ctx context.Context, from OverduePlace) (next O
 			continue
 		}
 		if l.reads >= maxOverdueReads {
-			return OverduePlace{from.Shard, e.Cursor.String()}, true, nil
+			return OverduePosition{from.Shard, e.Cursor.String()}, true, nil
 		}
 		l.reads++
 		job, found, err := l.findOverdue(ctx, consumer, e)

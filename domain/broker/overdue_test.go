@@ -16,7 +16,7 @@ import (
 
 // startWithoutTakeover starts a node that does not replace nodes that die, and waits until it has all shards.
 func (w *fetchWorld) startWithoutTakeover(name string) *fetchNode {
-	n := w.startNode(name, delivery.Options{NoTakeover: true, Look: time.Hour})
+	n := w.startNode(name, delivery.Options{NoTakeover: true, CheckInterval: time.Hour})
 	w.awaitSharing()
 	return n
 }

@@ -41,9 +41,9 @@ type Options struct {
 	Created   func(domain.CursorID, domain.StreamName)
 	Changed   func(domain.CursorID)
 	Published func(domain.StreamName, []domain.Message, []repository.Appended)
-	// LookAt is called to make the nodes look for messages that the consumers of a channel have not
+	// CheckStream is called to make the nodes look for messages that the consumers of a channel have not
 	// taken. Default: nothing is called.
-	LookAt func(domain.StreamName)
+	CheckStream func(domain.StreamName)
 	// IsCalling reports whether this node is calling a consumer with the message of an entry.
 	// Default: it never does.
 	IsCalling func(domain.CursorID, domain.EntryID) bool

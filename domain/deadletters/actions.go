@@ -6,9 +6,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Look returns a dead letter with its body. It stores a record of the action before it returns
+// ReadContent returns a dead letter with its body. It stores a record of the action before it returns
 // the body. It fails with NotFound if the dead letter does not exist.
-func (s *Service) Look(ctx context.Context, queue string, number int64, by AdminAction) (*Content, error) {
+func (s *Service) ReadContent(ctx context.Context, queue string, number int64, by AdminAction) (*Content, error) {
 	if err := by.Check(); err != nil {
 		return nil, err
 	}

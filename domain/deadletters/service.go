@@ -67,7 +67,7 @@ func (s *Service) Queue(name string) (Queue, error) {
 			return q, nil
 		}
 	}
-	return Queue{}, domain.Errorf(domain.NotFound, "this hub has no queue %q; GET /v1/admin/dead-letters lists those it has", domain.Clip(name))
+	return Queue{}, domain.Errorf(domain.NotFound, "this hub has no queue %q; GET /v1/admin/dead-letters lists those it has", domain.Shorten(name))
 }
 
 // Records returns up to limit records of a queue, the newest first.

@@ -169,7 +169,7 @@ func TestRequests_AreValidated(t *testing.T) {
 	}
 	_, err = w.Records(t.Context(), "other", 1)
 	require.Equal(t, domain.NotFound, kindOf(err))
-	_, err = w.Look(t.Context(), events, 1, deadletters.AdminAction{})
+	_, err = w.ReadContent(t.Context(), events, 1, deadletters.AdminAction{})
 	require.Equal(t, domain.Invalid, kindOf(err))
 	require.Equal(t, domain.NotFound, kindOf(w.Resend(t.Context(), events, 2, by)))
 	require.Equal(t, domain.NotFound, kindOf(w.Delete(t.Context(), "other", 1, by)))
@@ -184,7 +184,7 @@ func TestRequests_AreValidated(t *testing.T) {
 
 func TestActions_LeaveRecords(t *testing.T) {
 	w := newWorld(t, 4)
-	found, err := w.Look(t.Context(), events, 1, by)
+	found, err := w.ReadContent(t.Context(), events, 1, by)
 	require.NoError(t, err)
 	require.Equal(t, "body", string(found.Body))
 	require.NoError(t, w.Resend(t.Context(), events, 1, by))
@@ -201,7 +201,7 @@ func TestActions_LeaveRecords(t *testing.T) {
 func TestNothingIsDone_WithoutARecord(t *testing.T) {
 	w := newWorld(t, 2)
 	w.actions.beginErr = errors.New("the store is away")
-	_, err := w.Look(t.Context(), events, 1, by)
+	_, err := w.ReadContent(t.Context(), events, 1, by)
 	require.ErrorIs(t, err, w.actions.beginErr)
 	require.ErrorIs(t, w.Resend(t.Context(), events, 1, by), w.actions.beginErr)
 	_, err = w.DeleteSome(t.Context(), events, deadletters.Selection{Reason: "damaged", Through: 9}, by)

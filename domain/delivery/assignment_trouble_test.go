@@ -108,7 +108,7 @@ func newTroubledWorld(t *testing.T) (w *deliverytest.World, s *troubledNodes, re
 		receivers = append(receivers, w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy()}))
 	}
 	for range 2 {
-		nodes = append(nodes, w.Start(delivery.Options{Look: time.Hour, Logger: slog.New(slog.NewTextHandler(logged, nil))}))
+		nodes = append(nodes, w.Start(delivery.Options{CheckInterval: time.Hour, Logger: slog.New(slog.NewTextHandler(logged, nil))}))
 		<-time.After(15 * time.Second)
 	}
 	return w, s, receivers, nodes, logged
@@ -167,7 +167,7 @@ func TestANodeThatCannotLook_LeavesItsShardsToOthers(t *testing.T) {
 		w, s, receivers, nodes, _ := newTroubledWorld(t)
 		blind := &troubledNodes{nodes: s.nodes, isOff: func() bool { return true }}
 		w.Stores.Nodes = blind
-		third := w.Start(delivery.Options{Look: time.Hour})
+		third := w.Start(delivery.Options{CheckInterval: time.Hour})
 		<-time.After(30 * time.Second)
 		for _, owner := range ownersOf(t, s) {
 			require.Contains(t, []string{"node-1", "node-2"}, owner)

@@ -29,13 +29,13 @@ type Options struct {
 	For      time.Duration // time after which Run returns; no call begins that could take longer. 0: no limit
 	Grace    time.Duration // time for calls under way to end after the context of Run ends; default 10 s
 
-	Look    time.Duration                            // interval between looks for changes that other nodes have stored; default 30 s
-	Idle    time.Duration                            // time after which an idle cursor is removed from memory; default 5 minutes
-	Window  int64                                    // limit for the bytes of stream entries in memory; default 32 MB
-	Marked  int                                      // minimum number of watches in a page for which the engine stores how far the page was served; default 16
-	Sweep   func(context.Context) error              // removes expired entries; called every hour
-	Backoff func(failures int) (pause time.Duration) // returns the pause after consecutive failures of the store; default 100 ms to 30 s
-	Owns    func(shard int) bool                     // reports whether this node owns a shard, if Ports.Nodes is nil; default: it owns all
+	CheckInterval time.Duration                            // interval between looks for changes that other nodes have stored; default 30 s
+	Idle          time.Duration                            // time after which an idle cursor is removed from memory; default 5 minutes
+	Window        int64                                    // limit for the bytes of stream entries in memory; default 32 MB
+	Marked        int                                      // minimum number of watches in a page for which the engine stores how far the page was served; default 16
+	Sweep         func(context.Context) error              // removes expired entries; called every hour
+	Backoff       func(failures int) (pause time.Duration) // returns the pause after consecutive failures of the store; default 100 ms to 30 s
+	Owns          func(shard int) bool                     // reports whether this node owns a shard, if Ports.Nodes is nil; default: it owns all
 	// With NoTakeover, the engine does not take over the cursors of a dead node until it is asked
 	// about one of these cursors; see the package comment.
 	NoTakeover bool
@@ -67,7 +67,7 @@ func (o *Options) setDefaults() {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.Overhead = cmp.Or(o.Overhead, 30*time.Second)
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
-	o.Look = cmp.Or(o.Look, 30*time.Second)
+	o.CheckInterval = cmp.Or(o.CheckInterval, 30*time.Second)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
 	o.Window = cmp.Or(o.Window, 32<<20)
 	o.Marked = cmp.Or(o.Marked, 16) // to mark a smaller page costs more than to visit its watches again after a start
@@ -92,7 +92,7 @@ type Engine struct {
 	members     *membership // nil: the shards are not shared
 	settlements settlements
 	warned      [len(domain.WarningKinds)]atomic.Int64 // number of cursors with a warning, by the kind of the warning
-	lookNow     chan struct{}
+	findWorkNow chan struct{}
 	visits      chan struct{} // a slot for each visit to a watch
 	residents   atomic.Int64  // watches that stay in memory after a visit
 
@@ -120,13 +120,13 @@ const (
 type topic struct {
 	stream domain.StreamName
 
-	mu       sync.Mutex
-	end      [domain.Priorities]int64 // for each priority, the number after the last known entry
-	looked   bool                     // end was read from the store
-	services map[*service]struct{}
-	watched  map[*watchedStream]struct{}
+	mu        sync.Mutex
+	end       [domain.Priorities]int64 // for each priority, the number after the last known entry
+	isChecked bool                     // end was read from the store
+	services  map[*service]struct{}
+	watched   map[*watchedStream]struct{}
 
-	lookQueued bool // a read of the end is queued
+	isCheckQueued bool // a read of the end is queued
 
 	crowds chan struct{} // a slot for each page with many watches that is being visited
 }
@@ -146,7 +146,7 @@ func New(ports Ports, opts Options) *Engine {
 	})
 	e.store = &pool{limit: 16, spawn: e.spawn}
 	e.settles = &pool{limit: maxSettles, spawn: e.spawn}
-	e.lookNow = make(chan struct{}, 1)
+	e.findWorkNow = make(chan struct{}, 1)
 	if ports.Nodes != nil {
 		e.members = newMembership(e)
 	}
@@ -196,12 +196,12 @@ func (e *Engine) Run(ctx context.Context) error {
 			running, grace = false, min(grace, e.opts.Grace)
 		case <-ending:
 			running = false
-		case <-e.lookNow:
-			look.Reset(max(minLook-time.Since(looked), 0))
+		case <-e.findWorkNow:
+			look.Reset(max(minCheckInterval-time.Since(looked), 0))
 		case <-look.C:
 			looked = time.Now()
-			e.lookForWork(ctx)
-			look.Reset(e.opts.Look)
+			e.findWork(ctx)
+			look.Reset(e.opts.CheckInterval)
 		}
 	}
 	e.drainServices(grace)
@@ -429,7 +429,7 @@ func (t *topic) extendEnd(priority int, number int64) (changed bool) {
 func (t *topic) knownEnds() (end [domain.Priorities]int64, looked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.end, t.looked
+	return t.end, t.isChecked
 }
 
 func (t *topic) wakeCursors() {

@@ -44,7 +44,7 @@ func (e *Engine) requestShard(id domain.CursorID) {
 func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))
 	if handled < first {
-		e.lookSoon() // some signals were missed
+		e.findWorkSoon() // some signals were missed
 	}
 	for _, s := range n.Signals[max(handled-first, 0):] {
 		switch {
@@ -65,7 +65,7 @@ func (e *Engine) handlePublished(stream domain.StreamName) {
 		return
 	}
 	e.store.runTask(t, func() {
-		if err := e.lookAt(e.ctx, t); err != nil {
+		if err := e.readEnd(e.ctx, t); err != nil {
 			e.logWarning(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
 		}
 	})
@@ -75,7 +75,7 @@ func (e *Engine) handlePublished(stream domain.StreamName) {
 func (e *Engine) serveShards(shards []int) {
 	for _, shard := range shards {
 		if err := e.serveShard(e.ctx, shard); err != nil {
-			e.lookSoon()
+			e.findWorkSoon()
 			return
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The times of a membership. A signal reaches the other nodes within signalEvery and lookEvery.
+// The times of a membership. A signal reaches the other nodes within signalEvery and checkEvery.
 const (
 	beatEvery   = 2 * time.Second
 	signalEvery = 250 * time.Millisecond // interval of the beats of a node that has signals
-	lookEvery   = 500 * time.Millisecond // interval of looks while another node is alive
+	checkEvery  = 500 * time.Millisecond // interval of looks while another node is alive
 	lapseAfter  = 6 * time.Second        // no call begins when the last confirmed beat is older
 	leaveWithin = 5 * time.Second
 )
@@ -141,7 +141,7 @@ func (m *membership) timeToNextRound() time.Duration {
 	if !m.isShared {
 		return beatEvery
 	}
-	wait := lookEvery
+	wait := checkEvery
 	if m.hasUnsent() {
 		wait = min(wait, max(signalEvery-time.Since(m.begun), 0))
 	}
@@ -161,7 +161,7 @@ func (m *membership) runRound(ctx context.Context) error {
 			return err
 		}
 	}
-	m.lookAtAnnounced()
+	m.checkAnnounced()
 	for range maxAssigns {
 		again, err := m.readMembers(ctx)
 		if !again || err != nil {
@@ -178,7 +178,7 @@ func (m *membership) isBeatDue() bool {
 		return false
 	}
 	since := time.Since(m.begun)
-	return m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery
+	return m.begun.IsZero() || since >= beatEvery-checkEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery
 }
 
 // maxAssigns limits the attempts of a round to store an assignment while other nodes replace it.

@@ -64,11 +64,11 @@ func (m *membership) signalAwaited(stream domain.StreamName) {
 }
 
 // knownAfter is the time after which all nodes know an announcement.
-const knownAfter = 2 * lookEvery
+const knownAfter = 2 * checkEvery
 
-// lookAtAnnounced reads the ends of streams whose announcements all nodes know now. A node that
+// checkAnnounced reads the ends of streams whose announcements all nodes know now. A node that
 // did not know an announcement may have saved data without a signal.
-func (m *membership) lookAtAnnounced() {
+func (m *membership) checkAnnounced() {
 	var known []domain.StreamName
 	m.mu.Lock()
 	for len(m.awaiting.announced) > 0 && time.Since(m.awaiting.announced[0].at) >= knownAfter {
@@ -77,7 +77,7 @@ func (m *membership) lookAtAnnounced() {
 	}
 	m.mu.Unlock()
 	for _, stream := range known {
-		m.engine.lookAtSoon(stream)
+		m.engine.checkStreamSoon(stream)
 	}
 }
 

@@ -25,7 +25,7 @@ func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *do
 		return nil, err
 	}
 	var requests []replayRequest
-	for _, r := range all.After(cursor.Followed()) {
+	for _, r := range all.After(cursor.LastReplayRequest()) {
 		one := replayRequest{ReplayRequest: r}
 		if r.Delivery != nil {
 			found, err := e.Cursors.Retry(ctx, id, r.Delivery.EntryID)
@@ -48,7 +48,7 @@ func (s *service) keepRequests(requests []replayRequest) {
 		s.requested.Store(int64(requests[n-1].Number))
 		return
 	}
-	s.requested.Store(int64(s.cursor.Followed()))
+	s.requested.Store(int64(s.cursor.LastReplayRequest()))
 }
 
 // followReplays carries out requests, as long as their deliveries fit into a settlement. It
@@ -60,7 +60,7 @@ func (s *service) followReplays() bool {
 	}
 	for len(s.requests) > 0 {
 		r := &s.requests[0]
-		if !s.cursor.FollowReplay(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
+		if !s.cursor.ApplyReplayRequest(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
 			return !r.IsFetch()
 		}
 		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was carried out",

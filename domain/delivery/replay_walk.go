@@ -105,7 +105,7 @@ func (s *service) replayNext(r *domain.Replay, now time.Time) bool {
 			s.replayPassed()
 			return true
 		case w.next.Priority == r.At.Priority && w.next.Number > r.At.Number:
-			s.cursor.PassReplay(*w.next)
+			s.cursor.SkipReplay(*w.next)
 			s.replayPassed()
 			return true
 		}
@@ -114,7 +114,7 @@ func (s *service) replayNext(r *domain.Replay, now time.Time) bool {
 	}
 	step := w.steps[0]
 	if !step.matches {
-		s.cursor.PassReplay(step.at.Next())
+		s.cursor.SkipReplay(step.at.Next())
 		s.replayPassed()
 		return true
 	}

@@ -52,7 +52,7 @@ func TestARetry_IsCalledWhileAnotherCallHangs(t *testing.T) {
 		w.Publish(n, 2)
 		<-time.After(2 * time.Second)
 		n.Stop()
-		var calls []deliverytest.Called
+		var calls []deliverytest.RecordedCall
 		for _, c := range r.Calls() {
 			if c.Entry.Number == 1 {
 				calls = append(calls, c)

@@ -314,7 +314,7 @@ func (s *service) setTimer(began, now time.Time) {
 		until(s.waitForCursor(now))
 	}
 	if s.cursor == nil && !s.due.IsZero() && !s.loading && !s.resume.After(began) && s.engine.mayLoad(s.shard) {
-		until(max(min(s.due.Sub(now), s.engine.opts.Look), time.Millisecond))
+		until(max(min(s.due.Sub(now), s.engine.opts.CheckInterval), time.Millisecond))
 	}
 	if !s.dirty.IsZero() && !s.settling {
 		until(s.dirty.Add(lazySettle).Sub(began))
@@ -361,7 +361,7 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 			if t.IsZero() {
 				continue
 			}
-			wait = min(wait, s.engine.opts.Look)
+			wait = min(wait, s.engine.opts.CheckInterval)
 			if d := t.Sub(now); d > 0 {
 				wait = min(wait, d)
 			}

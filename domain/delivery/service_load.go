@@ -43,7 +43,7 @@ func (s *service) loadCursor() {
 	s.engine.store.runTask(s.topic, func() {
 		// A stale read may lack the noted change, and no other signal would follow.
 		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, followed != 0, s.topic)
-		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
+		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.LastReplayRequest()) < s.requested.Load()) {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
@@ -83,7 +83,7 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 	if _, looked := t.knownEnds(); !looked || standing.Caution != nil {
 		// Careful serving ends when the stream has no entries that the previous owner may have
 		// called with. So the end of the stream must not be older than the cursor.
-		r.err = e.lookAt(ctx, t)
+		r.err = e.readEnd(ctx, t)
 	}
 	return r
 }
@@ -106,7 +106,7 @@ func (s *service) finishLoad(r *loadResult) {
 		return
 	}
 	if s.cursor != nil {
-		r.cursor.Adopt(s.cursor)
+		r.cursor.TakeOverCalls(s.cursor)
 	}
 	s.cursor, s.version, s.receiver, s.followed = r.cursor, r.version, r.receiver, r.followed
 	s.current = !s.changed // the receiver may have changed after it was read
@@ -125,7 +125,7 @@ func (s *service) finishLoad(r *loadResult) {
 		s.retaking = true
 		s.markDirty()
 	}
-	if r.receiver != nil && s.cursor.Follow(r.receiver.IsPaused, r.receiver.Resumed) {
+	if r.receiver != nil && s.cursor.ApplyPause(r.receiver.IsPaused, r.receiver.Resumed) {
 		s.urgent = true
 		s.markDirty()
 	}

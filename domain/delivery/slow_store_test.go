@@ -101,7 +101,7 @@ func TestACursor_IsServedIfItIsCreatedDuringItsLoad(t *testing.T) {
 	for _, created := range []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			w := worldOn(t, &slowCursors{missing: time.Second})
-			n := w.Start(delivery.Options{Look: time.Hour})
+			n := w.Start(delivery.Options{CheckInterval: time.Hour})
 			synctest.Wait()
 			r := &deliverytest.Receiver{ID: repositorytest.NewCursorID(), Policy: domain.DefaultPolicy()}
 			n.Created(r.ID, w.Stream)

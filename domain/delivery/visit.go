@@ -163,7 +163,7 @@ func (s *service) readEnd() {
 	s.isReadingEnd = true
 	e := s.engine
 	e.store.runTask(s.topic, func() {
-		r := &endResult{e.lookAtCurrent(e.ctx, s.topic)}
+		r := &endResult{e.readCurrentEnd(e.ctx, s.topic)}
 		s.postEvent(func(in *inbox) { in.end = r })
 	})
 }

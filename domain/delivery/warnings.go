@@ -132,5 +132,5 @@ func (e *Engine) logWarnings(id domain.CursorID, warnings []domain.Warning) {
 
 // noteMayWarn records whether the next review has to check the cursor for warnings.
 func (s *service) noteMayWarn() {
-	s.mayWarn.Store(s.cursor.MayWarn() || !s.waitingPriorities().IsEmpty())
+	s.mayWarn.Store(s.cursor.CanWarn() || !s.waitingPriorities().IsEmpty())
 }

@@ -154,7 +154,7 @@ func TestAVisit_ListsAWatchAgainThatAnotherNodeUnlisted(t *testing.T) {
 		n = w.Start(delivery.Options{Marked: 1})
 		defer n.Stop()
 		<-time.After(10 * time.Minute)
-		require.True(t, slices.ContainsFunc(r.Calls(), func(c deliverytest.Called) bool { return c.Entry.Number == 1 }))
+		require.True(t, slices.ContainsFunc(r.Calls(), func(c deliverytest.RecordedCall) bool { return c.Entry.Number == 1 }))
 	})
 }
 

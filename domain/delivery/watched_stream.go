@@ -208,7 +208,7 @@ func waitFor(ctx context.Context, d time.Duration) {
 // stream.
 func (w *watchedStream) visitPages(ctx context.Context) error {
 	if _, looked := w.topic.knownEnds(); !looked {
-		if err := w.engine.lookAt(ctx, w.topic); err != nil {
+		if err := w.engine.readEnd(ctx, w.topic); err != nil {
 			return err
 		}
 	}

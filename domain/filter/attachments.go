@@ -35,7 +35,7 @@ func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, erro
 	for _, name := range slices.Sorted(maps.Keys(s.Attachments)) {
 		e, err := Compile(s.Attachments[name])
 		if err != nil {
-			escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+			escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Shorten(name))
 			return nil, nil, domain.Errorf(domain.Invalid, "/attachments/%s/expression: %w", escaped, err)
 		}
 		all[name] = e

@@ -32,12 +32,12 @@ var Kinds = []Kind{Event, Bundle, Request, Delivery, Trace, Published}
 type Answer struct {
 	ID      string
 	Results []Result
-	Looked  Looked
+	Scope   Scope
 	After   string // Query.After for the query that continues the search; "": the search is complete
 }
 
-// Looked describes what was searched for this answer and for the answers that it continues.
-type Looked struct {
+// Scope describes what was searched for this answer and for the answers that it continues.
+type Scope struct {
 	Kinds     []Kind   // kinds of objects that were searched
 	Found     int      // number of results
 	Mailboxes int      // number of mailboxes that were searched for an event or a trace
@@ -52,22 +52,22 @@ type Unread = repository.UnreadMailbox
 // IsUnknown reports whether the search is complete, everything could be read, and there are no
 // results.
 func (a *Answer) IsUnknown() bool {
-	return a.After == "" && a.Looked.Found == 0 && a.Looked.Unread == 0
+	return a.After == "" && a.Scope.Found == 0 && a.Scope.Unread == 0
 }
 
 func (a *Answer) add(r Result) {
 	a.Results = append(a.Results, r)
-	a.Looked.Found++
+	a.Scope.Found++
 }
 
 func (a *Answer) addUnread(unread ...Unread) {
-	a.Looked.Unread += len(unread)
-	a.Looked.Damage = append(a.Looked.Damage, unread...)
+	a.Scope.Unread += len(unread)
+	a.Scope.Damage = append(a.Scope.Damage, unread...)
 }
 
 func (a *Answer) note(sentence string) {
-	if !slices.Contains(a.Looked.Notes, sentence) {
-		a.Looked.Notes = append(a.Looked.Notes, sentence)
+	if !slices.Contains(a.Scope.Notes, sentence) {
+		a.Scope.Notes = append(a.Scope.Notes, sentence)
 	}
 }
 
@@ -113,7 +113,7 @@ const (
 	StepReleased  StepKind = "released"
 	StepSkipped   StepKind = "skipped"
 	StepReplayed  StepKind = "replayed"
-	StepLooked    StepKind = "looked" // an operator read the payloads of a bundle
+	StepRead      StepKind = "looked" // an operator read the payloads of a bundle
 	StepDequeued  StepKind = "dequeued"
 	StepNotified  StepKind = "notified" // a domain was notified of a Dequeue
 	StepFrozen    StepKind = "frozen"   // the mailbox was frozen

@@ -154,7 +154,7 @@ func contentSteps(b *domain.Bundle) (steps []Step) {
 
 // recordStep returns the step for a record of an operator's action.
 func recordStep(r *repository.Record) Step {
-	kinds := map[string]StepKind{"look": StepLooked, "release": StepReleased, "skip": StepSkipped, "replay": StepReplayed, "freeze": StepFrozen}
+	kinds := map[string]StepKind{"look": StepRead, "release": StepReleased, "skip": StepSkipped, "replay": StepReplayed, "freeze": StepFrozen}
 	texts := map[string]string{
 		"look":    "%s looked at the payloads of the bundle.",
 		"release": "%s released the bundle: its events wait again.",

@@ -19,7 +19,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 	if err != nil {
 		return err
 	}
-	a.Looked.Mailboxes += search.Mailboxes
+	a.Scope.Mailboxes += search.Mailboxes
 	a.addUnread(search.Unread...)
 	for i := range search.Found {
 		e := &search.Found[i]
@@ -39,7 +39,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 		}
 	}
 	if search.Next != "" {
-		a.After = searchToken{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
+		a.After = searchToken{ID: q.ID, Found: a.Scope.Found, Mailboxes: a.Scope.Mailboxes, Unread: a.Scope.Unread, Next: search.Next}.String()
 	}
 	if !q.Actor.IsZero() && search.Mailboxes == 0 {
 		a.note("Actor " + q.Actor.String() + " has no mailbox: nothing was ever saved for it.")

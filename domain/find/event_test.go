@@ -75,36 +75,36 @@ func TestAnEvent_NamesEachCauseOfItsWait(t *testing.T) {
 			return events[1]
 		}, []find.Cause{find.CauseDamaged, find.CauseOlderEvents, find.CauseNotPeeked}},
 		{"another bundle", func(w *world) domain.Event {
-			w.saveEvents(w.actor, 1, repositorytest.From(domain.Charges))
+			w.saveEvents(w.actor, 1, repositorytest.WithOrigin(domain.Charges))
 			w.peekBundle(w.actor)
-			return w.saveEvents(w.actor, 1, repositorytest.From(domain.MarketRoles))[0]
+			return w.saveEvents(w.actor, 1, repositorytest.WithOrigin(domain.MarketRoles))[0]
 		}, []find.Cause{find.CauseOtherBundle, find.CauseNotDequeued}},
 		{"another bundle whose domain fails", func(w *world) domain.Event {
-			w.saveEvents(w.actor, 1, repositorytest.Alone)
-			b := w.peekBundle(w.actor, repositorytest.Requested)
+			w.saveEvents(w.actor, 1, repositorytest.WithoutBundling)
+			b := w.peekBundle(w.actor, repositorytest.OnRequest)
 			_, err := w.store.Fail(w.Context(), w.actor, b.ID, domain.ContentFailure{Reason: "DatasetNotFound", Text: "<script>"})
 			require.NoError(w, err)
 			return w.saveEvents(w.actor, 1)[0]
 		}, []find.Cause{find.CauseOtherBundle, find.CauseDomainFailing}},
 		{"an older cabinet", func(w *world) domain.Event {
-			w.saveEvents(w.actor, 1, repositorytest.From(domain.Charges))
-			return w.saveEvents(w.actor, 1, repositorytest.From(domain.MarketRoles))[0]
+			w.saveEvents(w.actor, 1, repositorytest.WithOrigin(domain.Charges))
+			return w.saveEvents(w.actor, 1, repositorytest.WithOrigin(domain.MarketRoles))[0]
 		}, []find.Cause{find.CauseOlderCabinet, find.CauseNotPeeked}},
 		{"a domain that has not answered", func(w *world) domain.Event {
 			e := w.saveEvents(w.actor, 1)[0]
-			w.peekBundle(w.actor, repositorytest.Requested)
+			w.peekBundle(w.actor, repositorytest.OnRequest)
 			return e
 		}, []find.Cause{find.CauseDomainSilent}},
 		{"a domain that fails", func(w *world) domain.Event {
 			e := w.saveEvents(w.actor, 1)[0]
-			b := w.peekBundle(w.actor, repositorytest.Requested)
+			b := w.peekBundle(w.actor, repositorytest.OnRequest)
 			_, err := w.store.Fail(w.Context(), w.actor, b.ID, domain.ContentFailure{Reason: "no-answer"})
 			require.NoError(w, err)
 			return e
 		}, []find.Cause{find.CauseDomainFailing}},
 		{"content that is gone", func(w *world) domain.Event {
 			e := w.saveEvents(w.actor, 1)[0]
-			b := w.peekBundle(w.actor, repositorytest.Requested)
+			b := w.peekBundle(w.actor, repositorytest.OnRequest)
 			object := repositorytest.ObjectOf(b.ID)
 			_, err := w.store.Answer(w.Context(), w.actor, b.ID, object, domain.Body{Length: 5})
 			require.NoError(w, err)
@@ -114,7 +114,7 @@ func TestAnEvent_NamesEachCauseOfItsWait(t *testing.T) {
 		}, []find.Cause{find.CauseContentGone}},
 		{"a notice", func(w *world) domain.Event {
 			e := w.saveEvents(w.actor, 1)[0]
-			b := w.peekBundle(w.actor, repositorytest.Requested)
+			b := w.peekBundle(w.actor, repositorytest.OnRequest)
 			_, err := w.store.Answer(w.Context(), w.actor, b.ID, repositorytest.ObjectOf(b.ID), domain.Body{Length: 5})
 			require.NoError(w, err)
 			w.dequeueBundle(b)
@@ -159,7 +159,7 @@ func TestAnEvent_OfASaveUnderWayHasTheStateSaving(t *testing.T) {
 func TestTheNoticeToADomain_IsAStepWithoutATime(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	e := w.saveEvents(w.actor, 1)[0]
-	b := w.peekBundle(w.actor, repositorytest.Requested)
+	b := w.peekBundle(w.actor, repositorytest.OnRequest)
 	_, err := w.store.Answer(t.Context(), w.actor, b.ID, repositorytest.ObjectOf(b.ID), domain.Body{Length: 5})
 	require.NoError(t, err)
 	w.dequeueBundle(b)

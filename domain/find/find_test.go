@@ -55,10 +55,10 @@ func TestFind_ReportsWhatItHasSearched(t *testing.T) {
 	} {
 		a := w.find(find.Query{ID: tc.id})
 		require.True(t, a.IsUnknown(), tc.id)
-		require.Equal(t, tc.kinds, a.Looked.Kinds, tc.id)
-		require.Equal(t, tc.mailboxes, a.Looked.Mailboxes, tc.id)
+		require.Equal(t, tc.kinds, a.Scope.Kinds, tc.id)
+		require.Equal(t, tc.mailboxes, a.Scope.Mailboxes, tc.id)
 		if len(tc.kinds) != 1 || tc.kinds[0] != find.Request {
-			require.NotEmpty(t, a.Looked.Notes, tc.id)
+			require.NotEmpty(t, a.Scope.Notes, tc.id)
 		}
 	}
 }
@@ -80,10 +80,10 @@ func TestFind_ContinuesUntilEveryMailboxWasSearched(t *testing.T) {
 		answers++
 		found += len(a.Results)
 		require.LessOrEqual(t, len(a.Results), 2)
-		require.Equal(t, found, a.Looked.Found)
+		require.Equal(t, found, a.Scope.Found)
 		require.False(t, a.IsUnknown(), "it was found before")
 		if q.After = a.After; q.After == "" {
-			require.Equal(t, 9, a.Looked.Mailboxes)
+			require.Equal(t, 9, a.Scope.Mailboxes)
 			break
 		}
 	}
@@ -127,7 +127,7 @@ func TestFind_ReturnsTheBundlesOfSeveralActorsUpToALimit(t *testing.T) {
 	}
 	a := w.find(find.Query{ID: id.String()})
 	require.Len(t, a.Results, 2)
-	require.Len(t, a.Looked.Notes, 2, "%q", a.Looked.Notes)
+	require.Len(t, a.Scope.Notes, 2, "%q", a.Scope.Notes)
 }
 
 // noBundles is a store whose bundles were deleted.
@@ -153,11 +153,11 @@ func TestFind_ShowsALookAtABundleAndItsEnd(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saveEvents(w.actor, 2)
 	b := w.peekBundle(w.actor)
-	require.NoError(t, w.store.Look(t.Context(), w.actor, b.ID, because))
+	require.NoError(t, w.store.RecordView(t.Context(), w.actor, b.ID, because))
 	_, err := w.store.Acknowledge(t.Context(), w.actor, b.ID)
 	require.NoError(t, err)
 	r := w.findOne(find.Query{ID: b.ID.String()})
-	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepLooked, find.StepDequeued}, kindsOf(r))
+	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepRead, find.StepDequeued}, kindsOf(r))
 }
 
 // damagedStore is a store in which one mailbox and the records of operators cannot be read.
@@ -186,8 +186,8 @@ func TestFind_ListsWhatItCannotRead(t *testing.T) {
 	w.service = find.New(find.Ports{Finder: d, Admin: d, Outbox: d}, find.Options{})
 	a := w.find(find.Query{ID: e.ID.String()})
 	require.Len(t, a.Results, 1)
-	require.Equal(t, 2, a.Looked.Unread)
-	require.Len(t, a.Looked.Damage, 2)
+	require.Equal(t, 2, a.Scope.Unread)
+	require.Len(t, a.Scope.Damage, 2)
 	a = w.find(find.Query{ID: repositorytest.NewEventID().String()})
 	require.Empty(t, a.Results)
 	require.False(t, a.IsUnknown(), "it may be in the mailbox that was not read")

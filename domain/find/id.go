@@ -31,7 +31,7 @@ func parseID(text string) (parsedID, error) {
 	case len(text) > MaxID:
 		return id, domain.Errorf(domain.Invalid, "id: want at most %d characters, got %d", MaxID, len(text))
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-		return id, domain.Errorf(domain.Invalid, "id: want one line of text, without control characters, got %q", domain.Clip(text))
+		return id, domain.Errorf(domain.Invalid, "id: want one line of text, without control characters, got %q", domain.Shorten(text))
 	}
 	if event, err := domain.ParseEventID(text); err == nil {
 		id.event, id.bundle = event, domain.BundleID(event)

@@ -79,7 +79,7 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 		return nil, err
 	}
 	if q.Kind != "" && !slices.Contains(Kinds, q.Kind) {
-		return nil, domain.Errorf(domain.Invalid, "kind: want one of %v, got %q", Kinds, domain.Clip(string(q.Kind)))
+		return nil, domain.Errorf(domain.Invalid, "kind: want one of %v, got %q", Kinds, domain.Shorten(string(q.Kind)))
 	}
 	a := &Answer{ID: q.ID}
 	if q.MessageID != "" || q.Kind == Published {
@@ -90,14 +90,14 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 		if resumed, err = parseToken(q.After, q.ID); err != nil {
 			return nil, err
 		}
-		a.Looked.Found, a.Looked.Mailboxes, a.Looked.Unread = resumed.Found, resumed.Mailboxes, resumed.Unread
+		a.Scope.Found, a.Scope.Mailboxes, a.Scope.Unread = resumed.Found, resumed.Mailboxes, resumed.Unread
 	}
 	// selectKind reports whether objects of a kind are searched, and adds the kind to the answer.
 	selectKind := func(k Kind) bool {
 		if !id.kinds[k] || q.Kind != "" && q.Kind != k {
 			return false
 		}
-		a.Looked.Kinds = append(a.Looked.Kinds, k)
+		a.Scope.Kinds = append(a.Scope.Kinds, k)
 		return true
 	}
 	if selectKind(Bundle) && q.After == "" {
@@ -140,7 +140,7 @@ func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error 
 	case q.Kind != "" && q.Kind != Published, !q.Origin.IsZero(), q.After != "":
 		return domain.Errorf(domain.Invalid, "source: it is that of a published event, which has no other kind, no origin, and nothing to continue")
 	}
-	a.Looked.Kinds = []Kind{Published}
+	a.Scope.Kinds = []Kind{Published}
 	return s.addPublished(ctx, a, q)
 }
 
@@ -148,13 +148,13 @@ func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error 
 // is not stored.
 func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 	switch {
-	case len(a.Looked.Kinds) == 0 && len(id.kinds) > 0:
+	case len(a.Scope.Kinds) == 0 && len(id.kinds) > 0:
 		a.note("An id of this form does not name a " + string(kind) + ".")
-	case len(a.Looked.Kinds) == 0:
+	case len(a.Scope.Kinds) == 0:
 		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, a trace has 32 hexadecimal digits, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
 		a.note("The ids of HTTP requests are not stored. The log has them as request_id.")
-	case id.kinds[Event] && a.Looked.Found == 0 && a.After == "":
-		if slices.Contains(a.Looked.Kinds, Bundle) && actor.IsZero() {
+	case id.kinds[Event] && a.Scope.Found == 0 && a.After == "":
+		if slices.Contains(a.Scope.Kinds, Bundle) && actor.IsZero() {
 			a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")
 		}
 		a.note("The RequestId of a request to a domain is new with each attempt and is not stored. The log has it. A query can search for the IdempotencyId of the request.")

@@ -40,7 +40,7 @@ func parseToken(s, id string) (t searchToken, err error) {
 	case err != nil || t.Next == "" || t.Found < 0 || t.Mailboxes < 0 || t.Unread < 0:
 		return t, domain.Errorf(domain.Invalid, "after: want the value of the previous answer; search again without it")
 	case t.ID != id:
-		return t, domain.Errorf(domain.Invalid, "after: it belongs to a search for %q; search again without it", domain.Clip(t.ID))
+		return t, domain.Errorf(domain.Invalid, "after: it belongs to a search for %q; search again without it", domain.Shorten(t.ID))
 	}
 	return t, nil
 }

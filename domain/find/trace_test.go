@@ -25,8 +25,8 @@ func TestFind_ReturnsTheEventsAndBundlesOfATrace(t *testing.T) {
 
 	for _, id := range []string{"0af7651916cd43dd8448eb211c80319c", "0AF7651916CD43DD8448EB211C80319C", parent} {
 		a := w.find(find.Query{ID: id})
-		require.Equal(t, []find.Kind{find.Trace}, a.Looked.Kinds)
-		require.Equal(t, 2, a.Looked.Mailboxes)
+		require.Equal(t, []find.Kind{find.Trace}, a.Scope.Kinds)
+		require.Equal(t, 2, a.Scope.Mailboxes)
 		require.Len(t, a.Results, 2)
 		for _, r := range a.Results {
 			require.Contains(t, r.Steps[0].Details, find.Detail{Name: "span", Value: "b7ad6b7169203331"})

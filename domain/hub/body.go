@@ -64,7 +64,7 @@ var errClosed = errors.New("the body of the bundle was closed")
 // Open returns the body of the bundle, which the caller must close. Open reads from the store only
 // if the bundle was opened by an older version, which did not store the length and digest of the
 // body.
-func (p *Peeked) Open(ctx context.Context) (Body, error) {
+func (p *PeekedBundle) Open(ctx context.Context) (Body, error) {
 	if p.Content == domain.Request {
 		return &storedBody{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
 	}

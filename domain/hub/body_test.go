@@ -18,7 +18,7 @@ import (
 
 // goldenEvents are three events of one cabinet whose ids end in 1, 2 and 3.
 func goldenEvents() []domain.Event {
-	events := rt.Events(3, must(domain.ParseActorID("5790001330552")), rt.Typed(`time "series" \v1`))
+	events := rt.Events(3, must(domain.ParseActorID("5790001330552")), rt.WithContentType(`time "series" \v1`))
 	for i := range events {
 		events[i].ID = must(domain.ParseEventID(fmt.Sprintf("0B9F4C5E-7A52-4D57-9D0C-3F1E6B8A2C4%d", i+1)))
 	}
@@ -79,7 +79,7 @@ func TestInlineBody_HasNullForAnEventWithoutPayload(t *testing.T) {
 
 func TestBundle_KeepsItsContentMode(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sendNew(3, rt.Carrying("{}"))
+	w.sendNew(3, rt.WithPayload("{}"))
 	open := w.peekBundle()
 	body := w.body(open)
 	w.hub = hub.New(w.store, w.store, w.store, inline)
@@ -90,7 +90,7 @@ func TestBundle_KeepsItsContentMode(t *testing.T) {
 
 func TestContentMode_IsInlineOnlyForConfiguredOrigins(t *testing.T) {
 	w := newWorld(t, inline)
-	w.sendNew(1, rt.From(domain.Charges))
+	w.sendNew(1, rt.WithOrigin(domain.Charges))
 	require.Equal(t, domain.Manifest, w.peekBundle().Content)
 }
 
@@ -122,7 +122,7 @@ func FuzzLabelsInTheBody(f *testing.F) {
 // checkLabels requires that a manifest has the labels as they were sent.
 func checkLabels(t *testing.T, contentType, documentType string) {
 	w := newWorld(t, hub.Options{})
-	sent := w.sendNew(2, rt.Typed(contentType), rt.Document(documentType), rt.Carrying(`{"a":"}]"}`))
+	sent := w.sendNew(2, rt.WithContentType(contentType), rt.WithDocumentType(documentType), rt.WithPayload(`{"a":"}]"}`))
 	peeked := w.peekBundle()
 	require.True(t, json.Valid([]byte(w.body(peeked))))
 	for i, got := range w.lines(peeked) {
@@ -142,8 +142,8 @@ func checkLabels(t *testing.T, contentType, documentType string) {
 
 func TestBody_IsTheSameAfterAFailedWrite(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sendNew(2, rt.Carrying(`{"a":1}`))
-	w.sendNew(2, rt.Carrying(`{"a":2}`)) // these payloads are in another object
+	w.sendNew(2, rt.WithPayload(`{"a":1}`))
+	w.sendNew(2, rt.WithPayload(`{"a":2}`)) // these payloads are in another object
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	broken := true
 	w.replaceCalls(replacedStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {

@@ -31,13 +31,13 @@ func newCountingWorld(t *testing.T, change ...func(*hub.Options)) (w *world, d *
 }
 
 // deleteContent deletes the content of a bundle from the store.
-func (w *world) deleteContent(p *hub.Peeked) {
+func (w *world) deleteContent(p *hub.PeekedBundle) {
 	w.Helper()
 	require.NoError(w, w.store.Delete(w.ctx, p.Object))
 }
 
 // requireContentGone requires that a read of a bundle's body fails because the content was deleted.
-func (w *world) requireContentGone(p *hub.Peeked) {
+func (w *world) requireContentGone(p *hub.PeekedBundle) {
 	w.Helper()
 	err := writeBody(w.ctx, p, io.Discard)
 	var gone *hub.ContentGoneError

@@ -210,7 +210,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 // began.
 func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, body domain.Body) (domain.Bundle, error) {
 	if i.bundle.Object != "" {
-		return h.opts.Answers.AnswerAgain(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
+		return h.opts.Answers.ReplaceAnswer(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
 	}
 	return h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 }
@@ -260,7 +260,7 @@ func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Con
 		slog.String("bundle_id", bundle.ID.String()), slog.String("reason", why.Reason), slog.String("text", why.Text),
 		slog.Int("failures", bundle.ContentFailure.Failures),
 	}
-	if bundle.ContentFailure.IsMarked() {
+	if bundle.ContentFailure.NeedsOperator() {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain keeps failing to produce the content of a bundle, and its actor waits; release or skip the bundle, or repair the domain", attrs...)
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not produced the content of a bundle", attrs...)

@@ -28,7 +28,7 @@ func TestContentRequest_CountsFailuresAndMarksTheBundle(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		failure := w.requireUnanswered("dataset-not-found").ContentFailure
 		require.Equal(t, domain.ContentFailure{Failures: n, Reason: "dataset-not-found", Text: "no such list"}, failure)
-		require.Equal(t, n == 5, failure.IsMarked())
+		require.Equal(t, n == 5, failure.NeedsOperator())
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "an operator is told")
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
@@ -45,7 +45,7 @@ func TestContentRequest_CountsUnusableContentAsFailure(t *testing.T) {
 			return hub.Reply{URI: "https://elsewhere.example/container/name"}, nil
 		},
 		"missing-content": func(d *contentDomain, _ hub.ContentRequest) (hub.Reply, error) {
-			uri := d.exchange.Leave("gone", []byte("x"))
+			uri := d.exchange.Upload("gone", []byte("x"))
 			return hub.Reply{URI: uri}, d.exchange.Discard(context.Background(), uri)
 		},
 		"empty-content": func(d *contentDomain, r hub.ContentRequest) (hub.Reply, error) { return d.storeContent(r, "") },

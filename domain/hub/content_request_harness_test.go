@@ -39,7 +39,7 @@ func (d *contentDomain) requests() []hub.ContentRequest {
 
 // storeContent stores content in the exchange and returns the reply that names it.
 func (d *contentDomain) storeContent(r hub.ContentRequest, content string) (hub.Reply, error) {
-	return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient)+"_data", []byte(content))}, nil
+	return hub.Reply{URI: d.exchange.Upload(hub.ProcessID(r.Bundle, r.Recipient)+"_data", []byte(content))}, nil
 }
 
 // neverReply never replies: it waits until ctx ends.

@@ -57,7 +57,7 @@ func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
 	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.ErrorIs(t, err, domain.ErrNoData, "it is confirmed")
 
-	group := must(w.hub.Groups().Of(events[0].Origin))
+	group := must(w.hub.Groups().GroupOf(events[0].Origin))
 	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.AdminAction{Who: "kim", Why: "the actor has lost it"})
 	require.NoError(t, err)
 	require.Equal(t, "content", w.body(w.peekBundle()))

@@ -17,7 +17,7 @@ import (
 
 // uriOf returns the URI of an object that was not stored by a domain.
 func (d *contentDomain) uriOf(name string) string {
-	return strings.TrimSuffix(d.exchange.Leave("any", nil), "any") + name
+	return strings.TrimSuffix(d.exchange.Upload("any", nil), "any") + name
 }
 
 func TestCopyContent_RefusesAnEventListOfTheHub(t *testing.T) {
@@ -58,7 +58,7 @@ func TestCopyContent_DeletesOnlyObjectsNamedAfterTheBundle(t *testing.T) {
 				defer w.hub.Close()
 				var left string
 				d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
-					left = d.exchange.Leave(tc.name(hub.ProcessID(r.Bundle, r.Recipient)), []byte("content"))
+					left = d.exchange.Upload(tc.name(hub.ProcessID(r.Bundle, r.Recipient)), []byte("content"))
 					return hub.Reply{URI: left}, nil
 				}
 				w.sendNew(1, charges)

@@ -14,7 +14,7 @@ import (
 
 func TestDequeue_ReturnsTheBundleAndAllowsTheNext(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		w.sendNew(1, from, rt.Alone)
+		w.sendNew(1, from, rt.WithoutBundling)
 		next := w.sendNew(2, from)
 		open := w.peekBundle(s.groups...)
 		w.dequeueBundle(open) // dequeueBundle compares the result
@@ -24,7 +24,7 @@ func TestDequeue_ReturnsTheBundleAndAllowsTheNext(t *testing.T) {
 
 func TestDequeue_FindsOnlyOpenBundles(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sendNew(1, rt.Alone)
+	w.sendNew(1, rt.WithoutBundling)
 	waiting := w.sendNew(1)
 	closed := w.peekBundle()
 	w.dequeueBundle(closed)
@@ -54,12 +54,12 @@ func TestDequeue_FindsOnlyOpenBundles(t *testing.T) {
 func TestDequeue_AcceptsOpenBundlesInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		w := newWorld(t, hub.Options{})
-		var open []*hub.Peeked
+		var open []*hub.PeekedBundle
 		for _, g := range []struct {
 			group  domain.Group
 			origin domain.Origin
 		}{{rt.TimeSeries, domain.TimeSeries}, {rt.Aggregations, domain.Aggregations}, {rt.MasterData, domain.Charges}} {
-			w.sendNew(1, rt.From(g.origin))
+			w.sendNew(1, rt.WithOrigin(g.origin))
 			open = append(open, w.peekBundle(g.group))
 		}
 		for _, i := range order {
@@ -72,7 +72,7 @@ func TestDequeue_AcceptsOpenBundlesInAnyOrder(t *testing.T) {
 func TestDequeue_SucceedsOnceAmongConcurrentCalls(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, hub.Options{})
-		w.sendNew(1, rt.Alone)
+		w.sendNew(1, rt.WithoutBundling)
 		next := w.sendNew(1)
 		open := w.peekBundle()
 		succeeded := make(chan domain.Bundle, 8)

@@ -83,7 +83,7 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 		opts.Random = rand.Uint64
 	}
 	if opts.LookAgain == nil {
-		opts.LookAgain = func(n int) time.Duration { return withJitter(lookAgain(n), opts.Random) }
+		opts.LookAgain = func(n int) time.Duration { return withJitter(recheckDelay(n), opts.Random) }
 	}
 	if opts.Saved == nil {
 		opts.Saved = func(domain.ActorID) {}

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Ingested is the result of an Ingest.
-type Ingested struct {
+// IngestResult is the result of an Ingest.
+type IngestResult struct {
 	Accepted   int   // stored by this call
 	Duplicates int   // stored before, or earlier in this call, with the same content
 	Conflicts  []int // indexes, ascending, of events stored before with other content
@@ -42,13 +42,13 @@ func (r *RejectionError) Error() string {
 // The events of different recipients are stored independently. If storing fails for some
 // recipients, the error is an *UnstoredError, and Ingested counts the events that were stored
 // for the others. The caller retries with the same events; each event is stored once.
-func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, error) {
+func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (IngestResult, error) {
 	if err := h.Check(events); err != nil {
-		return Ingested{}, err
+		return IngestResult{}, err
 	}
 	var (
 		mu     sync.Mutex
-		total  Ingested
+		total  IngestResult
 		failed []SaveFailure
 	)
 	var g errgroup.Group // without a shared context: the failure of one recipient does not cancel the others
@@ -176,7 +176,7 @@ func (h *Hub) Check(events []domain.Event) error {
 			invalid(i, field, err)
 			continue
 		}
-		if _, err := h.opts.Groups.Of(e.Origin); err != nil {
+		if _, err := h.opts.Groups.GroupOf(e.Origin); err != nil {
 			invalid(i, "origin", err)
 			continue
 		}

@@ -65,15 +65,15 @@ func TestIngest_AcceptsAnEmptyRequest(t *testing.T) {
 
 func TestIngest_CountsARepeatedEventAsDuplicate(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	a, b, c := rt.Event(w.actor), rt.Event(w.actor, rt.Carrying(`{"a":1}`)), rt.Event(w.actor)
+	a, b, c := rt.Event(w.actor), rt.Event(w.actor, rt.WithPayload(`{"a":1}`)), rt.Event(w.actor)
 	for _, tc := range []struct {
 		name   string
 		events []domain.Event
-		want   hub.Ingested
+		want   hub.IngestResult
 	}{
-		{"within a request", []domain.Event{a, b, a, a, b}, hub.Ingested{Accepted: 2, Duplicates: 3}},
-		{"in a later request", []domain.Event{a, b}, hub.Ingested{Duplicates: 2}},
-		{"among new ones", []domain.Event{b, c, a, c}, hub.Ingested{Accepted: 1, Duplicates: 3}},
+		{"within a request", []domain.Event{a, b, a, a, b}, hub.IngestResult{Accepted: 2, Duplicates: 3}},
+		{"in a later request", []domain.Event{a, b}, hub.IngestResult{Duplicates: 2}},
+		{"among new ones", []domain.Event{b, c, a, c}, hub.IngestResult{Accepted: 1, Duplicates: 3}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ingested, err := w.hub.Ingest(w.ctx, tc.events)
@@ -87,13 +87,13 @@ func TestIngest_CountsARepeatedEventAsDuplicate(t *testing.T) {
 
 	ingested, err := w.hub.Ingest(w.ctx, []domain.Event{a})
 	require.NoError(t, err)
-	require.Equal(t, hub.Ingested{Duplicates: 1}, ingested, "also after it was fetched")
+	require.Equal(t, hub.IngestResult{Duplicates: 1}, ingested, "also after it was fetched")
 	w.requireNoData()
 }
 
 func TestIngest_AcceptsOneIDForTwoRecipients(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	mine, theirs := rt.Event(w.actor), rt.Event(rt.NewActor(), rt.Weighing(7))
+	mine, theirs := rt.Event(w.actor), rt.Event(rt.NewActor(), rt.WithWeight(7))
 	theirs.ID = mine.ID
 	w.sendEvents(mine, theirs)
 	w.requireEvents(w.peekBundle(), mine)
@@ -116,7 +116,7 @@ func TestIngest_ReportsTheIndexesOfConflicts(t *testing.T) {
 	request[3] = stored[0]
 	ingested, err := w.hub.Ingest(w.ctx, request)
 	require.NoError(t, err)
-	require.Equal(t, hub.Ingested{Accepted: 4, Duplicates: 1, Conflicts: []int{1, 4, 6}}, ingested)
+	require.Equal(t, hub.IngestResult{Accepted: 4, Duplicates: 1, Conflicts: []int{1, 4, 6}}, ingested)
 
 	w.actor = a
 	w.requireEvents(w.peekBundle(), stored[0], stored[2], stored[4], request[5], request[7])
@@ -150,7 +150,7 @@ func TestIngest_StoresOtherRecipientsIfOneFails(t *testing.T) {
 			require.ErrorIs(t, err, failure)
 			require.Equal(t, kind, domain.KindOf(err))
 			require.EqualError(t, err, fmt.Sprintf("save 3 events for %s: no luck", ill))
-			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 1, Conflicts: []int{7}}, ingested, "those of the others")
+			require.Equal(t, hub.IngestResult{Accepted: 3, Duplicates: 1, Conflicts: []int{7}}, ingested, "those of the others")
 			unstored, ok := errors.AsType[*hub.UnstoredError](err)
 			require.True(t, ok)
 			require.Len(t, unstored.Failures, 1)
@@ -159,7 +159,7 @@ func TestIngest_StoresOtherRecipientsIfOneFails(t *testing.T) {
 			w.failSavesFor(nil)
 			ingested, err = w.hub.Ingest(w.ctx, events[:6])
 			require.NoError(t, err)
-			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 3}, ingested, "the caller's retry")
+			require.Equal(t, hub.IngestResult{Accepted: 3, Duplicates: 3}, ingested, "the caller's retry")
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestIngest_LimitsConcurrentSaves(t *testing.T) {
 			for range 12 {
 				events = append(events, rt.Event(rt.NewActor()))
 			}
-			done := make(chan hub.Ingested)
+			done := make(chan hub.IngestResult)
 			go func() {
 				ingested, _ := w.hub.Ingest(w.ctx, events)
 				done <- ingested
@@ -238,7 +238,7 @@ func TestIngest_LimitsConcurrentSaves(t *testing.T) {
 			synctest.Wait() // until every goroutine is blocked
 			require.Equal(t, want, saving)
 			close(release)
-			require.Equal(t, hub.Ingested{Accepted: 12}, <-done)
+			require.Equal(t, hub.IngestResult{Accepted: 12}, <-done)
 		})
 	}
 }

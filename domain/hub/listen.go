@@ -214,9 +214,9 @@ func (l *Listener) Close() {
 	l.hub.listeners.remove(l)
 }
 
-// lookAgain returns roughly how long a Listener waits before its n-th look for events of other
+// recheckDelay returns roughly how long a Listener waits before its n-th look for events of other
 // nodes: 2, 4, 8 and then 10 seconds.
-func lookAgain(n int) time.Duration {
+func recheckDelay(n int) time.Duration {
 	const limit = 10 * time.Second
 	return min(2*time.Second<<min(n, 3), limit)
 }
@@ -329,7 +329,7 @@ func (h *Hub) wakeListeners(events []domain.Event) {
 	}
 	came := make(map[domain.Group]bool)
 	for i := range events {
-		if group, err := h.opts.Groups.Of(events[i].Origin); err == nil {
+		if group, err := h.opts.Groups.GroupOf(events[i].Origin); err == nil {
 			came[group] = true
 		}
 	}

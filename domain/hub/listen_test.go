@@ -97,7 +97,7 @@ func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
 		defer l.Close()
 		_, err := w.awaitWake(l, 1500*time.Millisecond) // the Listener reads the watermark after a second
 		require.NoError(t, err)
-		w.sendNew(1, rt.From(domain.Charges))
+		w.sendNew(1, rt.WithOrigin(domain.Charges))
 		w.sendEvents(rt.Events(1, rt.NewActor())...)
 		after, err := w.awaitWake(l, 1500*time.Millisecond)
 		require.NoError(t, err, "the watermark has moved")
@@ -145,7 +145,7 @@ func TestListener_IgnoresDuplicates(t *testing.T) {
 		defer l.Close()
 		again, err := w.hub.Ingest(w.ctx, events)
 		require.NoError(t, err)
-		require.Equal(t, hub.Ingested{Duplicates: 2}, again)
+		require.Equal(t, hub.IngestResult{Duplicates: 2}, again)
 		after, err := w.awaitWake(l, 10*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, time.Second, after, "it is the first look, not the duplicates")

@@ -43,8 +43,8 @@ const maxLinks = 64
 // peekWithin is the default time limit of a Peek, including the request to a domain.
 const peekWithin = 30 * time.Second
 
-// A Peeked is a bundle that a Peek returns to its actor.
-type Peeked struct {
+// A PeekedBundle is a bundle that a Peek returns to its actor.
+type PeekedBundle struct {
 	domain.Bundle
 	Waiting int64          // visible events in the requested groups that were not acknowledged, including the events of the bundle
 	Behind  domain.Backlog // the backlog in these groups without the bundle
@@ -77,7 +77,7 @@ const lostRaces = 16
 // domain.ErrNoData if no events wait, with Conflict if the open bundle has another id or format
 // than requested, or the requested id was used before, and with an *UnansweredError if the
 // domain of the open bundle has not produced its content.
-func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
+func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*PeekedBundle, error) {
 	if len(req.Groups) == 0 {
 		req.Groups = h.opts.Groups.All()
 	}
@@ -112,7 +112,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 
 // peekNext returns the open bundle with its content. If no bundle is open, it opens a bundle of the
 // next events.
-func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Next) (*PeekedBundle, error) {
 	if next.Open == nil {
 		return h.openBundle(ctx, req, next)
 	}
@@ -125,8 +125,8 @@ func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Nex
 }
 
 // newPeeked returns a bundle with the events of its body.
-func (h *Hub) newPeeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
-	return &Peeked{Bundle: bundle, Waiting: waiting, Behind: behind, events: events, hub: h}
+func (h *Hub) newPeeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *PeekedBundle {
+	return &PeekedBundle{Bundle: bundle, Waiting: waiting, Behind: behind, events: events, hub: h}
 }
 
 // withContent returns an open bundle once its content can be read. list has the ids of its
@@ -139,7 +139,7 @@ func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bu
 }
 
 // openBundle opens a new bundle of the next events.
-func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.Next) (*PeekedBundle, error) {
 	bundle := domain.Bundle{
 		ID:      req.BundleID,
 		Group:   next.Run.Group(),
@@ -215,7 +215,7 @@ func estimateEvents(n int, weight domain.Weight, waiting int64) int {
 
 // Bundle returns the open bundle with the BundleID of req, of any group. It opens no bundle. It
 // fails with NotFound if the actor has no such open bundle.
-func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
+func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*PeekedBundle, error) {
 	bundle, run, err := h.bundles.Find(ctx, req.Actor, req.BundleID)
 	if err != nil {
 		return nil, err

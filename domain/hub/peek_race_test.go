@@ -38,7 +38,7 @@ func (w *world) newOtherNode() *world {
 func TestPeekRace_LoserGetsTheWinnersBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		events := w.sendNew(2, from)
-		var won *hub.Peeked
+		var won *hub.PeekedBundle
 		attempts := w.interceptAdd(func(int) {
 			won = w.newOtherNode().peekBundle(s.groups...)
 			w.sendNew(1, from)
@@ -70,7 +70,7 @@ func TestPeekRace_OneIDOpensOneBundle(t *testing.T) {
 func TestPeekRace_LoserWithAnIDLearnsTheWinnersID(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(1)
-	var won *hub.Peeked
+	var won *hub.PeekedBundle
 	w.interceptAdd(func(int) { won = w.newOtherNode().peekBundle() })
 	req := w.newRequest()
 	req.BundleID = rt.NewBundleID()
@@ -82,7 +82,7 @@ func TestPeekRace_LoserWithAnIDLearnsTheWinnersID(t *testing.T) {
 func TestPeekRace_IDUsedInAnotherGroupIsInUse(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(1)
-	w.sendNew(1, rt.From(domain.Charges))
+	w.sendNew(1, rt.WithOrigin(domain.Charges))
 	req := w.newRequest(rt.TimeSeries)
 	req.BundleID = rt.NewBundleID()
 	attempts := w.interceptAdd(func(attempt int) {
@@ -107,7 +107,7 @@ func TestPeekRace_ReturnsNoDataIfAllEventsAreTaken(t *testing.T) {
 
 func TestPeekRace_OpensTheNextEvents(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sendNew(1, rt.Alone)
+	w.sendNew(1, rt.WithoutBundling)
 	next := w.sendNew(1)
 	attempts := w.interceptAdd(func(attempt int) {
 		if attempt == 1 {
@@ -120,7 +120,7 @@ func TestPeekRace_OpensTheNextEvents(t *testing.T) {
 
 func TestPeekRace_FailsWithBusyAfterManyLosses(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	events := w.sendNew(40, rt.Alone)
+	events := w.sendNew(40, rt.WithoutBundling)
 	losses := 15
 	attempts := w.interceptAdd(func(attempt int) {
 		if attempt <= losses {
@@ -183,7 +183,7 @@ func TestPeekRace_OneIDInAllGroupsOpensOnce(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, hub.Options{})
 		for _, o := range rt.AllOrigins {
-			w.sendNew(1, rt.From(o))
+			w.sendNew(1, rt.WithOrigin(o))
 		}
 		id := rt.NewBundleID()
 		groups := make(chan domain.Group, len(rt.AllGroups))

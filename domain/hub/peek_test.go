@@ -35,7 +35,7 @@ func (s scope) covers(o domain.Origin) bool { return slices.Contains(s.origins, 
 func inEveryScope(t *testing.T, test func(w *world, s scope, from rt.Change)) {
 	for _, s := range scopes {
 		for _, o := range s.origins {
-			t.Run(s.name+"/"+o.String(), func(t *testing.T) { test(newWorld(t, hub.Options{}), s, rt.From(o)) })
+			t.Run(s.name+"/"+o.String(), func(t *testing.T) { test(newWorld(t, hub.Options{}), s, rt.WithOrigin(o)) })
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestPeek_ReturnsNoDataIfNoEventsWait(t *testing.T) {
 			w.sendEvents(rt.Event(rt.NewActor())) // an event of another actor
 			for _, o := range rt.AllOrigins {
 				if !s.covers(o) {
-					w.sendNew(1, rt.From(o))
+					w.sendNew(1, rt.WithOrigin(o))
 				}
 			}
 			w.requireNoData(s.groups...)
@@ -57,8 +57,8 @@ func TestPeek_ReturnsNoDataIfNoEventsWait(t *testing.T) {
 
 func TestPeek_OpensABundleOfWaitingEvents(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		events := w.sendNew(3, from, rt.Weighing(5))
-		later := w.sendNew(1, from, rt.Typed("other"))
+		events := w.sendNew(3, from, rt.WithWeight(5))
+		later := w.sendNew(1, from, rt.WithContentType("other"))
 		before := time.Now()
 		got := w.peekBundle(s.groups...)
 		w.requireEvents(got, events...)
@@ -66,7 +66,7 @@ func TestPeek_OpensABundleOfWaitingEvents(t *testing.T) {
 		require.WithinRange(w, got.Opened, before, time.Now())
 		require.Equal(w, domain.Bundle{
 			ID:            got.ID,
-			Group:         must(w.hub.Groups().Of(events[0].Origin)),
+			Group:         must(w.hub.Groups().GroupOf(events[0].Origin)),
 			Cabinet:       events[0].Cabinet(),
 			Count:         3,
 			Weight:        15,
@@ -92,13 +92,13 @@ func TestPeek_StartsAtTheOldestEventOfItsGroups(t *testing.T) {
 				w := newWorld(t, hub.Options{})
 				for _, o := range rt.AllOrigins { // even older events, but of other groups
 					if !s.covers(o) {
-						w.sendNew(1, rt.From(o))
+						w.sendNew(1, rt.WithOrigin(o))
 					}
 				}
-				first := w.sendNew(1, rt.From(oldest))
+				first := w.sendNew(1, rt.WithOrigin(oldest))
 				for _, o := range s.origins {
 					if o != oldest {
-						w.sendNew(1, rt.From(o))
+						w.sendNew(1, rt.WithOrigin(o))
 					}
 				}
 				w.requireEvents(w.peekBundle(s.groups...), first...)
@@ -109,7 +109,7 @@ func TestPeek_StartsAtTheOldestEventOfItsGroups(t *testing.T) {
 
 func TestPeek_RepeatsTheBundleUntilItIsDequeued(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		events := w.sendNew(3, from, rt.Carrying(`{"a":1}`))
+		events := w.sendNew(3, from, rt.WithPayload(`{"a":1}`))
 		first := w.peekBundle(s.groups...)
 		body := w.body(first)
 		require.Equal(w, body, w.body(first), "written twice")
@@ -210,9 +210,9 @@ func TestPeek_RefusesAUsedID(t *testing.T) {
 
 func TestPeek_PutsAnEventWithoutBundlingInASeparateBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		alone := w.sendNew(1, from, rt.Alone)
+		alone := w.sendNew(1, from, rt.WithoutBundling)
 		together := w.sendNew(2, from)
-		last := w.sendNew(1, from, rt.Alone)
+		last := w.sendNew(1, from, rt.WithoutBundling)
 		for _, want := range [][]domain.Event{alone, together, last} {
 			got := w.peekBundle(s.groups...)
 			w.requireEvents(got, want...)
@@ -224,9 +224,9 @@ func TestPeek_PutsAnEventWithoutBundlingInASeparateBundle(t *testing.T) {
 
 func TestPeek_OpensABundleForATooHeavyEvent(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		monstrous := w.sendNew(1, from, rt.Weighing(math.MaxInt64))
-		heavy := w.sendNew(1, from, rt.Weighing(domain.MaxBundleWeight+1))
-		full := append(w.sendNew(1, from, rt.Weighing(domain.MaxBundleWeight-2)), w.sendNew(2, from)...)
+		monstrous := w.sendNew(1, from, rt.WithWeight(math.MaxInt64))
+		heavy := w.sendNew(1, from, rt.WithWeight(domain.MaxBundleWeight+1))
+		full := append(w.sendNew(1, from, rt.WithWeight(domain.MaxBundleWeight-2)), w.sendNew(2, from)...)
 		rest := w.sendNew(1, from)
 		for _, want := range [][]domain.Event{monstrous, heavy, full, rest} {
 			got := w.peekBundle(s.groups...)
@@ -240,7 +240,7 @@ func TestPeek_OpensABundleForATooHeavyEvent(t *testing.T) {
 func TestPeek_HasOneOpenBundleInEachGroup(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	for _, o := range []domain.Origin{domain.MeteringPoints, domain.Aggregations, domain.Charges, domain.TimeSeries} {
-		w.sendNew(1, rt.From(o))
+		w.sendNew(1, rt.WithOrigin(o))
 	}
 	masterdata := w.peekBundle()
 	require.Equal(t, domain.MeteringPoints, masterdata.Cabinet.Origin)
@@ -258,7 +258,7 @@ func TestPeek_HasOneOpenBundleInEachGroup(t *testing.T) {
 func TestPeek_GeneratesRandomVersion4IDs(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	w.sendNew(200, rt.Alone)
+	w.sendNew(200, rt.WithoutBundling)
 	seen := map[domain.BundleID]bool{}
 	for range 200 {
 		peeked := w.peekBundle()

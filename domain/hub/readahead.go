@@ -38,7 +38,7 @@ type readAhead struct {
 	parent  context.Context //nolint:containedctx // of the body
 	content repository.Content
 	opens   chan struct{}      // Hub.opens
-	grow    func(n int64) bool // Peeked.GrowMemory
+	grow    func(n int64) bool // PeekedBundle.GrowMemory
 	missing func(ctx context.Context, object string)
 	maxRoom int64
 	list    *eventList

@@ -13,7 +13,9 @@ import (
 )
 
 // withUnknownOrigin sets an origin that the market does not have.
-func withUnknownOrigin(origin string) rt.Change { return rt.From(must(domain.ParseOrigin(origin))) }
+func withUnknownOrigin(origin string) rt.Change {
+	return rt.WithOrigin(must(domain.ParseOrigin(origin)))
+}
 
 // withID sets the id.
 func withID(id domain.EventID) rt.Change { return func(e *domain.Event) { e.ID = id } }
@@ -41,37 +43,37 @@ func TestIngest_RejectsARequestAsAWhole(t *testing.T) {
 		},
 		{
 			"no payload where the content is inline",
-			[]domain.Event{rt.Event(to, rt.From(domain.Charges)), good()},
+			[]domain.Event{rt.Event(to, rt.WithOrigin(domain.Charges)), good()},
 			domain.Invalid,
 			[]string{"0 payload " + missing},
 		},
 		{
 			"one id, two contents",
-			[]domain.Event{good(), same(), good(), same(rt.Weighing(2))},
+			[]domain.Event{good(), same(), good(), same(rt.WithWeight(2))},
 			domain.Conflict,
 			[]string{"1 id " + twice, "3 id " + twice},
 		},
 		{
 			"one id, with a payload and without",
-			[]domain.Event{same(), same(rt.Carrying("null"))},
+			[]domain.Event{same(), same(rt.WithPayload("null"))},
 			domain.Conflict,
 			[]string{"0 id " + twice, "1 id " + twice},
 		},
 		{
 			"one id, three contents: each is named once",
-			[]domain.Event{same(), same(rt.Weighing(2)), same(rt.Weighing(3))},
+			[]domain.Event{same(), same(rt.WithWeight(2)), same(rt.WithWeight(3))},
 			domain.Conflict,
 			[]string{"0 id " + twice, "1 id " + twice, "2 id " + twice},
 		},
 		{
 			"one id, and the first content comes again",
-			[]domain.Event{same(), same(rt.Weighing(2)), same()},
+			[]domain.Event{same(), same(rt.WithWeight(2)), same()},
 			domain.Conflict,
 			[]string{"0 id " + twice, "1 id " + twice},
 		},
 		{
 			"every fault is told, in the order of the events",
-			[]domain.Event{same(), rt.Event(to, withUnknownOrigin("Weather")), same(rt.Alone), rt.Event(other, rt.From(domain.Charges))},
+			[]domain.Event{same(), rt.Event(to, withUnknownOrigin("Weather")), same(rt.WithoutBundling), rt.Event(other, rt.WithOrigin(domain.Charges))},
 			domain.Invalid,
 			[]string{"0 id " + twice, "1 origin " + unknown, "2 id " + twice, "3 payload " + missing},
 		},
@@ -113,12 +115,12 @@ func TestRejectionError_HasCountAndFirstFault(t *testing.T) {
 func TestCheck_AcceptsWhatIngestAccepts(t *testing.T) {
 	w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}})
 	e := rt.Event(w.actor)
-	twin := rt.Event(rt.NewActor(), withID(e.ID), rt.Weighing(9))
-	events := []domain.Event{e, e, twin, rt.Event(w.actor, rt.From(domain.Charges), rt.Carrying("null"))}
+	twin := rt.Event(rt.NewActor(), withID(e.ID), rt.WithWeight(9))
+	events := []domain.Event{e, e, twin, rt.Event(w.actor, rt.WithOrigin(domain.Charges), rt.WithPayload("null"))}
 	require.NoError(t, w.hub.Check(events))
 	ingested, err := w.hub.Ingest(w.ctx, events)
 	require.NoError(t, err)
-	require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 1}, ingested)
+	require.Equal(t, hub.IngestResult{Accepted: 3, Duplicates: 1}, ingested)
 	require.NoError(t, w.hub.Check(nil))
 }
 
@@ -130,6 +132,6 @@ func TestGroups_AreTheConfiguredOnes(t *testing.T) {
 	groups := domain.Groups{}.With(weather, domain.Group{})
 	w = newWorld(t, hub.Options{Groups: groups})
 	require.Equal(t, groups, w.hub.Groups())
-	require.NoError(t, w.hub.Check(rt.Events(1, w.actor, rt.From(weather))))
+	require.NoError(t, w.hub.Check(rt.Events(1, w.actor, rt.WithOrigin(weather))))
 	require.Error(t, w.hub.Check(rt.Events(1, w.actor)), "time series are none of its own")
 }

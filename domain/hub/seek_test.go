@@ -20,7 +20,7 @@ import (
 )
 
 // openBody returns the body of a bundle, and closes it at the end of the test.
-func (w *world) openBody(p *hub.Peeked) hub.Body {
+func (w *world) openBody(p *hub.PeekedBundle) hub.Body {
 	w.Helper()
 	body, err := p.Open(w.ctx)
 	require.NoError(w, err)
@@ -101,8 +101,8 @@ func TestBody_IsAReadSeeker(t *testing.T) {
 func TestBody_CanBeginAtEveryByte(t *testing.T) {
 	for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 		w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: mode}})
-		w.sendNew(3, rt.Carrying(`{"a":1}`))
-		w.sendNew(2, rt.Carrying(`"b"`))
+		w.sendNew(3, rt.WithPayload(`{"a":1}`))
+		w.sendNew(2, rt.WithPayload(`"b"`))
 		peeked := w.peekBundle()
 		whole := w.body(peeked)
 		body := w.openBody(peeked)
@@ -134,7 +134,7 @@ func TestBody_OpensNoPayloadsBeforeItsOffset(t *testing.T) {
 
 func TestBodyDigest_IsComputedOnceWithoutPayloads(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sendNew(5, rt.Carrying(`{"a":1}`))
+	w.sendNew(5, rt.WithPayload(`{"a":1}`))
 	opened := 0
 	w.replaceCalls(replacedStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 		opened++
@@ -154,7 +154,7 @@ func TestBodyDigest_IsComputedOnceWithoutPayloads(t *testing.T) {
 
 func TestBodyDigest_IsComputedForABundleOfAnOlderVersion(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sendNew(3, rt.Carrying(`{"a":1}`))
+	w.sendNew(3, rt.WithPayload(`{"a":1}`))
 	var measured domain.Body
 	w.replaceCalls(replacedStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
 		measured, b.Body = b.Body, domain.Body{}
@@ -175,13 +175,13 @@ func TestBodyDigest_DiffersBetweenBundles(t *testing.T) {
 	for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 		for _, payload := range []string{`{"a":1}`, `{"a":2}`, `{"a":10}`} {
 			w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: mode}})
-			w.sendNew(2, rt.Carrying(payload))
+			w.sendNew(2, rt.WithPayload(payload))
 			for range 2 { // the second bundle has the payloads of the first
 				peeked := w.peekBundle()
 				require.NotContains(t, seen, peeked.Body.Digest)
 				seen[peeked.Body.Digest] = payload
 				w.dequeueBundle(peeked)
-				w.sendNew(2, rt.Carrying(payload))
+				w.sendNew(2, rt.WithPayload(payload))
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func TestBody_IsDamagedIfItDiffersFromItsDigest(t *testing.T) {
 	for name, change := range map[string]int64{"longer": -1, "shorter": 1, "far longer": -100, "far shorter": 100} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
-			w.sendNew(3, rt.Carrying(`{"a":1}`))
+			w.sendNew(3, rt.WithPayload(`{"a":1}`))
 			w.replaceCalls(replacedStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
 				b.Body.Length += change
 				return w.store.Add(ctx, b, run)

@@ -52,7 +52,7 @@ func (s *shelf) addEvent(at repository.Section) {
 }
 
 // newPeeked returns the bundle as Peek returns it.
-func (s *shelf) newPeeked() *hub.Peeked {
+func (s *shelf) newPeeked() *hub.PeekedBundle {
 	s.Helper()
 	bundle := domain.Bundle{
 		ID: rt.NewBundleID(), Group: rt.TimeSeries, Cabinet: s.events[0].Cabinet(), Count: len(s.events),

@@ -20,7 +20,7 @@ import (
 
 // requireNoBody requires that writing fails with failure, of kind, and does not write a complete
 // body.
-func (w *world) requireNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
+func (w *world) requireNoBody(p *hub.PeekedBundle, failure error, kind domain.Kind) {
 	w.Helper()
 	var b bytes.Buffer
 	err := writeBody(w.ctx, p, &b)

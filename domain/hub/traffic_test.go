@@ -28,7 +28,7 @@ func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	for sender := range senders {
 		sending.Go(func() {
 			for request := range requests {
-				events := rt.Events(1+request%4, w.actor, rt.From(rt.AllOrigins[request%len(rt.AllOrigins)]), rt.Document(fmt.Sprint("sender ", sender)))
+				events := rt.Events(1+request%4, w.actor, rt.WithOrigin(rt.AllOrigins[request%len(rt.AllOrigins)]), rt.WithDocumentType(fmt.Sprint("sender ", sender)))
 				if request%7 == 0 {
 					events[0].SupportsBundling = false
 				}

@@ -39,7 +39,7 @@ func (w *world) sendEvents(events ...domain.Event) {
 	w.Helper()
 	ingested, err := w.hub.Ingest(w.ctx, events)
 	require.NoError(w, err)
-	require.Equal(w, hub.Ingested{Accepted: len(events)}, ingested)
+	require.Equal(w, hub.IngestResult{Accepted: len(events)}, ingested)
 }
 
 // sendNew makes n events for the actor, sends and returns them.
@@ -56,7 +56,7 @@ func (w *world) newRequest(groups ...domain.Group) hub.PeekRequest {
 }
 
 // peekBundle returns the next bundle of groups; without groups, of all groups.
-func (w *world) peekBundle(groups ...domain.Group) *hub.Peeked {
+func (w *world) peekBundle(groups ...domain.Group) *hub.PeekedBundle {
 	w.Helper()
 	peeked, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
 	require.NoError(w, err)
@@ -64,14 +64,14 @@ func (w *world) peekBundle(groups ...domain.Group) *hub.Peeked {
 }
 
 // requireEvents requires that a bundle has exactly these events.
-func (w *world) requireEvents(p *hub.Peeked, want ...domain.Event) {
+func (w *world) requireEvents(p *hub.PeekedBundle, want ...domain.Event) {
 	w.Helper()
 	require.Equal(w, idsOf(want), deliveredIDs(w.lines(p)))
 	require.Len(w, want, p.Count)
 }
 
 // dequeueBundle confirms a bundle.
-func (w *world) dequeueBundle(p *hub.Peeked) {
+func (w *world) dequeueBundle(p *hub.PeekedBundle) {
 	w.Helper()
 	closed, err := w.hub.Dequeue(w.ctx, w.actor, p.ID)
 	require.NoError(w, err)
@@ -86,7 +86,7 @@ func (w *world) requireNoData(groups ...domain.Group) {
 }
 
 // writeBody writes the whole body of a bundle, or fails.
-func writeBody(ctx context.Context, p *hub.Peeked, to io.Writer) error {
+func writeBody(ctx context.Context, p *hub.PeekedBundle, to io.Writer) error {
 	body, err := p.Open(ctx)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func writeBody(ctx context.Context, p *hub.Peeked, to io.Writer) error {
 }
 
 // body returns the whole body of a bundle.
-func (w *world) body(p *hub.Peeked) string {
+func (w *world) body(p *hub.PeekedBundle) string {
 	w.Helper()
 	var b bytes.Buffer
 	require.NoError(w, writeBody(w.ctx, p, &b))
@@ -112,7 +112,7 @@ type manifestLine struct {
 }
 
 // lines returns the events of a bundle whose content is its manifest.
-func (w *world) lines(p *hub.Peeked) []manifestLine {
+func (w *world) lines(p *hub.PeekedBundle) []manifestLine {
 	w.Helper()
 	var lines []manifestLine
 	require.NoError(w, json.Unmarshal([]byte(w.body(p)), &lines))

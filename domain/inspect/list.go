@@ -78,7 +78,7 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 		return after, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
 	}
 	if q.State != "" && !slices.Contains(States, q.State) {
-		return after, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Clip(string(q.State)))
+		return after, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Shorten(string(q.State)))
 	}
 	if q.Page == "" {
 		return domain.Position{EntryID: domain.EntryID{Number: -1}}, nil
@@ -90,7 +90,7 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 		}
 	}
 	if err != nil {
-		return after, domain.Errorf(domain.Invalid, "page: want the next of the previous page, got %q", domain.Clip(q.Page))
+		return after, domain.Errorf(domain.Invalid, "page: want the next of the previous page, got %q", domain.Shorten(q.Page))
 	}
 	return after, nil
 }

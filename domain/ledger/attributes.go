@@ -83,7 +83,7 @@ func checkJSON(text []byte) (depth int, err error) {
 		case string:
 			if names := innermostNames(open); names != nil && isName {
 				if names[token] {
-					return 0, domain.Errorf(domain.Invalid, "the name %q occurs twice in one object", domain.Clip(token))
+					return 0, domain.Errorf(domain.Invalid, "the name %q occurs twice in one object", domain.Shorten(token))
 				}
 				names[token], isName = true, false
 				continue
@@ -108,12 +108,12 @@ func parsePointer(text string) ([]string, error) {
 		return nil, nil
 	}
 	if !strings.HasPrefix(text, "/") {
-		return nil, domain.Errorf(domain.Invalid, "want a JSON pointer, which begins with a slash, got %q", domain.Clip(text))
+		return nil, domain.Errorf(domain.Invalid, "want a JSON pointer, which begins with a slash, got %q", domain.Shorten(text))
 	}
 	names := strings.Split(text[1:], "/")
 	for i, name := range names {
 		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
-			return nil, domain.Errorf(domain.Invalid, "want ~0 or ~1 for ~ and / in a JSON pointer, got %q", domain.Clip(text))
+			return nil, domain.Errorf(domain.Invalid, "want ~0 or ~1 for ~ and / in a JSON pointer, got %q", domain.Shorten(text))
 		}
 		names[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 	}

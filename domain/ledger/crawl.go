@@ -156,7 +156,7 @@ func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, erro
 			return nil, err
 		}
 		if found.Cursor != "" && found.Cursor == cursor {
-			return nil, errDisorder("it repeats the page behind key %q", domain.Clip(l.last))
+			return nil, errDisorder("it repeats the page behind key %q", domain.Shorten(l.last))
 		}
 		if len(found.Objects) == 0 && found.Cursor != "" {
 			cursor = found.Cursor
@@ -165,9 +165,9 @@ func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, erro
 		for i := range found.Objects {
 			switch key := found.Objects[i].Key; {
 			case key <= l.last:
-				return nil, errDisorder("key %q comes after key %q", domain.Clip(key), domain.Clip(l.last))
+				return nil, errDisorder("key %q comes after key %q", domain.Shorten(key), domain.Shorten(l.last))
 			case !strings.HasPrefix(key, l.prefix):
-				return nil, errDisorder("key %q is without prefix %q", domain.Clip(key), domain.Clip(l.prefix))
+				return nil, errDisorder("key %q is without prefix %q", domain.Shorten(key), domain.Shorten(l.prefix))
 			default:
 				l.last = key
 			}

@@ -148,10 +148,10 @@ func (c *comparison) skipObject(ctx context.Context, key string, err error) erro
 // skipObject skips an object and records the reason err in the job, because a single object must
 // not make a job fail. It returns err if the step must be repeated instead.
 func (t *task) skipObject(ctx context.Context, done *domain.Job, key string, err error) error {
-	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrFull) {
+	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrPartitionFull) {
 		return err
 	}
-	done.AddFailure(domain.Clip(key), err.Error())
+	done.AddFailure(domain.Shorten(key), err.Error())
 	return nil
 }
 
@@ -280,10 +280,10 @@ func (t *task) ingestReports(ctx context.Context, reports []repository.ObjectRep
 		case r.Err != nil:
 			key := reports[i].Name.Key()
 			if err := t.skipObject(ctx, done, key, r.Err); err != nil {
-				return fmt.Errorf("store what was found of key %q: %w", domain.Clip(key), err)
+				return fmt.Errorf("store what was found of key %q: %w", domain.Shorten(key), err)
 			}
 		case r.Outcome == domain.ObjectTooOld:
-			done.AddFailure(domain.Clip(reports[i].Name.Key()), "what was found is older than objects.retention")
+			done.AddFailure(domain.Shorten(reports[i].Name.Key()), "what was found is older than objects.retention")
 		case r.Outcome != domain.ObjectStored:
 		case reports[i].Type == domain.ObjectCreated:
 			done.Counts.Created++

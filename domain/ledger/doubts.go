@@ -35,8 +35,8 @@ const (
 	settleDeadline = 2 * time.Minute
 )
 
-// WatchDoubts returns Doubts that store events in objects, and request states from source.
-func WatchDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
+// NewDoubts returns Doubts that store events in objects, and request states from source.
+func NewDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),
 		names: make(chan domain.ObjectName, maxDoubts), waiting: make(map[domain.ObjectName]struct{}),
@@ -65,7 +65,7 @@ func (d *Doubts) addDoubt(name domain.ObjectName) {
 	case d.names <- name:
 		d.waiting[name] = struct{}{}
 	default:
-		d.opts.Logger.Warn("too many objects are in doubt; this object is not checked against its store", "bucket", name.Bucket(), "key", domain.Clip(name.Key()))
+		d.opts.Logger.Warn("too many objects are in doubt; this object is not checked against its store", "bucket", name.Bucket(), "key", domain.Shorten(name.Key()))
 	}
 }
 
@@ -80,7 +80,7 @@ func (d *Doubts) Run(ctx context.Context) {
 			delete(d.waiting, name) // delete before the read: a later event, which the read may miss, must queue the name again
 			d.mu.Unlock()
 			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
-				d.opts.Logger.Warn("the state of an object is in doubt, and its store cannot confirm it", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
+				d.opts.Logger.Warn("the state of an object is in doubt, and its store cannot confirm it", "bucket", name.Bucket(), "key", domain.Shorten(name.Key()), "error", err)
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func (d *Doubts) confirmState(ctx context.Context, o *domain.Object) (isStored b
 	}
 	event, isKnown := o.Confirm(stored.ETag, found)
 	if !isKnown {
-		d.opts.Logger.Debug("the store has content that no event has reported, of an object whose state is in doubt", "bucket", o.Name.Bucket(), "key", domain.Clip(o.Name.Key()))
+		d.opts.Logger.Debug("the store has content that no event has reported, of an object whose state is in doubt", "bucket", o.Name.Bucket(), "key", domain.Shorten(o.Name.Key()))
 		return false, nil
 	}
 	results, err := d.Objects.Ingest(ctx, []repository.ObjectReport{{Name: o.Name, ObjectEvent: event}})

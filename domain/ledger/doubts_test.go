@@ -20,7 +20,7 @@ import (
 func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *store)) {
 	synctest.Test(t, func(t *testing.T) {
 		stored := newStore()
-		d := ledger.WatchDoubts(memory.NewObjects(), stored, ledger.Options{})
+		d := ledger.NewDoubts(memory.NewObjects(), stored, ledger.Options{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -163,7 +163,7 @@ func TestDoubtOfAnObjectThatChangesDuringTheRequest(t *testing.T) {
 // Any number of objects may be in doubt. Objects that do not fit into the queue remain in doubt, and
 // Ingest never blocks.
 func TestDoubtsAreBounded(t *testing.T) {
-	d := ledger.WatchDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // Run is not called
+	d := ledger.NewDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // Run is not called
 	var reports []repository.ObjectReport
 	for i := range 1500 {
 		name := nameOf(t, "bucket", fmt.Sprint(i))

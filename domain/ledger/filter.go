@@ -117,7 +117,7 @@ func parseOption(name string, values []string) (bool, error) {
 	if len(values) == 1 && (values[0] == "true" || values[0] == "false") {
 		return values[0] == "true", nil
 	}
-	return false, domain.Errorf(domain.Invalid, "%s: want true or false, once, got %q", name, domain.Clip(strings.Join(values, " ")))
+	return false, domain.Errorf(domain.Invalid, "%s: want true or false, once, got %q", name, domain.Shorten(strings.Join(values, " ")))
 }
 
 // parseCondition reads the condition of a parameter.
@@ -131,18 +131,18 @@ func parseCondition(name string, texts []string, ignoreCase bool, others []strin
 	case !isKnown:
 		return c, unknownParameter(name, others)
 	case field != attributesField && len(path) > 0:
-		return c, domain.Errorf(domain.Invalid, "%s: only attributes have parts; several values are %s[]=, %s[or][]= or %s[and][]=", domain.Clip(name), field, field, field)
+		return c, domain.Errorf(domain.Invalid, "%s: only attributes have parts; several values are %s[]=, %s[or][]= or %s[and][]=", domain.Shorten(name), field, field, field)
 	case field == attributesField && len(path) == 0:
-		return c, domain.Errorf(domain.Invalid, "%s: want the name of an attribute, as in attributes[name]=value", domain.Clip(name))
+		return c, domain.Errorf(domain.Invalid, "%s: want the name of an attribute, as in attributes[name]=value", domain.Shorten(name))
 	case len(path) > maxDepth:
-		return c, domain.Errorf(domain.Invalid, "%s: attributes have up to %d levels, got %d", domain.Clip(name), maxDepth, len(path))
+		return c, domain.Errorf(domain.Invalid, "%s: attributes have up to %d levels, got %d", domain.Shorten(name), maxDepth, len(path))
 	case !isList && len(texts) > 1:
-		return c, domain.Errorf(domain.Invalid, "%s occurs %d times; for one of several values, use %s[]=", domain.Clip(name), len(texts), domain.Clip(name))
+		return c, domain.Errorf(domain.Invalid, "%s occurs %d times; for one of several values, use %s[]=", domain.Shorten(name), len(texts), domain.Shorten(name))
 	}
 	for _, text := range texts {
 		v, err := parseValue(kind, text, ignoreCase)
 		if err != nil {
-			return c, domain.Errorf(domain.Invalid, "%s: %w", domain.Clip(name), err)
+			return c, domain.Errorf(domain.Invalid, "%s: %w", domain.Shorten(name), err)
 		}
 		c.values = append(c.values, v)
 	}
@@ -155,7 +155,7 @@ func unknownParameter(name string, others []string) error {
 		known = append(known, field)
 	}
 	slices.Sort(known)
-	return domain.Errorf(domain.Invalid, "unknown query parameter %q; known are %s", domain.Clip(name), strings.Join(known, ", "))
+	return domain.Errorf(domain.Invalid, "unknown query parameter %q; known are %s", domain.Shorten(name), strings.Join(known, ", "))
 }
 
 // parseName splits the name of a parameter into a field, the path of an attribute, and the form of
@@ -165,7 +165,7 @@ func parseName(name string) (field string, path []string, isList, every bool, er
 	if !hasParts {
 		return field, nil, false, false, nil
 	}
-	malformed := domain.Errorf(domain.Invalid, "%s: want parts in square brackets, as in attributes[name]", domain.Clip(name))
+	malformed := domain.Errorf(domain.Invalid, "%s: want parts in square brackets, as in attributes[name]", domain.Shorten(name))
 	inner, isClosed := strings.CutSuffix(rest, "]")
 	if !isClosed {
 		return field, nil, false, false, malformed
@@ -196,23 +196,23 @@ func parseValue(kind fieldKind, text string, ignoreCase bool) (v fieldValue, err
 			return v, nil
 		}
 		if !strings.ContainsAny(text, "*?") {
-			return v, domain.Errorf(domain.Invalid, "want a time such as 2026-03-04T05:06:07Z, or a part of one with wildcards, such as 2026-03-*, got %q", domain.Clip(text))
+			return v, domain.Errorf(domain.Invalid, "want a time such as 2026-03-04T05:06:07Z, or a part of one with wildcards, such as 2026-03-*, got %q", domain.Shorten(text))
 		}
 		v.pattern, err = parsePattern(text, ignoreCase)
 		return v, err
 	case sizeText:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return v, domain.Errorf(domain.Invalid, "want a whole number of bytes, got %q", domain.Clip(text))
+			return v, domain.Errorf(domain.Invalid, "want a whole number of bytes, got %q", domain.Shorten(text))
 		}
 		text = strconv.FormatInt(n, 10)
 	case boolText:
 		if text != "true" && text != "false" {
-			return v, domain.Errorf(domain.Invalid, "want true or false, got %q", domain.Clip(text))
+			return v, domain.Errorf(domain.Invalid, "want true or false, got %q", domain.Shorten(text))
 		}
 	case typeText:
 		if text != domain.ObjectCreated.String() && text != domain.ObjectDeleted.String() {
-			return v, domain.Errorf(domain.Invalid, "want Created or Deleted, got %q", domain.Clip(text))
+			return v, domain.Errorf(domain.Invalid, "want Created or Deleted, got %q", domain.Shorten(text))
 		}
 	case tagText:
 		text = domain.QuoteETag(text)

@@ -30,7 +30,7 @@ func (s *Service) findRow(ctx context.Context, id RowID) (*domain.Object, domain
 		return &o, *o.Current, nil
 	}
 	if isOfObject {
-		return &o, domain.ObjectRow{}, domain.Errorf(domain.NotFound, "object %q has no current row", domain.Clip(id.Name.Key()))
+		return &o, domain.ObjectRow{}, domain.Errorf(domain.NotFound, "object %q has no current row", domain.Shorten(id.Name.Key()))
 	}
 	for _, r := range o.Rows {
 		if r.ID() == id.Row {

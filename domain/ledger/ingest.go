@@ -12,8 +12,8 @@ import (
 // A Report is an event of an object, decoded from HTTP or from the bus.
 type Report = repository.ObjectReport
 
-// Ingested counts the events of a call of Ingest by their results.
-type Ingested struct {
+// IngestResult counts the events of a call of Ingest by their results.
+type IngestResult struct {
 	Stored     int
 	Duplicates int       // number of events that were stored before, or that the call has twice
 	TooOld     int       // number of events that the retention refuses; see domain.ObjectRetention
@@ -32,7 +32,7 @@ func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Inval
 
 // IsFull reports whether the partition of the object is full. The event can be stored after other
 // objects in this partition were removed.
-func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrFull) }
+func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrPartitionFull) }
 
 // maxAhead is the maximum time by which the clock of a store may be ahead of the hub's clock. A later
 // time of an event is treated as unknown. Otherwise all events until that time, even a deletion,
@@ -43,8 +43,8 @@ const maxAhead = 24 * time.Hour
 // events and duplicates are durable, and included in the state of their objects. The caller can pass
 // failed events to Ingest again: if an event was stored although it failed, it is then a duplicate.
 // An event whose time is more than a day ahead is stored without a time.
-func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
-	var done Ingested
+func (s *Service) Ingest(ctx context.Context, reports []Report) IngestResult {
+	var done IngestResult
 	valid := make([]Report, 0, len(reports))
 	indices := make([]int, 0, len(reports)) // indexes in reports of the valid reports
 	errs := make(map[int]error)

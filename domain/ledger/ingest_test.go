@@ -44,14 +44,14 @@ func (f *refusingObjects) Ingest(ctx context.Context, reports []repository.Objec
 func TestIngest_CountsStoredEventsAndDuplicates(t *testing.T) {
 	s := ledger.New(ledger.Ports{Objects: memory.NewObjects()}, ledger.Options{})
 	events := []ledger.Report{creation(t, "a", "1"), creation(t, "b", "1"), creation(t, "a", "1")}
-	require.Equal(t, ledger.Ingested{Stored: 2, Duplicates: 1}, s.Ingest(t.Context(), events))
-	require.Equal(t, ledger.Ingested{Duplicates: 3}, s.Ingest(t.Context(), events))
-	require.Equal(t, ledger.Ingested{}, s.Ingest(t.Context(), nil))
+	require.Equal(t, ledger.IngestResult{Stored: 2, Duplicates: 1}, s.Ingest(t.Context(), events))
+	require.Equal(t, ledger.IngestResult{Duplicates: 3}, s.Ingest(t.Context(), events))
+	require.Equal(t, ledger.IngestResult{}, s.Ingest(t.Context(), nil))
 }
 
 func TestIngest_EndsEachEventSeparately(t *testing.T) {
 	down := domain.Errorf(domain.Unavailable, "down")
-	store := &refusingObjects{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrFull, down)}}
+	store := &refusingObjects{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrPartitionFull, down)}}
 	s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{})
 	bad := creation(t, "bad", "1")
 	bad.Type = 0
@@ -77,7 +77,7 @@ func TestIngest_TreatsATimeFarAheadAsUnknown(t *testing.T) {
 		made := creation(t, "a", "1")
 		made.Time = now.Add(ahead)
 		gone := ledger.Report{Name: made.Name, ObjectEvent: domain.ObjectEvent{Type: domain.ObjectDeleted, Carrier: domain.Carrier{Message: "1"}, Time: now}}
-		require.Equal(t, ledger.Ingested{Stored: 2}, s.Ingest(t.Context(), []ledger.Report{made, gone}))
+		require.Equal(t, ledger.IngestResult{Stored: 2}, s.Ingest(t.Context(), []ledger.Report{made, gone}))
 		require.Equal(t, now.Add(ahead), made.Time, "what the caller has stays as it is")
 		o, err := store.Object(t.Context(), made.Name)
 		require.NoError(t, err)

@@ -68,7 +68,7 @@ func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domai
 		return domain.Job{}, err
 	}
 	if err := first.Close(); err != nil {
-		return domain.Job{}, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Clip(m.Files[0].Key), err)
+		return domain.Job{}, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Shorten(m.Files[0].Key), err)
 	}
 	return s.createJob(ctx, domain.InventoryJob, m.SourceBucket, inventoryJob{text})
 }
@@ -90,7 +90,7 @@ func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte,
 	}
 	got := md5.Sum(text) //nolint:gosec // the sums of inventories are MD5
 	if want := string(bytes.TrimSpace(sum)); !strings.EqualFold(hex.EncodeToString(got[:]), want) {
-		return nil, domain.Errorf(domain.Invalid, "manifest %q has the MD5 %x, and its checksum says %q", domain.Clip(at+".json"), got, domain.Clip(want))
+		return nil, domain.Errorf(domain.Invalid, "manifest %q has the MD5 %x, and its checksum says %q", domain.Shorten(at+".json"), got, domain.Shorten(want))
 	}
 	return text, nil
 }
@@ -172,7 +172,7 @@ func (v *inventory) addRecord(r fileRecord) {
 	row, err := parseRecord(r, v.job.Bucket)
 	switch {
 	case err != nil:
-		v.done.AddFailure(domain.Clip(r[keyColumn]), err.Error())
+		v.done.AddFailure(domain.Shorten(r[keyColumn]), err.Error())
 	case row.isLatest:
 		v.batch = append(v.batch, row)
 	default:

@@ -53,10 +53,10 @@ func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64)
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
-		return nil, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Clip(key), err)
+		return nil, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Shorten(key), err)
 	}
 	if int64(len(text)) > limit {
-		return nil, domain.Errorf(domain.Invalid, "%q has more than %d bytes", domain.Clip(key), limit)
+		return nil, domain.Errorf(domain.Invalid, "%q has more than %d bytes", domain.Shorten(key), limit)
 	}
 	return text, nil
 }
@@ -103,7 +103,7 @@ func (t *task) checkSum(ctx context.Context, bucket string, f *manifestFile) (in
 func compareSum(f *manifestFile, sum hash.Hash) error {
 	got := hex.EncodeToString(sum.Sum(nil))
 	if f.MD5 != "" && !strings.EqualFold(got, f.MD5) {
-		return domain.Errorf(domain.Invalid, "file %q has the MD5 %s, and the manifest says %s", domain.Clip(f.Key), got, f.MD5)
+		return domain.Errorf(domain.Invalid, "file %q has the MD5 %s, and the manifest says %s", domain.Shorten(f.Key), got, f.MD5)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func asFileError(f *manifestFile, err error) error {
 	case kind == domain.Unknown:
 		kind = domain.Unavailable
 	}
-	return domain.Errorf(kind, "file %q: %w", domain.Clip(f.Key), err)
+	return domain.Errorf(kind, "file %q: %w", domain.Shorten(f.Key), err)
 }
 
 // readParquet returns the rows of a Parquet file.
@@ -314,7 +314,7 @@ type inventoryRow struct {
 // wrong.
 func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if b := r["bucket"]; b != "" && b != bucket {
-		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Clip(b))
+		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Shorten(b))
 	}
 	if row.name, err = domain.ParseObjectName(bucket, r[keyColumn]); err != nil {
 		return row, err
@@ -335,7 +335,7 @@ func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if text := r["size"]; text != "" {
 		size, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || size < 0 {
-			return row, domain.Errorf(domain.Invalid, "size: want a whole number, got %q", domain.Clip(text))
+			return row, domain.Errorf(domain.Invalid, "size: want a whole number, got %q", domain.Shorten(text))
 		}
 		row.Size = &size
 	}
@@ -349,7 +349,7 @@ func parseFlag(text string, byDefault bool) (bool, error) {
 	}
 	flag, err := strconv.ParseBool(strings.ToLower(text))
 	if err != nil {
-		return false, domain.Errorf(domain.Invalid, "want true or false, got %q", domain.Clip(text))
+		return false, domain.Errorf(domain.Invalid, "want true or false, got %q", domain.Shorten(text))
 	}
 	return flag, nil
 }
@@ -364,5 +364,5 @@ func parseNaiveTime(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, domain.Errorf(domain.Invalid, "last modified: want a time, got %q", domain.Clip(text))
+	return time.Time{}, domain.Errorf(domain.Invalid, "last modified: want a time, got %q", domain.Shorten(text))
 }

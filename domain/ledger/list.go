@@ -216,7 +216,7 @@ func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, e
 			if w.isFull() {
 				return true, nil
 			}
-			for ; len(damaged) > 0 && damaged[0].Place <= i; damaged = damaged[1:] {
+			for ; len(damaged) > 0 && damaged[0].Position <= i; damaged = damaged[1:] {
 				w.addDamaged(bucket, damaged[0])
 			}
 			if hasMore, err := w.visitObject(ctx, &page.Objects[i]); hasMore || err != nil {
@@ -284,7 +284,7 @@ func (w *rowWalk) visitKey(ctx context.Context, key string) (hasMore bool, err e
 func (w *rowWalk) addDamaged(bucket string, d repository.DamagedObject) {
 	w.budget--
 	w.damaged = append(w.damaged, d)
-	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Clip(d.Key), "error", d.Err)
+	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Shorten(d.Key), "error", d.Err)
 }
 
 // visitObject reads the rows of an object. hasMore reports whether the walk has ended within the

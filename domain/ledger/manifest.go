@@ -81,7 +81,7 @@ func (m *manifest) checkFormat() error {
 		m.FileFormat = formatParquet // a Parquet file contains its schema
 		return nil
 	case !strings.EqualFold(m.FileFormat, formatCSV):
-		return domain.Errorf(domain.Invalid, "manifest: fileFormat %q: %w", domain.Clip(m.FileFormat), ErrUnsupportedFormat)
+		return domain.Errorf(domain.Invalid, "manifest: fileFormat %q: %w", domain.Shorten(m.FileFormat), ErrUnsupportedFormat)
 	}
 	m.FileFormat = formatCSV
 	if m.FileSchema == "" {
@@ -95,7 +95,7 @@ func (m *manifest) checkFormat() error {
 func (m *manifest) createdAt() (time.Time, error) {
 	ms, err := strconv.ParseInt(m.CreationTimestamp, 10, 64)
 	if err != nil || ms <= 0 {
-		return time.Time{}, domain.Errorf(domain.Invalid, "manifest: creationTimestamp: want milliseconds in a string, got %q", domain.Clip(m.CreationTimestamp))
+		return time.Time{}, domain.Errorf(domain.Invalid, "manifest: creationTimestamp: want milliseconds in a string, got %q", domain.Shorten(m.CreationTimestamp))
 	}
 	return time.UnixMilli(ms).UTC(), nil
 }
@@ -105,7 +105,7 @@ func (f *manifestFile) checkFields(bucket string) error {
 		return err
 	}
 	if sum, err := hex.DecodeString(f.MD5); err != nil || len(sum) != md5.Size && len(sum) != 0 {
-		return domain.Errorf(domain.Invalid, "MD5checksum: want %d hexadecimal digits, got %q", 2*md5.Size, domain.Clip(f.MD5))
+		return domain.Errorf(domain.Invalid, "MD5checksum: want %d hexadecimal digits, got %q", 2*md5.Size, domain.Shorten(f.MD5))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func parseColumns(names []string) (columns, error) {
 	for i, name := range names {
 		name = columnName(name)
 		if _, twice := c[name]; twice {
-			return nil, domain.Errorf(domain.Invalid, "column %q occurs twice", domain.Clip(name))
+			return nil, domain.Errorf(domain.Invalid, "column %q occurs twice", domain.Shorten(name))
 		}
 		c[name] = i
 	}

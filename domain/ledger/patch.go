@@ -126,7 +126,7 @@ func parseOperation(pointer string, text json.RawMessage, members map[string]jso
 	case "copy":
 		needs = "from"
 	default:
-		return o, domain.Errorf(domain.Invalid, "%s/op: want test, add or copy, got %q", pointer, domain.Clip(o.kind))
+		return o, domain.Errorf(domain.Invalid, "%s/op: want test, add or copy, got %q", pointer, domain.Shorten(o.kind))
 	}
 	path, err := textMember(pointer, members, "path")
 	if err != nil {
@@ -168,11 +168,11 @@ func parseIngestIDPatch(pointer string, text []byte) (p Patch, err error) {
 	case err != nil:
 		return p, err
 	case path != "/":
-		return p, domain.Errorf(domain.Invalid, "%s/path: want /, got %q", pointer, domain.Clip(path))
+		return p, domain.Errorf(domain.Invalid, "%s/path: want /, got %q", pointer, domain.Shorten(path))
 	case kind == "remove":
 		return Patch{isIngestID: true}, nil
 	case kind != "add" && kind != "replace":
-		return p, domain.Errorf(domain.Invalid, "%s/op: want add, replace or remove, got %q", pointer, domain.Clip(kind))
+		return p, domain.Errorf(domain.Invalid, "%s/op: want add, replace or remove, got %q", pointer, domain.Shorten(kind))
 	}
 	value, err := textMember(pointer, operations[0], "value")
 	if err != nil {

@@ -36,7 +36,7 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	for name, values := range r.Query {
 		for _, text := range append([]string{name}, values...) {
 			if !utf8.ValidString(text) {
-				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Clip(name), domain.Clip(text)) // the request is stored as JSON, which must be UTF-8
+				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Shorten(name), domain.Shorten(text)) // the request is stored as JSON, which must be UTF-8
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	}
 	done := t.job.Draft()
 	for _, d := range page.Damaged {
-		done.AddFailure(domain.Clip(d.Key), d.Err.Error())
+		done.AddFailure(domain.Shorten(d.Key), d.Err.Error())
 	}
 	rows := page.Rows
 	for i, err := range t.patchRows(ctx, p, rows) {

@@ -37,7 +37,7 @@ func (b *brokenObjects) List(ctx context.Context, r repository.ObjectRange, limi
 	page.Objects = nil
 	for _, o := range all {
 		if key := o.Name.Key(); b.unreadable[key] {
-			page.Damaged = append(page.Damaged, repository.DamagedObject{Key: key, Err: errDamaged, Place: len(page.Objects)})
+			page.Damaged = append(page.Damaged, repository.DamagedObject{Key: key, Err: errDamaged, Position: len(page.Objects)})
 			continue
 		}
 		page.Objects = append(page.Objects, o)
@@ -69,7 +69,7 @@ func reasonsOf(job domain.Job) map[string]string {
 	return reasons
 }
 
-var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrFull)
+var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrPartitionFull)
 
 // A job skips such objects, records the reason for each, and processes all other objects.
 func TestJobs_SkipObjectsThatCannotBeReadOrStored(t *testing.T) {

@@ -102,7 +102,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	if _, err = s.store.MoveSweep(ctx, sweep, s.opts.Clock()); err != nil {
 		return err
 	}
-	s.opts.Logger.InfoContext(ctx, "swept the objects", "objects", total.Objects, "rows", total.Rows, "gone", total.Gone, "failed", total.Failed, "failed_shards", failedShards,
+	s.opts.Logger.InfoContext(ctx, "swept the objects", "objects", total.Objects, "rows", total.Rows, "gone", total.ForgottenObjects, "failed", total.Failed, "failed_shards", failedShards,
 		"duration_ms", float64(s.opts.Clock().Sub(began).Microseconds())/1000)
 	return nil
 }
@@ -117,7 +117,7 @@ func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, 
 		}
 		total.Objects += page.Objects
 		total.Rows += page.Rows
-		total.Gone += page.Gone
+		total.ForgottenObjects += page.ForgottenObjects
 		total.Failed += page.Failed
 		if page.Failure != nil {
 			s.opts.Logger.ErrorContext(ctx, "objects are not swept", shardAttr(sweep.Shard), slog.Int("failed", page.Failed), slog.Any("error", page.Failure))

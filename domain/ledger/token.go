@@ -61,7 +61,7 @@ func parseToken(text, query string) (p rowPosition, err error) {
 	if text == "" {
 		return rowPosition{Query: query}, nil
 	}
-	malformed := domain.Errorf(domain.Invalid, "pageToken: want the one in links.next of the previous page, got %q", domain.Clip(text))
+	malformed := domain.Errorf(domain.Invalid, "pageToken: want the one in links.next of the previous page, got %q", domain.Shorten(text))
 	decoded, err := tokenEncoding.DecodeString(text)
 	if err != nil {
 		return p, malformed

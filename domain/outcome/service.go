@@ -70,7 +70,7 @@ type Wait struct {
 }
 
 // Begin returns the wait for messages that were published, or nil if no subscription is sync.
-func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *Wait {
+func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages []domain.Message, awaited []publish.AwaitedMessage) *Wait {
 	byCursor := make(map[domain.CursorID]*cursorWait)
 	w := &Wait{service: s}
 	for _, a := range awaited {

@@ -56,15 +56,15 @@ func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectR
 }
 
 const (
-	// maxDueChanges is the maximum number of queued changes. Look finds other changes later.
+	// maxDueChanges is the maximum number of queued changes. QueueUnpublished finds other changes later.
 	maxDueChanges = 10_000
 	// maxAttempts is the maximum number of attempts for queued changes. After the last one, the
-	// changes wait until Look finds them.
+	// changes wait until QueueUnpublished finds them.
 	maxAttempts = 5
-	// minAge is the age from which Look finds a change. Until then, the node that stored the
+	// minAge is the age from which QueueUnpublished finds a change. Until then, the node that stored the
 	// change publishes it.
 	minAge = 10 * time.Second
-	// maxFound is the maximum number of changes that one call of Look finds.
+	// maxFound is the maximum number of changes that one call of QueueUnpublished finds.
 	maxFound = 1000
 )
 
@@ -72,12 +72,12 @@ const (
 func (r *ObjectRelay) publishSoon(c domain.ObjectChange) {
 	select {
 	case r.due <- c:
-	default: // the queue is full; Look finds the change later
+	default: // the queue is full; QueueUnpublished finds the change later
 	}
 }
 
 // Run publishes queued changes until ctx ends. Changes that cannot be published remain stored, and
-// Look finds them later.
+// QueueUnpublished finds them later.
 func (r *ObjectRelay) Run(ctx context.Context) {
 	for {
 		select {
@@ -103,9 +103,9 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 	return changes
 }
 
-// Look queues changes that nodes have stored but not published. It reports whether it found any. The
-// Relay of package watch calls Look on one node at a time, after its own search for changes.
-func (r *ObjectRelay) Look(ctx context.Context) bool {
+// QueueUnpublished queues changes that nodes have stored but not published. It reports whether it found any. The
+// Relay of package watch calls QueueUnpublished on one node at a time, after its own search for changes.
+func (r *ObjectRelay) QueueUnpublished(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-minAge), maxFound)
 	if err != nil {
 		r.logWarning(ctx, "look for changes", err)
@@ -149,7 +149,7 @@ func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange
 	var messages []domain.Message
 	for i := range changes {
 		c := &changes[i]
-		if id := (identity{c.Name, c.Version}); !seen[id] { // Look may find a change that is already queued
+		if id := (identity{c.Name, c.Version}); !seen[id] { // QueueUnpublished may find a change that is already queued
 			seen[id] = true
 			distinct, messages = append(distinct, *c), append(messages, objectMessage(c))
 		}
@@ -164,7 +164,7 @@ func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange
 	for i, a := range appended {
 		if a.Outcome == repository.AppendConflict {
 			err = domain.Errorf(domain.Damaged, "change %d of object %q was published with other content; it is published once that is forgotten",
-				distinct[i].Version, domain.Clip(distinct[i].Name.Key()))
+				distinct[i].Version, domain.Shorten(distinct[i].Name.Key()))
 			continue
 		}
 		published = append(published, distinct[i])

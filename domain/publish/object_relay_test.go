@@ -160,19 +160,19 @@ func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	}
 }
 
-// If all attempts for a change fail, or if its node dies, Look finds the change after minAge.
+// If all attempts for a change fail, or if its node dies, QueueUnpublished finds the change after minAge.
 func TestObjectRelay_FindsUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
 		w.streams.failures = 5
 		w.ingestScript("a", "[C@01] [C@02]")
-		require.False(t, w.relay.Look(t.Context()), "it is younger than minAge")
+		require.False(t, w.relay.QueueUnpublished(t.Context()), "it is younger than minAge")
 		w.runRelay()
-		require.True(t, w.relay.Look(t.Context()))
-		w.relay.Look(t.Context()) // this call finds each change a second time
+		require.True(t, w.relay.QueueUnpublished(t.Context()))
+		w.relay.QueueUnpublished(t.Context()) // this call finds each change a second time
 		w.runRelay()
 		require.Equal(t, []string{"a created", "a updated"}, w.takePublished())
-		require.False(t, w.relay.Look(t.Context()))
+		require.False(t, w.relay.QueueUnpublished(t.Context()))
 	})
 }
 

@@ -29,12 +29,12 @@ type Result struct {
 	Accepted   int
 	Duplicates int   // number of messages that were sent before with the same content
 	Conflicts  []int // indexes of messages whose ids were sent before with other content
-	Awaited    []Awaited
+	Awaited    []AwaitedMessage
 }
 
-// Awaited is a message whose sender can wait for deliveries, because the stream lists sync cursors.
+// AwaitedMessage is a message whose sender can wait for deliveries, because the stream lists sync cursors.
 // The message was appended by this call or by an earlier one.
-type Awaited struct {
+type AwaitedMessage struct {
 	Index int // index of the message
 	repository.Appended
 }
@@ -66,7 +66,7 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 				r.Conflicts = append(r.Conflicts, begin+i)
 			}
 			if len(a.Sync) > 0 && a.Outcome != repository.AppendConflict {
-				r.Awaited = append(r.Awaited, Awaited{begin + i, a})
+				r.Awaited = append(r.Awaited, AwaitedMessage{begin + i, a})
 			}
 		}
 		s.appended(stream, part, appended)

@@ -124,7 +124,7 @@ func parsePosition(text string) (listPosition, error) {
 		return listPosition{}, nil
 	}
 	if err != nil || parseErr != nil || !hasCursor || shard < 0 || shard >= repository.ShardCount {
-		return listPosition{}, domain.Errorf(domain.Invalid, "after: want the next of the previous page, got %q", domain.Clip(text))
+		return listPosition{}, domain.Errorf(domain.Invalid, "after: want the next of the previous page, got %q", domain.Shorten(text))
 	}
 	return listPosition{shard, cursor}, nil
 }
@@ -137,7 +137,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 		return Page{}, err
 	}
 	if q.State != "" && !slices.Contains(States, q.State) {
-		return Page{}, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Clip(q.State))
+		return Page{}, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Shorten(q.State))
 	}
 	var page Page
 	read := 0
@@ -268,8 +268,8 @@ func (s *Service) Subscription(ctx context.Context, owner domain.ActorID, id dom
 	return r, err
 }
 
-// Owned returns the receivers of an owner's subscriptions, in the order of their ids.
-func (s *Service) Owned(ctx context.Context, owner domain.ActorID) ([]Receiver, error) {
+// SubscriptionsOf returns the receivers of an owner's subscriptions, in the order of their ids.
+func (s *Service) SubscriptionsOf(ctx context.Context, owner domain.ActorID) ([]Receiver, error) {
 	definitions, err := s.ports.Definitions.Subscriptions(ctx, owner)
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (s *Service) progress(ctx context.Context, n *subject, replay string) (*Pro
 	if r := requests.After(n.standing.Followed).Find(replay); r != nil && r.Range != nil {
 		return &Progress{ID: r.ID, State: Requested, ReplayRange: *r.Range}, nil
 	}
-	return nil, domain.Errorf(domain.NotFound, "there is no replay %s of the subscription, or another one has begun since", domain.Clip(replay))
+	return nil, domain.Errorf(domain.NotFound, "there is no replay %s of the subscription, or another one has begun since", domain.Shorten(replay))
 }
 
 // Stop stops a replay. Deliveries that have begun are not cancelled. Stop fails with NotFound like

@@ -98,7 +98,7 @@ func (k *Keyring) OpenFor(purpose, sealed string) (string, error) {
 	}
 	key, ok := k.keys[parts[1]]
 	if !ok {
-		return "", domain.Errorf(domain.Unavailable, "the secret was sealed by key %s, which this node does not have", domain.Clip(parts[1]))
+		return "", domain.Errorf(domain.Unavailable, "the secret was sealed by key %s, which this node does not have", domain.Shorten(parts[1]))
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err == nil {

@@ -57,10 +57,10 @@ type Page struct {
 // Check returns an Invalid error if q is not valid.
 func (q *Query) Check() error {
 	if q.State != "" && !slices.Contains(domain.MailboxStates, q.State) {
-		return domain.Errorf(domain.Invalid, "state: want one of %s, got %q", joinWords(domain.MailboxStates), domain.Clip(string(q.State)))
+		return domain.Errorf(domain.Invalid, "state: want one of %s, got %q", joinWords(domain.MailboxStates), domain.Shorten(string(q.State)))
 	}
 	if q.Order != "" && !slices.Contains(Orders, q.Order) {
-		return domain.Errorf(domain.Invalid, "sort: want one of %s, got %q", joinWords(Orders), domain.Clip(string(q.Order)))
+		return domain.Errorf(domain.Invalid, "sort: want one of %s, got %q", joinWords(Orders), domain.Shorten(string(q.Order)))
 	}
 	if q.Size < 0 || q.Size > MaxPage {
 		return domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)

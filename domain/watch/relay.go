@@ -29,14 +29,14 @@ type Relay struct {
 // RelayOptions set up a Relay. The zero value is valid.
 type RelayOptions struct {
 	Parallel int // maximum number of changes that are published at the same time; default 32
-	// Looks, if set, is called after each search for unpublished changes. It searches for changes
+	// SearchOthers, if set, is called after each search for unpublished changes. It searches for changes
 	// of another kind, and reports whether it found any.
-	Looks   func(ctx context.Context) bool
-	Look    func(isIdle bool) time.Duration  // pause before the next search for unpublished changes; default: about 10 s, and 30 s if the last search found no changes
-	Backoff func(failures int) time.Duration // pause before the next attempt for a change; default: 100 ms, doubled after each failure
-	Clock   func() time.Time                 // default: time.Now
-	Random  func() uint64                    // source of the jitter in pauses; default: rand.Uint64
-	Logger  *slog.Logger                     // default: a logger that discards everything
+	SearchOthers   func(ctx context.Context) bool
+	SearchInterval func(isIdle bool) time.Duration  // pause before the next search for unpublished changes; default: about 10 s, and 30 s if the last search found no changes
+	Backoff        func(failures int) time.Duration // pause before the next attempt for a change; default: 100 ms, doubled after each failure
+	Clock          func() time.Time                 // default: time.Now
+	Random         func() uint64                    // source of the jitter in pauses; default: rand.Uint64
+	Logger         *slog.Logger                     // default: a logger that discards everything
 }
 
 // NewRelay returns a Relay that observes changes, and calls published after each append. The Relay
@@ -51,8 +51,8 @@ func NewRelay(changes repository.Changes, streams repository.Streams, published 
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	if opts.Look == nil {
-		opts.Look = func(isIdle bool) time.Duration {
+	if opts.SearchInterval == nil {
+		opts.SearchInterval = func(isIdle bool) time.Duration {
 			d := 10 * time.Second
 			if isIdle {
 				d *= 3
@@ -101,7 +101,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	for {
 		isIdle := !r.publishOverdue(ctx)
-		timer := time.NewTimer(r.opts.Look(isIdle))
+		timer := time.NewTimer(r.opts.SearchInterval(isIdle))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -132,7 +132,7 @@ func (r *Relay) publishOverdue(ctx context.Context) bool {
 	for _, resource := range found {
 		r.publishSoon(domain.Change{Resource: resource})
 	}
-	hasOthers := r.opts.Looks != nil && r.opts.Looks(ctx)
+	hasOthers := r.opts.SearchOthers != nil && r.opts.SearchOthers(ctx)
 	return len(found) > 0 || hasOthers
 }
 

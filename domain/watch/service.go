@@ -303,9 +303,9 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	return v, nil
 }
 
-// Callee returns the watch to which a cursor belongs. It fails with NotFound if the watch does not
+// WatchOf returns the watch to which a cursor belongs. It fails with NotFound if the watch does not
 // exist. The read may be stale, unless isCurrent is set.
-func (s *Service) Callee(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
+func (s *Service) WatchOf(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
 	owner, id, isWatch := domain.WatchOf(cursor)
 	if !isWatch {
 		return nil, domain.Errorf(domain.NotFound, "cursor %s is not that of a watch", cursor)

@@ -70,7 +70,7 @@ type node struct {
 
 // Receiver implements [delivery.Receivers].
 func (n *node) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
-	found, err := n.Callee(ctx, cursor, isCurrent)
+	found, err := n.WatchOf(ctx, cursor, isCurrent)
 	if n.stale != nil && !isCurrent {
 		found, err = n.stale, nil
 	}

@@ -124,7 +124,7 @@ func (d *Dir) Close() error { return d.root.Close() }
 
 // Put implements [repository.Content].
 func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
-	file, err := FileOf(name)
+	file, err := FilePath(name)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (d *Dir) makeFolderLocked(folder string) error {
 
 // Open implements [repository.Content].
 func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
-	file, err := FileOf(s.Object)
+	file, err := FilePath(s.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ type fileSection struct {
 
 // Delete implements [repository.Content]. The deletion is durable once Delete returns.
 func (d *Dir) Delete(ctx context.Context, name string) error {
-	file, err := FileOf(name)
+	file, err := FilePath(name)
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func (d *Dir) removeFile(file string) error {
 
 // DeleteFolder implements [repository.Content]. The deletion is durable once DeleteFolder returns.
 func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
-	file, err := FileOf(folder)
+	file, err := FilePath(folder)
 	if err != nil {
 		return err
 	}

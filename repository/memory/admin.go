@@ -205,7 +205,7 @@ func (s *Store) Inspect(ctx context.Context, recipient domain.ActorID) (reposito
 			found.Last = c.events[n-1].Sequence
 		}
 		if c.acknowledged > 0 {
-			found.Through = c.events[c.acknowledged-1].Sequence
+			found.AcknowledgedThrough = c.events[c.acknowledged-1].Sequence
 		}
 		waiting[c.group] += found.Received - found.Acknowledged
 		in.Cabinets = append(in.Cabinets, found)

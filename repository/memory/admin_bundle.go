@@ -28,8 +28,8 @@ func (s *Store) Bundle(ctx context.Context, recipient domain.ActorID, id domain.
 	return r.toFoundBundle(record), run, nil
 }
 
-// Look implements [repository.Admin].
-func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
+// RecordView implements [repository.Admin].
+func (s *Store) RecordView(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
 	return s.executeBundleAction(ctx, actor, "look", by, func(r *storedRecipient) (*domain.Bundle, error) {
 		record, err := r.findRetained(id)
 		if err != nil {

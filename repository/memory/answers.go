@@ -20,8 +20,8 @@ func (s *Store) Answer(ctx context.Context, recipient domain.ActorID, id domain.
 	})
 }
 
-// AnswerAgain implements [repository.Answers].
-func (s *Store) AnswerAgain(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error) {
+// ReplaceAnswer implements [repository.Answers].
+func (s *Store) ReplaceAnswer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error) {
 	for _, name := range []string{gone, object} {
 		if err := repository.CheckObjectName(name); err != nil {
 			return domain.Bundle{}, fmt.Errorf("answer again: %w", err)

@@ -103,7 +103,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	gate.lastDequeue = s.opts.Clock()
 	s.setState(r, b, repository.BundleDequeued)
 	s.setExpiry(r, b)
-	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.groupsBacklog(gate.asked)}, nil
+	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Remaining: r.groupsBacklog(gate.asked)}, nil
 }
 
 // gateOf returns the gate whose open bundle is id.

@@ -28,14 +28,14 @@ func NewDefinitions() *Definitions {
 	return &Definitions{all: make(map[domain.SubscriptionID]*repository.Definition)}
 }
 
-// NoteIn makes s count changes in the entries of cursors. It returns s.
-func (s *Definitions) NoteIn(cursors *Cursors) *Definitions {
+// CountChangesIn makes s count changes in the entries of cursors. It returns s.
+func (s *Definitions) CountChangesIn(cursors *Cursors) *Definitions {
 	s.cursors = cursors
 	return s
 }
 
-// ChangeIn makes s store changes for watches in changes. It returns s.
-func (s *Definitions) ChangeIn(changes *Resources) *Definitions {
+// StoreChangesIn makes s store changes for watches in changes. It returns s.
+func (s *Definitions) StoreChangesIn(changes *Resources) *Definitions {
 	s.changes = changes
 	return s
 }

@@ -22,8 +22,8 @@ func NewExchange() *Exchange { return &Exchange{NewContent()} }
 
 const exchangeScheme, exchangeHost, exchangePath = "memory", "account", "/exchange/"
 
-// Leave stores data under a name, as a domain does, and returns its URI. It replaces an existing object.
-func (e *Exchange) Leave(name string, data []byte) (uri string) {
+// Upload stores data under a name, as a domain does, and returns its URI. It replaces an existing object.
+func (e *Exchange) Upload(name string, data []byte) (uri string) {
 	e.storeOwn(name, bytes.Clone(data))
 	return (&url.URL{Scheme: exchangeScheme, Host: exchangeHost, Path: exchangePath + name}).String()
 }

@@ -11,7 +11,7 @@ func TestExchange(t *testing.T) {
 	repositorytest.RunExchange(t, func(*testing.T) repositorytest.Shared {
 		e := memory.NewExchange()
 		return repositorytest.Shared{Exchange: e, Leave: func(_ testing.TB, name string, data []byte) string {
-			return e.Leave(name, data)
+			return e.Upload(name, data)
 		}}
 	})
 }

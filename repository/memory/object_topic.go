@@ -62,7 +62,7 @@ func (t *ObjectTopic) Unpublished(ctx context.Context, before time.Time, limit i
 	t.objects.mu.Lock()
 	defer t.objects.mu.Unlock()
 	for _, c := range t.unpublished {
-		if c.At.Before(before) || c.At.After(before.Add(repository.Ahead)) {
+		if c.At.Before(before) || c.At.After(before.Add(repository.MaxClockAhead)) {
 			found = append(found, c)
 		}
 	}

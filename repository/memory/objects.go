@@ -80,7 +80,7 @@ func (s *Objects) Object(ctx context.Context, name domain.ObjectName) (domain.Ob
 	defer s.mu.Unlock()
 	object := s.objects[name]
 	if object == nil {
-		return domain.Object{}, domain.Errorf(domain.NotFound, "object %q is not known", domain.Clip(name.Key()))
+		return domain.Object{}, domain.Errorf(domain.NotFound, "object %q is not known", domain.Shorten(name.Key()))
 	}
 	return object.Clone(), nil
 }
@@ -115,7 +115,7 @@ func (s *Objects) Row(ctx context.Context, name domain.ObjectName, id domain.Obj
 }
 
 func noSuchRow(name domain.ObjectName) error {
-	return domain.Errorf(domain.NotFound, "object %q has no such row", domain.Clip(name.Key()))
+	return domain.Errorf(domain.NotFound, "object %q has no such row", domain.Shorten(name.Key()))
 }
 
 // List implements [repository.Objects].
@@ -188,7 +188,7 @@ func (s *Objects) Amend(ctx context.Context, name domain.ObjectName, id domain.O
 	defer s.mu.Unlock()
 	object := s.objects[name]
 	if object == nil {
-		return domain.ObjectRow{}, domain.Errorf(domain.NotFound, "object %q is not known", domain.Clip(name.Key()))
+		return domain.ObjectRow{}, domain.Errorf(domain.NotFound, "object %q is not known", domain.Shorten(name.Key()))
 	}
 	u := object.Update(nil)
 	row, err := u.Amend(id, change)

@@ -92,7 +92,7 @@ func (s *Objects) Forget(ctx context.Context, shard repository.ObjectShard, afte
 		page.Rows += int(changes.Object.ForgottenRows - object.ForgottenRows)
 		switch {
 		case changes.IsGone:
-			page.Gone++
+			page.ForgottenObjects++
 			delete(s.objects, name)
 		case !changes.IsEmpty:
 			s.objects[name] = &changes.Object

@@ -92,7 +92,7 @@ func (s *Objects) Unpublished(ctx context.Context, before time.Time, limit int) 
 	var found []domain.Resource
 	for r, changes := range s.changes {
 		if slices.ContainsFunc(changes, func(c domain.Change) bool {
-			return c.At.Before(before) || c.At.After(before.Add(repository.Ahead))
+			return c.At.Before(before) || c.At.After(before.Add(repository.MaxClockAhead))
 		}) {
 			found = append(found, r)
 		}

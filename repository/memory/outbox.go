@@ -151,7 +151,7 @@ func (s *Store) Waiting(ctx context.Context, before time.Time, limit int) ([]dom
 	var waiting []domain.ActorID
 	for id, r := range s.recipients {
 		waits := func(n domain.Notice) bool {
-			return n.Since.Before(before) || n.Since.After(before.Add(repository.Ahead))
+			return n.Since.Before(before) || n.Since.After(before.Add(repository.MaxClockAhead))
 		}
 		if len(waiting) < limit && slices.ContainsFunc(r.outbox, waits) {
 			waiting = append(waiting, id)

@@ -25,8 +25,8 @@ var _ repository.Parties = (*Parties)(nil)
 // NewParties returns an empty Parties.
 func NewParties() *Parties { return &Parties{all: make(map[domain.PartyID]*repository.Party)} }
 
-// NoteIn makes s store changes for watches in changes. It returns s.
-func (s *Parties) NoteIn(changes *Resources) *Parties {
+// StoreChangesIn makes s store changes for watches in changes. It returns s.
+func (s *Parties) StoreChangesIn(changes *Resources) *Parties {
 	s.changes = changes
 	return s
 }

@@ -13,7 +13,7 @@ func TestPushConformance(t *testing.T) {
 		resources := memory.NewResources(o.Clock)
 		return repositorytest.PushStores{
 			Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock), Cursors: cursors, Shards: cursors,
-			Definitions: memory.NewDefinitions().NoteIn(cursors).ChangeIn(resources), Parties: memory.NewParties().NoteIn(resources), Nodes: memory.NewNodes(o.Clock),
+			Definitions: memory.NewDefinitions().CountChangesIn(cursors).StoreChangesIn(resources), Parties: memory.NewParties().StoreChangesIn(resources), Nodes: memory.NewNodes(o.Clock),
 			Watches: memory.NewWatches(cursors), Resources: resources, Changes: resources,
 		}
 	})

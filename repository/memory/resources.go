@@ -200,7 +200,7 @@ func (s *Resources) Unpublished(ctx context.Context, before time.Time, limit int
 	var found []domain.Resource
 	for r, state := range s.all {
 		if slices.ContainsFunc(state.changes, func(c domain.Change) bool {
-			return c.At.Before(before) || c.At.After(before.Add(repository.Ahead))
+			return c.At.Before(before) || c.At.After(before.Add(repository.MaxClockAhead))
 		}) {
 			found = append(found, r)
 		}

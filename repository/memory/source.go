@@ -73,7 +73,7 @@ func (s *Source) List(ctx context.Context, bucket, prefix, cursor string, limit 
 	defer s.mu.Unlock()
 	objects, has := s.buckets[bucket]
 	if !has {
-		return repository.SourcePage{}, domain.Errorf(domain.NotFound, "there is no bucket %q", domain.Clip(bucket))
+		return repository.SourcePage{}, domain.Errorf(domain.NotFound, "there is no bucket %q", domain.Shorten(bucket))
 	}
 	var page repository.SourcePage
 	for _, key := range slices.Sorted(maps.Keys(objects)) {

@@ -160,7 +160,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	}
 	groups := make([]domain.Group, len(events))
 	for i := range events {
-		group, err := s.opts.Groups.Of(events[i].Origin)
+		group, err := s.opts.Groups.GroupOf(events[i].Origin)
 		if invalid := events[i].Check(); invalid != nil {
 			err = invalid
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Peeked is an open bundle with its events.
-type Peeked struct {
+// A PeekedBundle is an open bundle with its events.
+type PeekedBundle struct {
 	domain.Bundle
 	Events  []repository.StoredEvent
 	Waiting int64
@@ -20,18 +20,18 @@ type Peeked struct {
 // Peek returns the open bundle of the groups. If no bundle is open, it opens the next one under id, or
 // under a new id if id is zero. A Conflict other than ErrBundleIDInUse means that another Peek was
 // faster. changes may modify a new bundle, for example its content mode.
-func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID, changes ...func(*domain.Bundle)) (Peeked, error) {
+func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID, changes ...func(*domain.Bundle)) (PeekedBundle, error) {
 	next, err := s.Events.NextUnacknowledged(ctx, actor, groups)
 	if err != nil {
-		return Peeked{}, err
+		return PeekedBundle{}, err
 	}
 	if next.Open != nil {
-		events, err := Read(ctx, next.Run)
-		return Peeked{*next.Open, events, next.Waiting, next.Run.BacklogAfter(next.Open.Count)}, err
+		events, err := ReadEvents(ctx, next.Run)
+		return PeekedBundle{*next.Open, events, next.Waiting, next.Run.BacklogAfter(next.Open.Count)}, err
 	}
-	bundle, events, err := Fill(ctx, next.Run)
+	bundle, events, err := MakeBundle(ctx, next.Run)
 	if err != nil {
-		return Peeked{}, err
+		return PeekedBundle{}, err
 	}
 	if id != (domain.BundleID{}) {
 		bundle.ID = id
@@ -40,11 +40,11 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 		change(&bundle)
 	}
 	bundle, err = s.Bundles.Add(ctx, bundle, next.Run)
-	return Peeked{bundle, events, next.Waiting, next.Run.BacklogAfter(bundle.Count)}, err
+	return PeekedBundle{bundle, events, next.Waiting, next.Run.BacklogAfter(bundle.Count)}, err
 }
 
-// Requested sets the content mode of a new bundle to request.
-func Requested(b *domain.Bundle) {
+// OnRequest sets the content mode of a new bundle to request.
+func OnRequest(b *domain.Bundle) {
 	b.Content = domain.Request
 	b.List = "lists/" + b.ID.String()
 }
@@ -52,8 +52,8 @@ func Requested(b *domain.Bundle) {
 // ObjectOf returns the object with which Drain answers a bundle.
 func ObjectOf(id domain.BundleID) string { return "answers/" + id.String() }
 
-// Fill makes a bundle, under a new id, from the events of run.
-func Fill(ctx context.Context, run repository.Run) (domain.Bundle, []repository.StoredEvent, error) {
+// MakeBundle makes a bundle, under a new id, from the events of run.
+func MakeBundle(ctx context.Context, run repository.Run) (domain.Bundle, []repository.StoredEvent, error) {
 	bundle := domain.Bundle{
 		ID:      NewBundleID(),
 		Group:   run.Group(),
@@ -80,8 +80,8 @@ func Fill(ctx context.Context, run repository.Run) (domain.Bundle, []repository.
 	return bundle, events, nil
 }
 
-// Read returns all events of run.
-func Read(ctx context.Context, run repository.Run) ([]repository.StoredEvent, error) {
+// ReadEvents returns all events of run.
+func ReadEvents(ctx context.Context, run repository.Run) ([]repository.StoredEvent, error) {
 	var events []repository.StoredEvent
 	for e, err := range run.Events(ctx) {
 		if err != nil {
@@ -127,8 +127,8 @@ func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain
 // Drain peeks and dequeues until no event waits in groups, and returns the bundles that it has dequeued.
 // Concurrent calls for one actor share its bundles. Drain stores content for bundles that wait for their
 // domain. If it fails, it returns the bundles that it has dequeued so far.
-func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group) ([]Peeked, error) {
-	var drained []Peeked
+func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group) ([]PeekedBundle, error) {
+	var drained []PeekedBundle
 	for lost := 0; ; {
 		peeked, err := Peek(ctx, s, actor, groups, domain.BundleID{})
 		if errors.Is(err, domain.ErrNoData) {

@@ -31,7 +31,7 @@ var operationRules = []contractRule{
 		open := f.peek()
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, open.ID, because))
 		next := f.readNext()
-		whole, _, err := Fill(f.ctx, next.Run)
+		whole, _, err := MakeBundle(f.ctx, next.Run)
 		require.NoError(f, err)
 		whole.ID = open.ID
 		_, err = f.Bundles.Add(f.ctx, whole, next.Run)
@@ -66,9 +66,9 @@ var operationRules = []contractRule{
 
 	{name: "replay and release go back bundle by bundle, and forth again in order", capacity: 3, test: func(f *fixture) {
 		var events []domain.Event
-		var bundles []Peeked
+		var bundles []PeekedBundle
 		for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges, domain.Charges} {
-			events = append(events, f.saveNew(2, From(origin), Alone)...)
+			events = append(events, f.saveNew(2, WithOrigin(origin), WithoutBundling)...)
 		}
 		for range events {
 			b := f.peek(MasterData)
@@ -130,7 +130,7 @@ var operationRules = []contractRule{
 	{name: "a Peek in flight when the queue is frozen opens nothing", test: func(f *fixture) {
 		f.saveNew(1)
 		next := f.readNext()
-		b, _, err := Fill(f.ctx, next.Run)
+		b, _, err := MakeBundle(f.ctx, next.Run)
 		require.NoError(f, err)
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 		_, err = f.Bundles.Add(f.ctx, b, next.Run)
@@ -252,11 +252,11 @@ var operationRules = []contractRule{
 	{name: "a look is recorded and changes nothing", test: func(f *fixture) {
 		events := f.saveNew(2)
 		open := f.peek()
-		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.RecordView(f.ctx, f.actor, open.ID, because))
 		f.requireSameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		closed := f.requireShownBundle(open, repository.BundleDequeued, events...)
-		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.RecordView(f.ctx, f.actor, open.ID, because))
 		require.Equal(f, closed, f.requireShownBundle(open, repository.BundleDequeued, events...))
 		records, err := f.Admin.Records(f.ctx, f.actor, 10)
 		require.NoError(f, err)
@@ -273,15 +273,15 @@ var operationRules = []contractRule{
 	{name: "a look without an operator or a reason is Invalid, and a look at a bundle of another actor is NotFound", test: func(f *fixture) {
 		f.saveNew(1)
 		open := f.peek()
-		f.wantRefusal(domain.Invalid, f.Admin.Look(f.ctx, f.actor, open.ID, repository.AdminAction{Who: "w"}))
-		f.wantRefusal(domain.Invalid, f.Admin.Look(f.ctx, f.actor, open.ID, repository.AdminAction{Why: "w"}))
+		f.wantRefusal(domain.Invalid, f.Admin.RecordView(f.ctx, f.actor, open.ID, repository.AdminAction{Who: "w"}))
+		f.wantRefusal(domain.Invalid, f.Admin.RecordView(f.ctx, f.actor, open.ID, repository.AdminAction{Why: "w"}))
 		other := f.withActor(NewActor())
 		for _, f := range []*fixture{other, f} {
 			id := open.ID
 			if f != other {
 				id = NewBundleID()
 			}
-			f.wantRefusal(domain.NotFound, f.Admin.Look(f.ctx, f.actor, id, because))
+			f.wantRefusal(domain.NotFound, f.Admin.RecordView(f.ctx, f.actor, id, because))
 			_, _, err := f.Admin.Bundle(f.ctx, f.actor, id)
 			f.wantRefusal(domain.NotFound, err)
 			f.noRecords()
@@ -289,7 +289,7 @@ var operationRules = []contractRule{
 	}},
 
 	{name: "an inspection returns the stored state", test: func(f *fixture) {
-		f.saveNew(3, From(domain.Charges))
+		f.saveNew(3, WithOrigin(domain.Charges))
 		f.saveNew(2)
 		f.acknowledge(f.peek(TimeSeries))
 		f.saveNew(1)
@@ -306,7 +306,7 @@ var operationRules = []contractRule{
 		require.Zero(f, charges.Acknowledged)
 		require.EqualValues(f, 3, series.Received)
 		require.EqualValues(f, 2, series.Acknowledged)
-		require.EqualValues(f, 5, series.Through)
+		require.EqualValues(f, 5, series.AcknowledgedThrough)
 		require.EqualValues(f, 6, series.Last)
 		for _, g := range in.Groups {
 			switch g.Group {
@@ -331,7 +331,7 @@ var operationRules = []contractRule{
 }
 
 // requireShownBundle requires that Bundle returns a bundle as it was peeked, and returns it.
-func (f *fixture) requireShownBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
+func (f *fixture) requireShownBundle(want PeekedBundle, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
 	f.Helper()
 	found, run, err := f.Admin.Bundle(f.ctx, f.actor, want.ID)
 	require.NoError(f, err)

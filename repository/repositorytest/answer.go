@@ -12,16 +12,16 @@ import (
 )
 
 // openOnRequest opens a bundle of the waiting events in content mode request.
-func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
+func (f *fixture) openOnRequest(groups ...domain.Group) PeekedBundle {
 	f.Helper()
-	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{}, Requested)
+	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{}, OnRequest)
 	require.NoError(f, err)
 	require.True(f, peeked.IsUnanswered())
 	return peeked
 }
 
 // answerBundle answers a bundle, and returns it with the answer.
-func (f *fixture) answerBundle(b Peeked, object string) Peeked {
+func (f *fixture) answerBundle(b PeekedBundle, object string) PeekedBundle {
 	f.Helper()
 	b.Object, b.Body, b.ContentFailure = object, someBody, domain.ContentFailure{}
 	stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, b.Body)
@@ -32,7 +32,7 @@ func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 
 // failContent records that a domain failed to produce the content of a bundle, and returns the bundle
 // with the failure.
-func (f *fixture) failContent(b Peeked, reason string) Peeked {
+func (f *fixture) failContent(b PeekedBundle, reason string) PeekedBundle {
 	f.Helper()
 	b.ContentFailure = domain.ContentFailure{Failures: b.ContentFailure.Failures + 1, Reason: reason, Text: "because of " + reason}
 	stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Failures: 99, Reason: reason, Text: b.ContentFailure.Text})
@@ -42,7 +42,7 @@ func (f *fixture) failContent(b Peeked, reason string) Peeked {
 }
 
 // wantEverywhere requires that each call that returns the bundle returns it as b.
-func (f *fixture) wantEverywhere(b Peeked) {
+func (f *fixture) wantEverywhere(b PeekedBundle) {
 	f.Helper()
 	next := f.readNext()
 	f.requireSameBundle(b.Bundle, *next.Open)
@@ -64,7 +64,7 @@ func (f *fixture) wantEverywhere(b Peeked) {
 }
 
 // wantUnanswered requires that a bundle cannot be acknowledged yet.
-func (f *fixture) wantUnanswered(b Peeked) {
+func (f *fixture) wantUnanswered(b PeekedBundle) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.ErrorIs(f, err, repository.ErrUnanswered)
@@ -88,14 +88,14 @@ var answerRules = []contractRule{
 	{name: "a bundle on request is returned as it was added", test: func(f *fixture) {
 		f.saveNew(2)
 		next := f.readNext()
-		b, events, err := Fill(f.ctx, next.Run)
+		b, events, err := MakeBundle(f.ctx, next.Run)
 		require.NoError(f, err)
 		b.Content, b.List, b.Format, b.Version = domain.Request, "a/b-1_c.D", domain.XML, "2.17-beta"
 		b, err = f.Bundles.Add(f.ctx, b, next.Run)
 		require.NoError(f, err)
 		require.True(f, b.IsUnanswered())
 		require.Equal(f, "a/b-1_c.D", b.List)
-		f.wantEverywhere(Peeked{Bundle: b, Events: events})
+		f.wantEverywhere(PeekedBundle{Bundle: b, Events: events})
 	}},
 
 	{name: "an answer is returned by every later call, and the bundle can be dequeued", test: func(f *fixture) {
@@ -128,11 +128,11 @@ var answerRules = []contractRule{
 		f.saveNew(1)
 		b := f.openOnRequest()
 		for _, reason := range []string{"no-answer", "no-answer", "", "dataset-not-found", "internal"} {
-			require.False(f, b.ContentFailure.IsMarked())
+			require.False(f, b.ContentFailure.NeedsOperator())
 			b = f.failContent(b, reason)
 			f.wantUnanswered(b)
 		}
-		require.True(f, b.ContentFailure.IsMarked())
+		require.True(f, b.ContentFailure.NeedsOperator())
 		b = f.failContent(b, `"quoted", \ and 'æøå' <&> `+"\u2028\x01")
 		f.wantUnanswered(b)
 		f.acknowledge(f.answerBundle(b, "after-all"))
@@ -142,14 +142,14 @@ var answerRules = []contractRule{
 		events := f.saveNew(7)
 		b := f.openOnRequest()
 		f.saveNew(3)
-		f.saveNew(2, From(domain.Charges))
+		f.saveNew(2, WithOrigin(domain.Charges))
 		b = f.failContent(b, "busy")
 		b = f.answerBundle(b, "made")
 		f.wantSame(events, b.Events)
 		f.wantEverywhere(b)
 		closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 		require.NoError(f, err)
-		require.EqualValues(f, 5, closed.Behind.Events)
+		require.EqualValues(f, 5, closed.Remaining.Events)
 		require.Len(f, f.drain(), 2)
 	}},
 
@@ -191,7 +191,7 @@ var answerRules = []contractRule{
 		events := f.saveNew(1)
 		released := f.openOnRequest()
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
-		for _, b := range []Peeked{dequeued, skipped, released} {
+		for _, b := range []PeekedBundle{dequeued, skipped, released} {
 			f.requireNotOpen(domain.NotFound, b.ID)
 			f.requireClosed(b.ID)
 		}
@@ -295,7 +295,7 @@ var answerRules = []contractRule{
 			}
 			require.Equal(f, objects[0], f.readNext().Open.Object)
 			require.Equal(f, "made-by-"+string(rune('a'+int(f.readNext().Open.Body.Length))), objects[0])
-			f.acknowledge(Peeked{Bundle: *f.readNext().Open})
+			f.acknowledge(PeekedBundle{Bundle: *f.readNext().Open})
 		}
 	}},
 
@@ -349,7 +349,7 @@ var answerRules = []contractRule{
 			})
 			if !closed.Load() {
 				require.Equal(f, "made", f.readNext().Open.Object)
-				f.acknowledge(Peeked{Bundle: *f.readNext().Open})
+				f.acknowledge(PeekedBundle{Bundle: *f.readNext().Open})
 			}
 			f.requireClosed(b.ID)
 			f.wantNothing()

@@ -20,15 +20,15 @@ var backlogRules = []contractRule{
 	}},
 
 	{name: "the backlog after a bundle is that of the requested groups, with their open bundles", test: func(f *fixture) {
-		f.saveNew(3, From(domain.Charges))
-		f.saveNew(2, From(domain.MarketRoles))
+		f.saveNew(3, WithOrigin(domain.Charges))
+		f.saveNew(2, WithOrigin(domain.MarketRoles))
 		f.saveNew(4)
 		f.requireBacklog(2, f.peek(MasterData))
 		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
 		f.requireBacklog(6, f.peek()) // Peek returns the bundle of masterdata, which was opened first; two events wait behind it, and four in the open bundle of the other group
-		f.saveNew(5, From(domain.Charges))
+		f.saveNew(5, WithOrigin(domain.Charges))
 		f.requireBacklog(11, f.peek())
 		f.requireBacklog(7, f.peek(MasterData))
 		f.requireBacklog(0, f.peek(TimeSeries))
@@ -36,7 +36,7 @@ var backlogRules = []contractRule{
 
 	{name: "the backlog after part of a run is counted", capacity: 3, test: func(f *fixture) {
 		f.saveNew(8)
-		f.saveNew(2, From(domain.Charges))
+		f.saveNew(2, WithOrigin(domain.Charges))
 		run := f.readNext(TimeSeries, MasterData).Run
 		events := f.readRange(run)
 		for n := 1; n <= len(events); n++ {
@@ -45,8 +45,8 @@ var backlogRules = []contractRule{
 	}},
 
 	{name: "a Dequeue returns the backlog of the groups that were requested when the bundle was opened", test: func(f *fixture) {
-		f.saveNew(3, Alone)
-		f.saveNew(4, From(domain.Charges))
+		f.saveNew(3, WithoutBundling)
+		f.saveNew(4, WithOrigin(domain.Charges))
 		one := f.peek(TimeSeries)
 		require.Equal(f, int64(2), f.acknowledgeAndCount(one).Events)
 		all := f.peek()
@@ -71,7 +71,7 @@ var backlogRules = []contractRule{
 			}
 		}
 		for i := range 60 {
-			remember(f.saveNew(1+i%4, From(AllOrigins[i*i%5]))...)
+			remember(f.saveNew(1+i%4, WithOrigin(AllOrigins[i*i%5]))...)
 			if i%5 == 4 {
 				b := f.peek()
 				f.requireAge(b, b.Behind, ages)
@@ -97,7 +97,7 @@ var backlogRules = []contractRule{
 		f.saveNew(1)
 		first := f.readRange(f.readNext().Run)[0].Saved
 		for range 30 {
-			f.saveNew(1, Alone)
+			f.saveNew(1, WithoutBundling)
 			require.False(f, f.peek().Behind.Oldest.Before(first))
 		}
 	}},
@@ -108,8 +108,8 @@ var backlogRules = []contractRule{
 		for i, group := range domain.DefaultGroups().All() {
 			require.Equal(f, repository.Queue{Group: group}, none[i])
 		}
-		f.saveNew(3, Alone)
-		f.saveNew(2, From(domain.Charges))
+		f.saveNew(3, WithoutBundling)
+		f.saveNew(2, WithOrigin(domain.Charges))
 		open := f.peek(TimeSeries)
 		queues, err := f.Events.Queues(f.ctx, f.actor)
 		require.NoError(f, err)
@@ -140,30 +140,30 @@ var backlogRules = []contractRule{
 		f.acknowledge(f.peek())
 		f.withActor(NewActor()).saveNew(1)
 		require.Equal(f, first, watermark())
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		require.Greater(f, watermark(), first)
 	}},
 }
 
 // requireBacklog requires that want events wait behind a bundle.
-func (f *fixture) requireBacklog(want int64, b Peeked) {
+func (f *fixture) requireBacklog(want int64, b PeekedBundle) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)
 	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")
 }
 
 // acknowledgeAndCount acknowledges a bundle and returns the backlog after it.
-func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
+func (f *fixture) acknowledgeAndCount(b PeekedBundle) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
 	f.requireSameBundle(b.Bundle, closed.Bundle)
-	return closed.Behind
+	return closed.Remaining
 }
 
 // requireAge requires that a backlog has exactly the events in ages that are not in b. Its age must be
 // at least that of the oldest of these events. ages has for each event a time before which it was saved.
-func (f *fixture) requireAge(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
+func (f *fixture) requireAge(b PeekedBundle, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)
 	for _, e := range b.Events {

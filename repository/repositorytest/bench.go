@@ -46,7 +46,7 @@ func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 			for b.Loop() {
 				b.StopTimer()
 				actor := NewActor() // a new actor's first bundle begins at the start of a drawer, so six drawers have room for it
-				saveInBatches(b, s, actor, n, Weighing(domain.MaxBundleWeight/domain.Weight(n)))
+				saveInBatches(b, s, actor, n, WithWeight(domain.MaxBundleWeight/domain.Weight(n)))
 				b.StartTimer()
 				if err := peekAndDequeue(b.Context(), s, actor, n); err != nil {
 					b.Fatal(err)

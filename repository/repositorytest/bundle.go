@@ -19,11 +19,11 @@ var bundleRules = []contractRule{
 				Body: domain.Body{Length: 1<<53 - 1, Digest: domain.Digest{0, 1, 2, 13: 0xfd, 14: 0xfe, 15: 0xff}},
 			},
 		} {
-			f.saveNew(1, From(domain.Charges), Weighing(3), Document("one"))
-			f.saveNew(1, From(domain.Charges), Weighing(4), Document("two"))
-			f.saveNew(1, From(domain.Charges), Weighing(5), Document("one"))
+			f.saveNew(1, WithOrigin(domain.Charges), WithWeight(3), WithDocumentType("one"))
+			f.saveNew(1, WithOrigin(domain.Charges), WithWeight(4), WithDocumentType("two"))
+			f.saveNew(1, WithOrigin(domain.Charges), WithWeight(5), WithDocumentType("one"))
 			next := f.readNext()
-			whole, _, err := Fill(f.ctx, next.Run)
+			whole, _, err := MakeBundle(f.ctx, next.Run)
 			require.NoError(f, err)
 			whole.Content, whole.Format, whole.Version, whole.Body = b.Content, b.Format, b.Version, b.Body
 			added, err := f.Bundles.Add(f.ctx, whole, next.Run)
@@ -36,7 +36,7 @@ var bundleRules = []contractRule{
 
 			f.requireSameBundle(added, *f.readNext().Open)
 			f.requireSameBundle(added, *f.readNext(MasterData).Open)
-			f.acknowledge(Peeked{Bundle: added})
+			f.acknowledge(PeekedBundle{Bundle: added})
 		}
 	}},
 
@@ -47,7 +47,7 @@ var bundleRules = []contractRule{
 			again := f.requirePeek(events...)
 			f.requireSameBundle(b.Bundle, again.Bundle)
 			f.saveNew(2)
-			f.saveNew(1, From(domain.Charges))
+			f.saveNew(1, WithOrigin(domain.Charges))
 		}
 	}},
 
@@ -55,7 +55,7 @@ var bundleRules = []contractRule{
 		events := f.saveNew(5)
 		open := f.peek()
 		f.saveNew(1)
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		other := f.peek(MasterData)
 		for range 2 {
 			found, run, err := f.Bundles.Find(f.ctx, f.actor, open.ID)
@@ -96,7 +96,7 @@ var bundleRules = []contractRule{
 	{name: "a time of opening that the caller sets is kept", test: func(f *fixture) {
 		f.saveNew(1)
 		next := f.readNext()
-		b, _, err := Fill(f.ctx, next.Run)
+		b, _, err := MakeBundle(f.ctx, next.Run)
 		require.NoError(f, err)
 		b.Opened = time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
 		added, err := f.Bundles.Add(f.ctx, b, next.Run)
@@ -111,7 +111,7 @@ var bundleRules = []contractRule{
 			b, err := f.openBundle(NewBundleID(), f.readNext().Run, n)
 			require.NoError(f, err)
 			f.wantSame(events[:n], f.readRange(f.readNext().Run))
-			f.acknowledge(Peeked{Bundle: b})
+			f.acknowledge(PeekedBundle{Bundle: b})
 			events = events[n:]
 		}
 		f.wantDequeue(events...)
@@ -146,7 +146,7 @@ var bundleRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.wantSame(events, f.readRange(f.readNext().Run))
-		f.acknowledge(Peeked{Bundle: b})
+		f.acknowledge(PeekedBundle{Bundle: b})
 		f.wantDequeue(later...)
 	}},
 
@@ -169,10 +169,10 @@ var bundleRules = []contractRule{
 		for _, a := range groups.Origins() {
 			for _, b := range groups.Origins() {
 				f := f.withActor(NewActor())
-				f.saveNew(1, From(a))
-				f.saveNew(1, From(b), Typed("other"))
-				groupA, _ := groups.Of(a)
-				groupB, _ := groups.Of(b)
+				f.saveNew(1, WithOrigin(a))
+				f.saveNew(1, WithOrigin(b), WithContentType("other"))
+				groupA, _ := groups.GroupOf(a)
+				groupB, _ := groups.GroupOf(b)
 				runA, runB := f.readNext(groupA).Run, f.readNext(groupB).Run
 				first, err := f.openBundle(NewBundleID(), runA, 1)
 				require.NoError(f, err)
@@ -190,7 +190,7 @@ var bundleRules = []contractRule{
 
 	{name: "an id that is open or was ever acknowledged is in use, in every group", test: func(f *fixture) {
 		f.saveNew(3)
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		used := f.peek(TimeSeries)
 		for range 2 { // first while the bundle is open, then after it was acknowledged
 			_, err := f.openBundle(used.ID, f.readNext(MasterData).Run, 1)
@@ -228,7 +228,7 @@ var bundleRules = []contractRule{
 			require.Equal(f, domain.Conflict, domain.KindOf(err))
 		}
 		f.requireSameBundle(b, *f.readNext().Open)
-		f.acknowledge(Peeked{Bundle: b})
+		f.acknowledge(PeekedBundle{Bundle: b})
 		_, err = f.openBundle(b.ID, run, 2)
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.wantDequeue(events[2])
@@ -283,8 +283,8 @@ var bundleRules = []contractRule{
 	}},
 
 	{name: "a run from before an Acknowledge in another cabinet of the group opens nothing", test: func(f *fixture) {
-		first := f.saveNew(1, From(domain.Charges))
-		second := f.saveNew(2, From(domain.MarketRoles))
+		first := f.saveNew(1, WithOrigin(domain.Charges))
+		second := f.saveNew(2, WithOrigin(domain.MarketRoles))
 		stale := f.readNext().Run
 		f.wantDequeue(first...)
 		_, err := f.openBundle(NewBundleID(), stale, 1)
@@ -295,7 +295,7 @@ var bundleRules = []contractRule{
 	{name: "changes in other groups, or of other recipients, do not outdate a run", test: func(f *fixture) {
 		f.saveNew(1)
 		run := f.readNext(TimeSeries).Run
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		f.acknowledge(f.peek(MasterData))
 		other := f.withActor(NewActor())
 		other.saveNew(1)
@@ -308,7 +308,7 @@ var bundleRules = []contractRule{
 		events := f.saveNew(5)
 		b, err := f.openBundle(NewBundleID(), f.readNext().Run, 1)
 		require.NoError(f, err)
-		f.acknowledge(Peeked{Bundle: b})
+		f.acknowledge(PeekedBundle{Bundle: b})
 		f.wantDequeue(events[1:]...)
 		f.wantNothing()
 	}},
@@ -347,7 +347,7 @@ var bundleRules = []contractRule{
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		next := f.readNext()
-		b, _, err := Fill(f.ctx, next.Run)
+		b, _, err := MakeBundle(f.ctx, next.Run)
 		require.NoError(f, err)
 		_, err = f.Bundles.Add(ended, b, next.Run)
 		require.ErrorIs(f, err, context.Canceled)

@@ -18,7 +18,7 @@ func (f *fixture) sweepBundles() {
 }
 
 // watchedBundle opens a bundle and watches it.
-func (f *fixture) watchedBundle() Peeked {
+func (f *fixture) watchedBundle() PeekedBundle {
 	f.Helper()
 	f.saveNew(1)
 	b := f.peek()
@@ -28,7 +28,7 @@ func (f *fixture) watchedBundle() Peeked {
 
 // requireRemovalsOf requires that the outbox has one notice of the removal of each of these bundles, and
 // delivers them.
-func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
+func (f *fixture) requireRemovalsOf(version int64, bundles ...PeekedBundle) {
 	f.Helper()
 	removals := make(map[domain.BundleID]domain.Notice)
 	for _, n := range forAudience(domain.ForWatchersOfRemoval, f.readNotices()) {
@@ -148,7 +148,7 @@ var bundleRemovalRules = []contractRule{
 
 	{name: "each bundle has a notice of its own", keeps: keptFor, test: func(f *fixture) {
 		other := f.withActor(NewActor())
-		var all []Peeked
+		var all []PeekedBundle
 		for range 3 {
 			b := f.watchedBundle()
 			f.acknowledge(b)

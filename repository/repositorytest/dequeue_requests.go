@@ -32,7 +32,7 @@ func (f *fixture) withdrawDequeues(id domain.SubscriptionID) {
 }
 
 // dequeueBundle opens a bundle and dequeues it.
-func (f *fixture) dequeueBundle(changes ...Change) Peeked {
+func (f *fixture) dequeueBundle(changes ...Change) PeekedBundle {
 	f.Helper()
 	f.saveNew(1, changes...)
 	b := f.peek()
@@ -78,7 +78,7 @@ var dequeueRules = []contractRule{
 		f.requestDequeues()
 		origins := []domain.Origin{domain.TimeSeries, domain.Charges, domain.Aggregations}
 		for _, origin := range origins {
-			f.dequeueBundle(From(origin))
+			f.dequeueBundle(WithOrigin(origin))
 		}
 		require.Len(f, f.readNotices(), len(origins))
 	}},
@@ -135,8 +135,8 @@ var dequeueRules = []contractRule{
 
 	{name: "recipients with notices for subscribers are found, and a long outbox is emptied", test: func(f *fixture) {
 		f.requestDequeues()
-		var bundles []Peeked
-		f.saveNew(120, Alone)
+		var bundles []PeekedBundle
+		f.saveNew(120, WithoutBundling)
 		for range 120 {
 			b := f.answerBundle(f.openOnRequest(), "made")
 			f.acknowledge(b)
@@ -185,7 +185,7 @@ var dequeueRules = []contractRule{
 	}},
 
 	{name: "concurrent requests all count, and make no Dequeue fail", test: func(f *fixture) {
-		f.saveNew(3, Alone)
+		f.saveNew(3, WithoutBundling)
 		ids := []domain.SubscriptionID{NewSubscriptionID(), NewSubscriptionID(), NewSubscriptionID()}
 		first := f.peek()
 		f.runTogether(4, func(i int) error {

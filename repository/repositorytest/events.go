@@ -58,23 +58,27 @@ func Events(n int, to domain.ActorID, changes ...Change) []domain.Event {
 	return events
 }
 
-// From sets the origin.
-func From(o domain.Origin) Change { return func(e *domain.Event) { e.Origin = o } }
+// WithOrigin sets the origin.
+func WithOrigin(o domain.Origin) Change { return func(e *domain.Event) { e.Origin = o } }
 
-// Typed sets the content type.
-func Typed(s string) Change { return func(e *domain.Event) { e.ContentType = contentType(s) } }
+// WithContentType sets the content type.
+func WithContentType(s string) Change {
+	return func(e *domain.Event) { e.ContentType = contentType(s) }
+}
 
-// Document sets the document type.
-func Document(s string) Change { return func(e *domain.Event) { e.DocumentType = documentType(s) } }
+// WithDocumentType sets the document type.
+func WithDocumentType(s string) Change {
+	return func(e *domain.Event) { e.DocumentType = documentType(s) }
+}
 
-// Weighing sets the weight.
-func Weighing(kb domain.Weight) Change { return func(e *domain.Event) { e.Weight = kb } }
+// WithWeight sets the weight.
+func WithWeight(kb domain.Weight) Change { return func(e *domain.Event) { e.Weight = kb } }
 
-// Alone makes an event that does not support bundling.
-func Alone(e *domain.Event) { e.SupportsBundling = false }
+// WithoutBundling makes an event that does not support bundling.
+func WithoutBundling(e *domain.Event) { e.SupportsBundling = false }
 
-// Carrying sets the payload.
-func Carrying(payload string) Change { return func(e *domain.Event) { e.Payload = []byte(payload) } }
+// WithPayload sets the payload.
+func WithPayload(payload string) Change { return func(e *domain.Event) { e.Payload = []byte(payload) } }
 
 func group(s string) domain.Group               { return must(domain.ParseGroup(s)) }
 func contentType(s string) domain.ContentType   { return must(domain.ParseContentType(s)) }

@@ -88,7 +88,7 @@ var findRules = []contractRule{
 		require.NoError(f, err)
 		require.Empty(f, search, "the recipient has no mailbox")
 		f.saveNew(7)
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		require.Nil(f, f.findEvent(NewEventID()))
 	}},
 
@@ -126,9 +126,9 @@ var findRules = []contractRule{
 	}},
 
 	{name: "an event that waits behind an open bundle names it", capacity: 4, test: func(f *fixture) {
-		f.saveNew(3, From(domain.Charges))
+		f.saveNew(3, WithOrigin(domain.Charges))
 		open := f.peek()
-		later := f.saveNew(1, From(domain.MarketRoles))
+		later := f.saveNew(1, WithOrigin(domain.MarketRoles))
 		e := f.requireEvent(&later[0])
 		require.Empty(f, e.Bundles)
 		require.Equal(f, open.ID, e.Mailbox.Open.ID)
@@ -138,9 +138,9 @@ var findRules = []contractRule{
 	}},
 
 	{name: "an event that waits behind another cabinet names it", test: func(f *fixture) {
-		first := f.saveNew(2, From(domain.Charges))
-		second := f.saveNew(1, From(domain.MarketRoles))
-		third := f.saveNew(1, From(domain.Charges), Typed("other"))
+		first := f.saveNew(2, WithOrigin(domain.Charges))
+		second := f.saveNew(1, WithOrigin(domain.MarketRoles))
+		third := f.saveNew(1, WithOrigin(domain.Charges), WithContentType("other"))
 		f.saveNew(1)
 		require.Nil(f, f.requireEvent(&first[1]).FirstWaiting)
 		want := &repository.FirstWaiting{Cabinet: first[0].Cabinet(), Sequence: 1}
@@ -260,7 +260,7 @@ var findTraceRules = []contractRule{
 		f.saveWithSpan(spanOf(2, 2), 1)
 		f.saveWithSpan(spanOf(1, 3), 5)
 		f.saveWithSpan(domain.TraceContext{}, 1)
-		f.saveWithSpan(spanOf(1, 4), 1, From(domain.Charges))
+		f.saveWithSpan(spanOf(1, 4), 1, WithOrigin(domain.Charges))
 		bundle, _ := f.openTraced(100, 64, spanOf(1, 5))
 
 		search := f.findTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor})

@@ -65,7 +65,7 @@ func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 //
 // The error has the first findings: events that are lost, in two bundles, changed or out of order,
 // sequence numbers that do not ascend, and bundles with wrong members.
-func (l *Ledger) Check(dequeued []Peeked) error {
+func (l *Ledger) Check(dequeued []PeekedBundle) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	judge := ledger.New(ledger.Options{InOrder: true})
@@ -95,7 +95,7 @@ func (l *Ledger) Check(dequeued []Peeked) error {
 	return found.err()
 }
 
-func elementsOf(b Peeked) []ledger.Element {
+func elementsOf(b PeekedBundle) []ledger.Element {
 	elements := make([]ledger.Element, len(b.Events))
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -117,12 +117,12 @@ func contentOf(e *domain.Event, hasPayload bool) ledger.Digest {
 
 // inOrder sorts bundles by the sequence numbers of their events. It is for bundles that several actors
 // dequeued concurrently, whose order is unknown.
-func inOrder(bundles []Peeked) []Peeked {
-	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
+func inOrder(bundles []PeekedBundle) []PeekedBundle {
+	return slices.SortedFunc(slices.Values(bundles), func(a, b PeekedBundle) int { return cmp.Compare(a.First, b.First) })
 }
 
 // checkBundle checks that the members of b match its events.
-func checkBundle(b Peeked) error {
+func checkBundle(b PeekedBundle) error {
 	var filler domain.Filler
 	for i := range b.Events {
 		e := &b.Events[i]

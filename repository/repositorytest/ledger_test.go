@@ -14,8 +14,8 @@ func TestLedger(t *testing.T) {
 	events := Events(4, actor)
 	strange := Event(actor)
 	// delivered returns one bundle of the events with these indexes.
-	delivered := func(indexes ...int) Peeked {
-		b := Peeked{Bundle: domain.Bundle{ID: NewBundleID(), Group: TimeSeries, Cabinet: events[0].Cabinet()}}
+	delivered := func(indexes ...int) PeekedBundle {
+		b := PeekedBundle{Bundle: domain.Bundle{ID: NewBundleID(), Group: TimeSeries, Cabinet: events[0].Cabinet()}}
 		var filler domain.Filler
 		for _, i := range indexes {
 			e := repository.StoredEvent{Event: events[i], Sequence: domain.Sequence(10 + i)}
@@ -25,27 +25,27 @@ func TestLedger(t *testing.T) {
 		filler.Fill(&b.Bundle)
 		return b
 	}
-	changed := func(b Peeked, change func(*Peeked)) Peeked { change(&b); return b }
+	changed := func(b PeekedBundle, change func(*PeekedBundle)) PeekedBundle { change(&b); return b }
 
 	for _, tc := range []struct {
 		name    string
-		bundles []Peeked
+		bundles []PeekedBundle
 		want    string // empty if Check finds no error
 	}{
-		{"all in order", []Peeked{delivered(0, 1), delivered(2, 3)}, ""},
-		{"what is unsure may be missing", []Peeked{delivered(0, 1, 2)}, ""},
-		{"one lost", []Peeked{delivered(0, 2)}, "was lost"},
+		{"all in order", []PeekedBundle{delivered(0, 1), delivered(2, 3)}, ""},
+		{"what is unsure may be missing", []PeekedBundle{delivered(0, 1, 2)}, ""},
+		{"one lost", []PeekedBundle{delivered(0, 2)}, "was lost"},
 		{"none delivered", nil, "was lost"},
-		{"one twice in a bundle", []Peeked{delivered(0, 1, 1, 2)}, "is in bundle"},
-		{"one twice in two bundles", []Peeked{delivered(0, 1), delivered(1, 2)}, "is in bundle"},
-		{"two exchanged", []Peeked{delivered(1, 0, 2)}, "sender 7: event 1 comes where event 0 should"},
-		{"bundles exchanged", []Peeked{delivered(2), delivered(0, 1)}, "sequence number 10 comes after 12"},
-		{"sequence number repeated", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Events[1].Sequence = 10 })}, "sequence number 10 comes after 10"},
-		{"never saved", []Peeked{delivered(0, 1, 2), changed(delivered(3), func(b *Peeked) { b.Events[0].Event = strange })}, "was never sent to this actor"},
-		{"changed", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Events[1].SupportsBundling = false })}, "breaks the bundling rules"},
-		{"payload lost", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Events[1].PayloadAt.Object = "x" })}, "its content is not the one that was sent"},
-		{"a bundle that lies", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Count = 2 })}, "but it says"},
-		{"a bundle of another cabinet", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Cabinet.Origin = domain.Charges })}, "is of"},
+		{"one twice in a bundle", []PeekedBundle{delivered(0, 1, 1, 2)}, "is in bundle"},
+		{"one twice in two bundles", []PeekedBundle{delivered(0, 1), delivered(1, 2)}, "is in bundle"},
+		{"two exchanged", []PeekedBundle{delivered(1, 0, 2)}, "sender 7: event 1 comes where event 0 should"},
+		{"bundles exchanged", []PeekedBundle{delivered(2), delivered(0, 1)}, "sequence number 10 comes after 12"},
+		{"sequence number repeated", []PeekedBundle{changed(delivered(0, 1, 2), func(b *PeekedBundle) { b.Events[1].Sequence = 10 })}, "sequence number 10 comes after 10"},
+		{"never saved", []PeekedBundle{delivered(0, 1, 2), changed(delivered(3), func(b *PeekedBundle) { b.Events[0].Event = strange })}, "was never sent to this actor"},
+		{"changed", []PeekedBundle{changed(delivered(0, 1, 2), func(b *PeekedBundle) { b.Events[1].SupportsBundling = false })}, "breaks the bundling rules"},
+		{"payload lost", []PeekedBundle{changed(delivered(0, 1, 2), func(b *PeekedBundle) { b.Events[1].PayloadAt.Object = "x" })}, "its content is not the one that was sent"},
+		{"a bundle that lies", []PeekedBundle{changed(delivered(0, 1, 2), func(b *PeekedBundle) { b.Count = 2 })}, "but it says"},
+		{"a bundle of another cabinet", []PeekedBundle{changed(delivered(0, 1, 2), func(b *PeekedBundle) { b.Cabinet.Origin = domain.Charges })}, "is of"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var ledger Ledger

@@ -28,7 +28,7 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "data of other groups only is no data", test: func(f *fixture) {
-		want := f.saveNew(1, From(domain.Charges))
+		want := f.saveNew(1, WithOrigin(domain.Charges))
 		f.wantNothing(TimeSeries)
 		f.wantNothing(TimeSeries, Aggregations)
 		f.wantSame(want, f.peek(MasterData).Events)
@@ -42,9 +42,9 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "the cabinet with the smallest sequence number comes first, and alone", test: func(f *fixture) {
-		first := f.saveNew(5, From(domain.MeteringPoints))
-		second := f.saveNew(5, From(domain.TimeSeries))
-		third := f.saveNew(5, From(domain.MarketRoles))
+		first := f.saveNew(5, WithOrigin(domain.MeteringPoints))
+		second := f.saveNew(5, WithOrigin(domain.TimeSeries))
+		third := f.saveNew(5, WithOrigin(domain.MarketRoles))
 		f.wantSame(second, f.readRange(f.readNext(Aggregations, TimeSeries).Run))
 		f.wantDequeue(first...)
 		f.wantDequeue(second...)
@@ -55,9 +55,9 @@ var nextRules = []contractRule{
 	{name: "cabinets whose events alternate take turns", test: func(f *fixture) {
 		var all []domain.Event
 		for range 4 {
-			all = append(all, f.saveNew(1, Alone, From(domain.Charges))...)
-			all = append(all, f.saveNew(1, Alone, From(domain.Aggregations))...)
-			all = append(all, f.saveNew(1, Alone, Typed("other"))...)
+			all = append(all, f.saveNew(1, WithoutBundling, WithOrigin(domain.Charges))...)
+			all = append(all, f.saveNew(1, WithoutBundling, WithOrigin(domain.Aggregations))...)
+			all = append(all, f.saveNew(1, WithoutBundling, WithContentType("other"))...)
 		}
 		for _, e := range all {
 			f.wantDequeue(e)
@@ -66,15 +66,15 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "content types of one origin are cabinets of their own", test: func(f *fixture) {
-		a1, b1 := f.event(Typed("a")), f.event(Typed("b"))
-		a2, b2 := f.event(Typed("a")), f.event(Typed("b"))
+		a1, b1 := f.event(WithContentType("a")), f.event(WithContentType("b"))
+		a2, b2 := f.event(WithContentType("a")), f.event(WithContentType("b"))
 		f.save(a1, b1, a2, b2)
 		f.wantDequeue(a1, a2)
 		f.wantDequeue(b1, b2)
 	}},
 
 	{name: "content types are compared letter by letter", test: func(f *fixture) {
-		lower, upper, joined := f.event(Typed("a_b/c")), f.event(Typed("A_B/C")), f.event(Typed("a_b/c#d?%2F"))
+		lower, upper, joined := f.event(WithContentType("a_b/c")), f.event(WithContentType("A_B/C")), f.event(WithContentType("a_b/c#d?%2F"))
 		f.save(lower, upper, joined)
 		f.wantDequeue(lower)
 		f.wantDequeue(upper)
@@ -82,7 +82,7 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "a run names its group and its cabinet", test: func(f *fixture) {
-		events := f.saveNew(1, From(domain.Charges))
+		events := f.saveNew(1, WithOrigin(domain.Charges))
 		for range 2 { // first without an open bundle, then with one
 			run := f.readNext().Run
 			require.Equal(f, MasterData, run.Group())
@@ -93,7 +93,7 @@ var nextRules = []contractRule{
 
 	{name: "the folder of a run is that of its first event, open or not, for every caller", capacity: 3, test: func(f *fixture) {
 		folders := make(map[string]domain.CabinetKey)
-		f.saveNew(2, From(domain.Charges))
+		f.saveNew(2, WithOrigin(domain.Charges))
 		f.saveNew(8)
 		for range 4 {
 			run := f.readNext().Run
@@ -102,7 +102,7 @@ var nextRules = []contractRule{
 			require.Equal(f, folder, f.readNext().Run.Folder())
 			_, err := f.openBundle(NewBundleID(), run, min(2, len(f.readRange(run))))
 			require.NoError(f, err)
-			f.saveNew(1, From(run.Cabinet().Origin))
+			f.saveNew(1, WithOrigin(run.Cabinet().Origin))
 			next := f.readNext()
 			require.Equal(f, folder, next.Run.Folder())
 			found, run, err := f.Bundles.Find(f.ctx, f.actor, next.Open.ID)
@@ -112,14 +112,14 @@ var nextRules = []contractRule{
 				require.Equal(f, cabinet, run.Cabinet(), "folder %s is of one cabinet", folder)
 			}
 			folders[folder] = run.Cabinet()
-			f.acknowledge(Peeked{Bundle: found})
+			f.acknowledge(PeekedBundle{Bundle: found})
 		}
 		require.GreaterOrEqual(f, len(folders), 2)
 	}},
 
 	{name: "the backlog counts the waiting events of the requested groups, open bundles included", test: func(f *fixture) {
-		f.saveNew(3, From(domain.Charges))
-		f.saveNew(2, From(domain.MarketRoles))
+		f.saveNew(3, WithOrigin(domain.Charges))
+		f.saveNew(2, WithOrigin(domain.MarketRoles))
 		f.saveNew(4)
 		require.Equal(f, int64(9), f.readNext().Waiting)
 		require.Equal(f, int64(5), f.readNext(MasterData).Waiting)
@@ -173,7 +173,7 @@ var nextRules = []contractRule{
 		run := f.readNext().Run
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		events, err := Read(ended, run)
+		events, err := ReadEvents(ended, run)
 		require.ErrorIs(f, err, context.Canceled)
 		require.Empty(f, events)
 		require.Len(f, f.readRange(run), 3)
@@ -195,7 +195,7 @@ var nextRules = []contractRule{
 				next := f.readNext()
 				b, err := f.openBundle(NewBundleID(), next.Run, n)
 				require.NoError(f, err)
-				f.acknowledge(Peeked{Bundle: b})
+				f.acknowledge(PeekedBundle{Bundle: b})
 				events = events[n:]
 			}
 			begun := (40 - len(events)) % 3 // acknowledged slots of the first drawer
@@ -219,7 +219,7 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "an open bundle goes before anything new, however old that is", test: func(f *fixture) {
-		older := f.saveNew(1, From(domain.Charges))
+		older := f.saveNew(1, WithOrigin(domain.Charges))
 		newer := f.saveNew(1)
 		f.wantSame(newer, f.peek(TimeSeries).Events)
 		f.wantDequeue(newer...)
@@ -227,10 +227,10 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "of open bundles in three groups the one open longest comes first", test: func(f *fixture) {
-		f.saveNew(1, From(domain.Charges))
-		f.saveNew(1, From(domain.Aggregations))
+		f.saveNew(1, WithOrigin(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Aggregations))
 		f.saveNew(1)
-		opened := []Peeked{f.peek(Aggregations), f.peek(TimeSeries), f.peek(MasterData)}
+		opened := []PeekedBundle{f.peek(Aggregations), f.peek(TimeSeries), f.peek(MasterData)}
 		require.Equal(f, opened[1].ID, f.readNext(MasterData, TimeSeries).Open.ID)
 		for _, b := range opened {
 			next := f.readNext()
@@ -242,10 +242,10 @@ var nextRules = []contractRule{
 	}},
 
 	{name: "bundles open in three groups are dequeued in any order", test: func(f *fixture) {
-		f.saveNew(2, From(domain.Charges))
-		f.saveNew(2, From(domain.Aggregations))
+		f.saveNew(2, WithOrigin(domain.Charges))
+		f.saveNew(2, WithOrigin(domain.Aggregations))
 		f.saveNew(2)
-		opened := []Peeked{f.peek(TimeSeries), f.peek(Aggregations), f.peek(MasterData)}
+		opened := []PeekedBundle{f.peek(TimeSeries), f.peek(Aggregations), f.peek(MasterData)}
 		f.acknowledge(opened[2])
 		f.acknowledge(opened[0])
 		require.Equal(f, opened[1].ID, f.readNext().Open.ID)
@@ -299,7 +299,7 @@ func bundlingRules(f *fixture) {
 	} {
 		var events []domain.Event
 		for _, k := range tc.events {
-			e := f.event(Weighing(k.kb))
+			e := f.event(WithWeight(k.kb))
 			e.SupportsBundling = !k.alone
 			events = append(events, e)
 		}

@@ -74,7 +74,7 @@ func sweepAll(ctx context.Context, s repository.ObjectSweeper, limit int) (total
 			}
 			total.Objects += page.Objects
 			total.Rows += page.Rows
-			total.Gone += page.Gone
+			total.ForgottenObjects += page.ForgottenObjects
 			if total.Failure == nil {
 				total.Failure = page.Failure
 			}
@@ -113,7 +113,7 @@ var sweepRules = []sweepRule{
 		require.Equal(f, 1, f.sweepObjects(10).Rows)
 		require.Equal(f, "D@2·", f.describeRows())
 		f.clock.advance(2 * 24 * time.Hour)
-		require.Equal(f, 1, f.sweepObjects(10).Gone)
+		require.Equal(f, 1, f.sweepObjects(10).ForgottenObjects)
 		late := domain.ObjectTooOld
 		for range 2 {
 			require.Equal(f, []domain.ObjectOutcome{late, late, late}, f.ingestReports(f.toReports(events[0], events[1], events[0])...))

@@ -210,8 +210,8 @@ var objectTopicRules = []struct {
 			return n
 		}
 		f.ingestScript("[C@01] [C@02] [C@03]")
-		require.Zero(f, count(time.Now().Add(-repository.Ahead/2), 10_000), "it is young")
-		require.Equal(f, 3, count(time.Now().Add(-2*repository.Ahead), 10_000), "a clock was ahead")
+		require.Zero(f, count(time.Now().Add(-repository.MaxClockAhead/2), 10_000), "it is young")
+		require.Equal(f, 3, count(time.Now().Add(-2*repository.MaxClockAhead), 10_000), "a clock was ahead")
 		require.Equal(f, 3, count(time.Now().Add(time.Minute), 10_000))
 		require.LessOrEqual(f, count(time.Now().Add(time.Minute), 2), 2)
 		f.removeChanges(f.remainingChanges()...)

@@ -11,18 +11,18 @@ import (
 
 var orderingRules = []contractRule{
 	{name: "by cabinet, a bundle overtakes older events of other cabinets", test: func(f *fixture) {
-		a := f.saveNew(1, Typed("a"))
-		b := f.saveNew(1, Typed("b"))
-		c := f.saveNew(1, Typed("a"))
+		a := f.saveNew(1, WithContentType("a"))
+		b := f.saveNew(1, WithContentType("b"))
+		c := f.saveNew(1, WithContentType("a"))
 		f.wantDequeue(a[0], c[0])
 		f.wantDequeue(b...)
 	}},
 
 	{name: "by recipient, a bundle ends where an older event waits in another cabinet", ordering: domain.ByRecipient, test: func(f *fixture) {
-		one := f.saveNew(3, Typed("a"))
-		two := f.saveNew(2, Typed("b"))
-		three := f.saveNew(2, Typed("a"))
-		four := f.saveNew(1, Typed("b"))
+		one := f.saveNew(3, WithContentType("a"))
+		two := f.saveNew(2, WithContentType("b"))
+		three := f.saveNew(2, WithContentType("a"))
+		four := f.saveNew(1, WithContentType("b"))
 		f.wantDequeue(one...)
 		f.wantDequeue(two...)
 		f.wantDequeue(three...)
@@ -33,7 +33,7 @@ var orderingRules = []contractRule{
 	{name: "by recipient, the order is that of the events of one Save, too", ordering: domain.ByRecipient, capacity: 2, test: func(f *fixture) {
 		var events []domain.Event
 		for i := range 12 {
-			events = append(events, f.event(Typed(fmt.Sprint(i/5%2))))
+			events = append(events, f.event(WithContentType(fmt.Sprint(i/5%2))))
 		}
 		f.save(events...)
 		f.wantDequeue(events[:5]...)
@@ -42,14 +42,14 @@ var orderingRules = []contractRule{
 	}},
 
 	{name: "by recipient, other origins of the group count, other groups and recipients do not", ordering: domain.ByRecipient, test: func(f *fixture) {
-		charges := f.saveNew(1, From(domain.Charges))
+		charges := f.saveNew(1, WithOrigin(domain.Charges))
 		series := f.saveNew(1)
 		other := f.withActor(NewActor())
-		theirs := other.saveNew(1, From(domain.MarketRoles))
-		more := f.saveNew(1, From(domain.Charges))
+		theirs := other.saveNew(1, WithOrigin(domain.MarketRoles))
+		more := f.saveNew(1, WithOrigin(domain.Charges))
 		moreSeries := f.saveNew(1)
-		roles := f.saveNew(1, From(domain.MarketRoles))
-		last := f.saveNew(1, From(domain.Charges))
+		roles := f.saveNew(1, WithOrigin(domain.MarketRoles))
+		last := f.saveNew(1, WithOrigin(domain.Charges))
 		f.wantSame(append(charges, more...), f.peek(MasterData).Events)
 		f.acknowledge(f.peek(MasterData))
 		f.wantDequeue(append(series, moreSeries...)...)
@@ -59,34 +59,34 @@ var orderingRules = []contractRule{
 	}},
 
 	{name: "by recipient, an event that is saved later does not extend a bundle", ordering: domain.ByRecipient, test: func(f *fixture) {
-		a := f.saveNew(2, Typed("a"))
-		b := f.saveNew(1, Typed("b"))
+		a := f.saveNew(2, WithContentType("a"))
+		b := f.saveNew(1, WithContentType("b"))
 		run := f.readNext().Run
-		later := f.saveNew(2, Typed("a"))
+		later := f.saveNew(2, WithContentType("a"))
 		f.wantSame(a, f.readRange(run))
 		bundle, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
-		f.acknowledge(Peeked{Bundle: bundle})
+		f.acknowledge(PeekedBundle{Bundle: bundle})
 		f.wantDequeue(b...)
 		f.wantDequeue(later...)
 	}},
 
 	{name: "by recipient, an acknowledged event of another cabinet no longer ends a bundle", ordering: domain.ByRecipient, test: func(f *fixture) {
 		for round := range 4 {
-			a := f.saveNew(1, Typed("a"))
-			b := f.saveNew(1, Typed("b"))
+			a := f.saveNew(1, WithContentType("a"))
+			b := f.saveNew(1, WithContentType("b"))
 			f.wantDequeue(a...)
-			more := f.saveNew(2, Typed(fmt.Sprint("c", round)))
+			more := f.saveNew(2, WithContentType(fmt.Sprint("c", round)))
 			f.wantDequeue(b...)
 			f.wantDequeue(more...)
 		}
-		all := f.saveNew(7, Typed("a"))
+		all := f.saveNew(7, WithContentType("a"))
 		f.wantDequeue(all...)
 	}},
 
 	{name: "by recipient, a bundle also has up to six drawers", ordering: domain.ByRecipient, capacity: 3, test: func(f *fixture) {
-		a := f.saveNew(40, Typed("a"))
-		b := f.saveNew(2, Typed("b"))
+		a := f.saveNew(40, WithContentType("a"))
+		b := f.saveNew(2, WithContentType("b"))
 		for len(a) > 0 {
 			n := min(len(a), 18)
 			f.wantDequeue(a[:n]...)
@@ -104,7 +104,7 @@ var orderingRules = []contractRule{
 				for i := range saves {
 					var events []domain.Event
 					for n := range 1 + i%3 {
-						events = append(events, f.event(Typed(fmt.Sprint((s+i+n)%4))))
+						events = append(events, f.event(WithContentType(fmt.Sprint((s+i+n)%4))))
 					}
 					if _, err := f.Events.Save(f.ctx, f.actor, events); err != nil {
 						failed <- err

@@ -36,7 +36,7 @@ func (f *fixture) readNotices() []domain.Notice {
 }
 
 // dequeueAnswered opens a bundle on request, answers and dequeues it.
-func (f *fixture) dequeueAnswered(groups ...domain.Group) Peeked {
+func (f *fixture) dequeueAnswered(groups ...domain.Group) PeekedBundle {
 	f.Helper()
 	b := f.answerBundle(f.openOnRequest(groups...), "made")
 	f.acknowledge(b)
@@ -44,7 +44,7 @@ func (f *fixture) dequeueAnswered(groups ...domain.Group) Peeked {
 }
 
 // requireNoticesOf requires that notices are about these bundles, in this order.
-func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
+func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...PeekedBundle) {
 	f.Helper()
 	require.Len(f, notices, len(bundles))
 	for i, n := range notices {
@@ -86,7 +86,7 @@ var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 var outboxRules = []contractRule{
 	{name: "the Dequeue of a bundle on request writes a notice", test: func(f *fixture) {
 		require.Empty(f, f.readNotices())
-		f.saveNew(2, From(domain.MarketRoles))
+		f.saveNew(2, WithOrigin(domain.MarketRoles))
 		b := f.dequeueAnswered()
 		f.requireNoticesOf(f.readNotices(), b)
 		f.requireNoticesOf(f.readNotices(), b) // a notice remains until it is delivered
@@ -124,9 +124,9 @@ var outboxRules = []contractRule{
 	}},
 
 	{name: "the notices of a group are in the order in which its bundles were closed", test: func(f *fixture) {
-		var bundles []Peeked
+		var bundles []PeekedBundle
 		for i := range 12 { // more than nine, so that a wrong order of numbers shows
-			f.saveNew(1, From([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
+			f.saveNew(1, WithOrigin([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
 			bundles = append(bundles, f.dequeueAnswered())
 		}
 		f.requireNoticesOf(f.readNotices(), bundles...)
@@ -137,10 +137,10 @@ var outboxRules = []contractRule{
 	}},
 
 	{name: "groups have notices of their own", test: func(f *fixture) {
-		var series, master []Peeked
+		var series, master []PeekedBundle
 		for range 3 {
 			f.saveNew(1)
-			f.saveNew(1, From(domain.Charges))
+			f.saveNew(1, WithOrigin(domain.Charges))
 			series = append(series, f.dequeueAnswered(TimeSeries))
 			master = append(master, f.dequeueAnswered(MasterData))
 		}
@@ -165,7 +165,7 @@ var outboxRules = []contractRule{
 
 	{name: "a missing notice can be removed", test: func(f *fixture) {
 		f.saveNew(1)
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		first := f.dequeueAnswered(TimeSeries)
 		second := f.dequeueAnswered(MasterData)
 		n := ofGroup(TimeSeries, f.readNotices())[0]
@@ -191,12 +191,12 @@ var outboxRules = []contractRule{
 	}},
 
 	{name: "a long outbox is emptied in order, and one group does not hide another", test: func(f *fixture) {
-		bundles := make(map[domain.Group][]Peeked)
+		bundles := make(map[domain.Group][]PeekedBundle)
 		for _, part := range []struct {
 			origin domain.Origin
 			many   int
 		}{{domain.Aggregations, 2}, {domain.Charges, 120}, {domain.TimeSeries, 2}} {
-			f.saveNew(part.many, From(part.origin), Alone)
+			f.saveNew(part.many, WithOrigin(part.origin), WithoutBundling)
 			for range part.many {
 				b := f.dequeueAnswered()
 				bundles[b.Group] = append(bundles[b.Group], b)
@@ -259,15 +259,15 @@ var outboxRules = []contractRule{
 
 	{name: "recipients with notices from before a time are found", test: func(f *fixture) {
 		require.False(f, f.isWaiting(never))
-		f.saveNew(2, Alone)
+		f.saveNew(2, WithoutBundling)
 		f.dequeueAnswered()
 		f.dequeueAnswered()
 		n := f.readNotices()
 		require.True(f, f.isWaiting(never))
 		require.True(f, f.isWaiting(n[0].Since.Add(time.Millisecond)))
 		require.False(f, f.isWaiting(n[0].Since), "it is not from before that")
-		require.False(f, f.isWaiting(n[1].Since.Add(-repository.Ahead)))
-		require.True(f, f.isWaiting(n[0].Since.Add(-repository.Ahead-time.Millisecond)), "it is from the future")
+		require.False(f, f.isWaiting(n[1].Since.Add(-repository.MaxClockAhead)))
+		require.True(f, f.isWaiting(n[0].Since.Add(-repository.MaxClockAhead-time.Millisecond)), "it is from the future")
 		f.confirmNotice(n[0])
 		require.False(f, f.isWaiting(n[0].Since.Add(time.Millisecond)))
 		require.True(f, f.isWaiting(n[1].Since.Add(time.Millisecond)))
@@ -278,7 +278,7 @@ var outboxRules = []contractRule{
 	{name: "up to limit waiting recipients are returned, each once", test: func(f *fixture) {
 		for range 3 {
 			f := f.withActor(NewActor())
-			f.saveNew(3, Alone)
+			f.saveNew(3, WithoutBundling)
 			for range 3 {
 				f.dequeueAnswered()
 			}

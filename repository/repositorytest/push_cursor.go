@@ -40,7 +40,7 @@ func (o *loadedCursor) reloadCursor() {
 	o.cursor, o.version, err = o.f.Cursors.Load(o.f.ctx, o.f.id, o.owner, o.f.readClock)
 	require.NoError(o.f, err)
 	if before != nil {
-		o.cursor.Adopt(before)
+		o.cursor.TakeOverCalls(before)
 	}
 }
 

@@ -42,7 +42,7 @@ func (o *loadedCursor) followReplays() {
 				dead = &found
 			}
 		}
-		require.True(o.f, o.cursor.FollowReplay(&r, dead, o.f.readClock()))
+		require.True(o.f, o.cursor.ApplyReplayRequest(&r, dead, o.f.readClock()))
 	}
 }
 
@@ -98,7 +98,7 @@ var replayRules = []pushRule{
 		e := a.makeDeadLetter()
 		require.NoError(f, f.requestReplay("r1", 0, e))
 		request := f.readReplays().After(0)[0]
-		require.True(f, a.cursor.FollowReplay(&request, nil, f.readClock()))
+		require.True(f, a.cursor.ApplyReplayRequest(&request, nil, f.readClock()))
 		f.wantKind(domain.Conflict, a.trySettle())
 		require.Len(f, f.deadLetters(), 1)
 		require.Len(f, f.deadLetters()[0].History, pushPolicy.Attempts)

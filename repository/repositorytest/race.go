@@ -37,7 +37,7 @@ var raceRules = []contractRule{
 	{name: "W7 concurrent Saves of the same events store each of them once", capacity: 7, test: func(f *fixture) {
 		events := f.events(40)
 		for i := range events {
-			Typed(fmt.Sprintf("type-%d", i%3))(&events[i])
+			WithContentType(fmt.Sprintf("type-%d", i%3))(&events[i])
 		}
 		var ledger Ledger
 		ledger.Saved(0, events...)
@@ -62,7 +62,7 @@ var raceRules = []contractRule{
 		id := NewEventID()
 		var accepted atomic.Int64
 		f.runTogether(6, func(i int) error {
-			e := f.event(Weighing(domain.Weight(1 + i)))
+			e := f.event(WithWeight(domain.Weight(1 + i)))
 			e.ID = id
 			saved, err := f.Events.Save(f.ctx, f.actor, []domain.Event{e})
 			if saved.Accepted+len(saved.Conflicts) != 1 {
@@ -109,7 +109,7 @@ var raceRules = []contractRule{
 				for range saves {
 					var events []domain.Event
 					for i := range size {
-						events = append(events, f.event(From(AllOrigins[i%3])))
+						events = append(events, f.event(WithOrigin(AllOrigins[i%3])))
 					}
 					if err := f.saveEvents(events...); err != nil {
 						return err
@@ -135,8 +135,8 @@ var raceRules = []contractRule{
 	{name: "W14 of concurrent Peeks one wins, and the others find its bundle", test: func(f *fixture) {
 		for range 5 {
 			f := f.withActor(NewActor())
-			f.saveNew(1, From(domain.Charges))
-			f.saveNew(3, From(domain.MarketRoles))
+			f.saveNew(1, WithOrigin(domain.Charges))
+			f.saveNew(3, WithOrigin(domain.MarketRoles))
 			const peekers = 8
 			var runs [peekers]repository.Run
 			var bundles [peekers]domain.Bundle
@@ -170,7 +170,7 @@ var raceRules = []contractRule{
 
 	{name: "of concurrent Peeks under one id one wins", test: func(f *fixture) {
 		f.saveNew(1)
-		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, WithOrigin(domain.Charges))
 		id := NewBundleID()
 		runs := []repository.Run{f.readNext(TimeSeries).Run, f.readNext(MasterData).Run}
 		bundles := []domain.Bundle{bundleOf(id, runs[0], f.readRange(runs[0])), bundleOf(id, runs[1], f.readRange(runs[1]))}
@@ -208,7 +208,7 @@ var raceRules = []contractRule{
 
 	{name: "W5 an event saved while a bundle of its cabinet is acknowledged is neither lost nor repeated", capacity: 3, test: func(f *fixture) {
 		var ledger Ledger
-		var bundles []Peeked
+		var bundles []PeekedBundle
 		first := f.saveNew(1)
 		ledger.Saved(0, first...)
 		for range 20 {
@@ -231,7 +231,7 @@ var raceRules = []contractRule{
 	{name: "concurrent savers and actors lose, duplicate and reorder nothing", capacity: 7, test: func(f *fixture) {
 		var ledger Ledger
 		var mu sync.Mutex
-		var bundles []Peeked
+		var bundles []PeekedBundle
 		var saving atomic.Int64
 		saving.Store(2)
 		f.runTogether(4, func(who int) error {
@@ -299,7 +299,7 @@ func (f *fixture) saveBatches(ledger *Ledger, saver, saves int) error {
 	for n := range saves {
 		var events []domain.Event
 		for i := range n % 6 {
-			e := f.event(From(AllOrigins[(n+i)%len(AllOrigins)]), Weighing(domain.Weight(1+10_000*(i%2))))
+			e := f.event(WithOrigin(AllOrigins[(n+i)%len(AllOrigins)]), WithWeight(domain.Weight(1+10_000*(i%2))))
 			e.SupportsBundling = n%5 > 0
 			events = append(events, e)
 		}

@@ -117,22 +117,22 @@ func anyMost(t *rapid.T) domain.Weight {
 func (m *twins) anyEvent(t *rapid.T, to domain.ActorID) domain.Event {
 	i := rapid.IntRange(0, len(m.ids)-1).Draw(t, "event")
 	weights := []domain.Weight{1, 2, 7, 1, 20_000, 3, 1, 2, 1, 5, 1, domain.MaxBundleWeight, 1, 1, 60_000, 1, 1, 1<<63 - 1, 1}
-	e := Event(to, Weighing(weights[i%len(weights)]))
+	e := Event(to, WithWeight(weights[i%len(weights)]))
 	e.ID = m.ids[i]
 	if i%8 > 4 { // so that one cabinet has most of the events
-		From(AllOrigins[i%len(AllOrigins)])(&e)
+		WithOrigin(AllOrigins[i%len(AllOrigins)])(&e)
 	}
 	if i%16 == 0 {
-		Typed("other")(&e)
+		WithContentType("other")(&e)
 	}
 	if i%23 == 0 {
-		Alone(&e)
+		WithoutBundling(&e)
 	}
 	if i%3 == 0 {
-		Carrying(`{"id":"` + e.ID.String() + `"}`)(&e)
+		WithPayload(`{"id":"` + e.ID.String() + `"}`)(&e)
 	}
 	if rapid.IntRange(0, 19).Draw(t, "variant") == 0 {
-		rapid.SampledFrom([]Change{Weighing(5), Document("X"), Typed("third"), Carrying(`[]`)}).Draw(t, "change")(&e)
+		rapid.SampledFrom([]Change{WithWeight(5), WithDocumentType("X"), WithContentType("third"), WithPayload(`[]`)}).Draw(t, "change")(&e)
 	}
 	return e
 }
@@ -187,8 +187,8 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 
 // readBoth reads two runs and compares them, payloads included.
 func (m *twins) readBoth(t *rapid.T, oracle, tested repository.Run) (want, got []repository.StoredEvent) {
-	want, wantErr := Read(m.ctx, oracle)
-	got, gotErr := Read(m.ctx, tested)
+	want, wantErr := ReadEvents(m.ctx, oracle)
+	got, gotErr := ReadEvents(m.ctx, tested)
 	require.NoError(t, errors.Join(wantErr, gotErr))
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -232,8 +232,8 @@ func (m *twins) openBoth(t *rapid.T, l rangePair) {
 	m.tried = append(m.tried, attempt{id, l.oracle})
 	l.want.ID, l.got.ID = id, id
 	if rapid.IntRange(0, 2).Draw(t, "content") > 0 {
-		Requested(&l.want)
-		Requested(&l.got)
+		OnRequest(&l.want)
+		OnRequest(&l.got)
 	}
 	want, wantErr := m.oracle.Bundles.Add(m.ctx, l.want, l.oracle)
 	got, gotErr := m.tested.Bundles.Add(m.ctx, l.got, l.tested)
@@ -277,8 +277,8 @@ func (m *twins) markGone(t *rapid.T) {
 		return
 	}
 	gone, object := rapid.SampledFrom(madeObjects).Draw(t, "replaced"), rapid.SampledFrom(madeObjects).Draw(t, "object")
-	want, wantErr = m.oracle.Answers.AnswerAgain(m.ctx, actor, id, gone, object, domain.Body{Length: 3})
-	got, gotErr = m.tested.Answers.AnswerAgain(m.ctx, actor, id, gone, object, domain.Body{Length: 3})
+	want, wantErr = m.oracle.Answers.ReplaceAnswer(m.ctx, actor, id, gone, object, domain.Body{Length: 3})
+	got, gotErr = m.tested.Answers.ReplaceAnswer(m.ctx, actor, id, gone, object, domain.Body{Length: 3})
 	m.sameOutcome(t, want, got, wantErr, gotErr)
 }
 
@@ -330,7 +330,7 @@ func (m *twins) closeBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID
 	requireSameKind(t, wantErr, gotErr)
 	if wantErr == nil {
 		m.requireSameBundle(t, want.Bundle, got.Bundle)
-		require.Equal(t, want.Behind.Events, got.Behind.Events, "events behind the bundle that was acknowledged")
+		require.Equal(t, want.Remaining.Events, got.Remaining.Events, "events behind the bundle that was acknowledged")
 	}
 }
 

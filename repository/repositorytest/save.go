@@ -49,8 +49,8 @@ var saveRules = []contractRule{
 			"id":           func(e *domain.Event) { e.ID = domain.EventID{} },
 			"contentType":  func(e *domain.Event) { e.ContentType = domain.ContentType{} },
 			"documentType": func(e *domain.Event) { e.DocumentType = domain.DocumentType{} },
-			"weight":       Weighing(0),
-			"payload":      Carrying(""),
+			"weight":       WithWeight(0),
+			"payload":      WithPayload(""),
 		} {
 			_, err := f.Events.Save(f.ctx, f.actor, []domain.Event{f.event(), f.event(change)})
 			f.wantRefusal(domain.Invalid, err)
@@ -59,7 +59,7 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 	{name: "an event of an unknown origin is Invalid and nothing is stored", test: func(f *fixture) {
-		events := append(f.events(2), f.event(From(must(domain.ParseOrigin("Unheard-of")))))
+		events := append(f.events(2), f.event(WithOrigin(must(domain.ParseOrigin("Unheard-of")))))
 		_, err := f.Events.Save(f.ctx, f.actor, events)
 		f.wantRefusal(domain.Invalid, err)
 		f.wantNothing()
@@ -119,8 +119,8 @@ var saveRules = []contractRule{
 
 	{name: "an id with other content is a conflict, alone, in every field", test: func(f *fixture) {
 		for _, change := range []Change{
-			From(domain.Aggregations), Typed("other"), Document("other"), Weighing(2), Alone,
-			Carrying(`{"other":1}`),
+			WithOrigin(domain.Aggregations), WithContentType("other"), WithDocumentType("other"), WithWeight(2), WithoutBundling,
+			WithPayload(`{"other":1}`),
 		} {
 			first, before, after := f.event(), f.event(), f.event()
 			other := first
@@ -133,7 +133,7 @@ var saveRules = []contractRule{
 	}},
 
 	{name: "an id with another payload is a conflict", test: func(f *fixture) {
-		first := f.event(Carrying(`{"a":1}`))
+		first := f.event(WithPayload(`{"a":1}`))
 		other := first
 		other.Payload = []byte(`{"a":2}`)
 		require.Equal(f, repository.Saved{Accepted: 1, Conflicts: []int{1}}, f.save(first, other))
@@ -143,11 +143,11 @@ var saveRules = []contractRule{
 	}},
 
 	{name: "the same id in another cabinet is a conflict", test: func(f *fixture) {
-		first := f.event(Typed("one"))
+		first := f.event(WithContentType("one"))
 		other := first
-		Typed("two")(&other)
+		WithContentType("two")(&other)
 		require.Equal(f, 1, f.save(first).Accepted)
-		require.Equal(f, repository.Saved{Accepted: 1, Conflicts: []int{0}}, f.save(other, f.event(Typed("two"))))
+		require.Equal(f, repository.Saved{Accepted: 1, Conflicts: []int{0}}, f.save(other, f.event(WithContentType("two"))))
 	}},
 
 	{name: "conflicts are listed by index, among duplicates and new events", test: func(f *fixture) {
@@ -175,7 +175,7 @@ var saveRules = []contractRule{
 	{name: "payloads are in the content store, byte for byte", test: requirePayloads},
 
 	{name: "the caller may change its events after a Save", test: func(f *fixture) {
-		events := []domain.Event{f.event(Carrying(`{"n":1}`)), f.event()}
+		events := []domain.Event{f.event(WithPayload(`{"n":1}`)), f.event()}
 		sent := slices.Clone(events)
 		f.save(events...)
 		require.Equal(f, sent, events)
@@ -201,11 +201,11 @@ func requireSavedEvents(n int) func(f *fixture) {
 	return func(f *fixture) {
 		events := f.events(n)
 		for i := range events {
-			Document(fmt.Sprintf("RSM%03d", i%7))(&events[i])
+			WithDocumentType(fmt.Sprintf("RSM%03d", i%7))(&events[i])
 			events[i].Weight = domain.Weight(1 + i%5)
 			events[i].SupportsBundling = i%3 > 0
 			if i%1000 == 1 {
-				Carrying(fmt.Sprintf(`{"n":%d}`, i))(&events[i])
+				WithPayload(fmt.Sprintf(`{"n":%d}`, i))(&events[i])
 			}
 		}
 		require.Equal(f, repository.Saved{Accepted: n}, f.save(events...))
@@ -221,9 +221,9 @@ func requirePayloads(f *fixture) {
 	payloads := []string{`{"a":1}`, "", `[]`, big, `"æøå"`, "", `{"b":2}`}
 	var events []domain.Event
 	for i, p := range payloads {
-		e := f.event(Typed(fmt.Sprintf("type-%d", i%2)))
+		e := f.event(WithContentType(fmt.Sprintf("type-%d", i%2)))
 		if p != "" {
-			Carrying(p)(&e)
+			WithPayload(p)(&e)
 		}
 		events = append(events, e)
 	}

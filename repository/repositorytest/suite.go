@@ -70,7 +70,7 @@ var topics = []topic{
 	{"Operations", operationRules},
 	{"Lost", lostRules},
 	{"Answer", answerRules},
-	{"AnswerAgain", answerAgainRules},
+	{"ReplaceAnswer", replaceAnswerRules},
 	{"Outbox", outboxRules},
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
@@ -175,7 +175,7 @@ func (f *fixture) wantNothing(groups ...domain.Group) {
 }
 
 // peek opens or returns the next bundle of groups; without groups, of all.
-func (f *fixture) peek(groups ...domain.Group) Peeked {
+func (f *fixture) peek(groups ...domain.Group) PeekedBundle {
 	f.Helper()
 	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{})
 	require.NoError(f, err)
@@ -183,7 +183,7 @@ func (f *fixture) peek(groups ...domain.Group) Peeked {
 }
 
 // requirePeek requires that a Peek of all groups returns exactly these events.
-func (f *fixture) requirePeek(want ...domain.Event) Peeked {
+func (f *fixture) requirePeek(want ...domain.Event) PeekedBundle {
 	f.Helper()
 	peeked := f.peek()
 	f.wantSame(want, peeked.Events)
@@ -191,7 +191,7 @@ func (f *fixture) requirePeek(want ...domain.Event) Peeked {
 }
 
 // acknowledge closes a bundle.
-func (f *fixture) acknowledge(b Peeked) {
+func (f *fixture) acknowledge(b PeekedBundle) {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
@@ -205,7 +205,7 @@ func (f *fixture) wantDequeue(want ...domain.Event) {
 }
 
 // drain returns all remaining bundles.
-func (f *fixture) drain() []Peeked {
+func (f *fixture) drain() []PeekedBundle {
 	f.Helper()
 	drained, err := Drain(f.ctx, f.Stores, f.actor, AllGroups)
 	require.NoError(f, err)
@@ -215,7 +215,7 @@ func (f *fixture) drain() []Peeked {
 // readRange returns all events of run.
 func (f *fixture) readRange(run repository.Run) []repository.StoredEvent {
 	f.Helper()
-	events, err := Read(f.ctx, run)
+	events, err := ReadEvents(f.ctx, run)
 	require.NoError(f, err)
 	return events
 }

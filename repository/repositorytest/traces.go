@@ -27,7 +27,7 @@ func (f *fixture) saveWithSpan(c domain.TraceContext, n int, changes ...Change) 
 func (f *fixture) openTraced(count, limit int, by domain.TraceContext) (domain.Bundle, []domain.TraceContext) {
 	f.Helper()
 	next := f.readNext()
-	bundle, _, err := Fill(f.ctx, next.Run)
+	bundle, _, err := MakeBundle(f.ctx, next.Run)
 	require.NoError(f, err)
 	if count < bundle.Count {
 		n := 0
@@ -53,7 +53,7 @@ var traceRules = []contractRule{
 		f.saveWithSpan(domain.TraceContext{}, 1)
 		f.saveWithSpan(spanOf(2, 3), 1)
 		f.saveWithSpan(spanOf(2, 3), 1)
-		f.saveWithSpan(spanOf(1, 4), 4, From(domain.Charges))
+		f.saveWithSpan(spanOf(1, 4), 4, WithOrigin(domain.Charges))
 		_, saves := f.openTraced(100, 64, domain.TraceContext{})
 		require.Equal(f, []domain.TraceContext{spanOf(1, 1), spanOf(1, 2), spanOf(2, 3)}, saves)
 	}},
@@ -101,9 +101,9 @@ var traceRules = []contractRule{
 		f.acknowledge(f.answerBundle(opened, "made"))
 		f.saveNew(1)
 		next := f.readNext()
-		bundle, _, err := Fill(f.ctx, next.Run)
+		bundle, _, err := MakeBundle(f.ctx, next.Run)
 		require.NoError(f, err)
-		Requested(&bundle)
+		OnRequest(&bundle)
 		bundle.Peeked = peeked
 		_, err = f.Bundles.Add(f.ctx, bundle, next.Run)
 		require.NoError(f, err)

@@ -16,10 +16,10 @@ import (
 var weakRules = []contractRule{
 	{name: "W1 an exactly full drawer gets no more events, and all of its events are delivered", capacity: 10, test: func(f *fixture) {
 		var ledger Ledger
-		var bundles []Peeked
+		var bundles []PeekedBundle
 		saveOne := func(times int) {
 			for range times {
-				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four events fill a bundle
+				ledger.Saved(0, f.saveNew(1, WithWeight(domain.MaxBundleWeight/4))...) // four events fill a bundle
 			}
 		}
 		dequeue := func(times int) {
@@ -67,7 +67,7 @@ var weakRules = []contractRule{
 		for round := range 4 {
 			events := f.events(10)
 			for i := range events {
-				From(AllOrigins[i%3])(&events[i])
+				WithOrigin(AllOrigins[i%3])(&events[i])
 			}
 			f.save(events[:4]...)
 			f.save(events...)
@@ -104,7 +104,7 @@ var weakRules = []contractRule{
 
 	{name: "W8 a refused Add does not touch the bundle that has the id", test: func(f *fixture) {
 		events := f.saveNew(2)
-		f.saveNew(5, From(domain.Charges))
+		f.saveNew(5, WithOrigin(domain.Charges))
 		run := f.readNext(TimeSeries).Run
 		first, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
@@ -133,7 +133,7 @@ var weakRules = []contractRule{
 		run := f.readNext().Run
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
-		f.acknowledge(Peeked{Bundle: b})
+		f.acknowledge(PeekedBundle{Bundle: b})
 		_, err = f.openBundle(b.ID, run, 2) // a late request to open the bundle
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.requireClosed(b.ID)
@@ -143,11 +143,11 @@ var weakRules = []contractRule{
 	}},
 
 	{name: "W11 an event that is sent again keeps its place", capacity: 3, test: func(f *fixture) {
-		charges := f.saveNew(2, From(domain.Charges))
+		charges := f.saveNew(2, WithOrigin(domain.Charges))
 		series := f.saveNew(2)
 		f.save(charges[1], series[0], charges[0])
 		f.wantDequeue(charges...)
-		later := f.saveNew(1, From(domain.Charges))
+		later := f.saveNew(1, WithOrigin(domain.Charges))
 		f.save(series...)
 		f.wantDequeue(series...)
 		f.wantDequeue(later...)
@@ -171,11 +171,11 @@ var weakRules = []contractRule{
 
 	{name: "W15 the values of two fields are not confused, even if one is empty", test: func(f *fixture) {
 		for _, c := range [][2]Change{
-			{combineChanges(Typed("ab"), Document("c")), combineChanges(Typed("a"), Document("bc"))},
-			{combineChanges(Typed("a"), Document("a")), combineChanges(Typed("aa"), Document("a"))},
-			{Carrying(`null`), Carrying(`{}`)},
-			{Carrying(`null`), func(*domain.Event) {}},
-			{Alone, func(*domain.Event) {}},
+			{combineChanges(WithContentType("ab"), WithDocumentType("c")), combineChanges(WithContentType("a"), WithDocumentType("bc"))},
+			{combineChanges(WithContentType("a"), WithDocumentType("a")), combineChanges(WithContentType("aa"), WithDocumentType("a"))},
+			{WithPayload(`null`), WithPayload(`{}`)},
+			{WithPayload(`null`), func(*domain.Event) {}},
+			{WithoutBundling, func(*domain.Event) {}},
 		} {
 			one, two := f.event(c[0]), f.event(c[1])
 			two.ID = one.ID
@@ -184,8 +184,8 @@ var weakRules = []contractRule{
 	}},
 
 	{name: "W16 a first event of the maximum weight leaves no room for another", test: func(f *fixture) {
-		monster := f.saveNew(1, Weighing(math.MaxInt64))
-		rest := f.saveNew(3, Weighing(math.MaxInt64/2))
+		monster := f.saveNew(1, WithWeight(math.MaxInt64))
+		rest := f.saveNew(3, WithWeight(math.MaxInt64/2))
 		f.wantDequeue(monster...)
 		for _, e := range rest {
 			f.wantDequeue(e)
@@ -207,7 +207,7 @@ var weakRules = []contractRule{
 	}},
 
 	{name: "W23 events without bundling are dequeued one by one, over many drawers", capacity: 3, test: func(f *fixture) {
-		events := f.saveNew(50, Alone)
+		events := f.saveNew(50, WithoutBundling)
 		for _, e := range events {
 			f.wantDequeue(e)
 		}
@@ -233,7 +233,7 @@ var weakRules = []contractRule{
 		for n := range 3 {
 			var events []domain.Event
 			for i := range 40 {
-				events = append(events, f.event(Typed(fmt.Sprintf("type-%d", i)), From(AllOrigins[i%5])))
+				events = append(events, f.event(WithContentType(fmt.Sprintf("type-%d", i)), WithOrigin(AllOrigins[i%5])))
 			}
 			if n == 1 {
 				slices.Reverse(events)
@@ -244,7 +244,7 @@ var weakRules = []contractRule{
 		bundles := f.drain()
 		require.Len(f, bundles, 40)
 		require.NoError(f, ledger.Check(bundles))
-		require.True(f, slices.IsSortedFunc(bundles, func(a, b Peeked) int { return int(a.First - b.First) }))
+		require.True(f, slices.IsSortedFunc(bundles, func(a, b PeekedBundle) int { return int(a.First - b.First) }))
 	}},
 }
 

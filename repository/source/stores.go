@@ -92,7 +92,7 @@ func decodeCursor(s string) (c cursor, err error) {
 		err = json.Unmarshal(text, &c)
 	}
 	if err != nil {
-		return c, domain.Errorf(domain.Invalid, "cursor %q: want one of a previous page", domain.Clip(s))
+		return c, domain.Errorf(domain.Invalid, "cursor %q: want one of a previous page", domain.Shorten(s))
 	}
 	return c, nil
 }
@@ -130,9 +130,9 @@ func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit i
 		key := page.Objects[i].Key
 		switch {
 		case !strings.HasPrefix(key, prefix):
-			return end, domain.Errorf(domain.Unavailable, "the store lists %q, which has another prefix", domain.Clip(key))
+			return end, domain.Errorf(domain.Unavailable, "the store lists %q, which has another prefix", domain.Shorten(key))
 		case key <= end.After:
-			return end, domain.Errorf(domain.Unavailable, "the store lists %q after %q: it repeats a page, or does not list in the order of keys", domain.Clip(key), domain.Clip(end.After))
+			return end, domain.Errorf(domain.Unavailable, "the store lists %q after %q: it repeats a page, or does not list in the order of keys", domain.Shorten(key), domain.Shorten(end.After))
 		}
 		end.After = key
 	}

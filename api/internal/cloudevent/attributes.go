@@ -28,7 +28,7 @@ func newBuilder() *builder {
 }
 
 func (b *builder) reportFault(attribute, detail string) {
-	b.faults = append(b.faults, Fault{Attribute: domain.Clip(attribute), Detail: detail})
+	b.faults = append(b.faults, Fault{Attribute: domain.Shorten(attribute), Detail: detail})
 }
 
 // setAttribute sets an attribute, or adds a fault.
@@ -59,7 +59,7 @@ func checkValue(name, value string) string {
 	switch name {
 	case "specversion":
 		if value != "1.0" {
-			return "want 1.0, got " + domain.Clip(value)
+			return "want 1.0, got " + domain.Shorten(value)
 		}
 	case "id", "type", "subject", "datacontenttype":
 		if strings.TrimSpace(value) == "" {
@@ -67,15 +67,15 @@ func checkValue(name, value string) string {
 		}
 	case "source":
 		if _, err := url.Parse(value); err != nil || value == "" || strings.Contains(value, " ") {
-			return "want a URI reference, got " + domain.Clip(value)
+			return "want a URI reference, got " + domain.Shorten(value)
 		}
 	case "dataschema":
 		if u, err := url.Parse(value); err != nil || !u.IsAbs() {
-			return "want an absolute URI, got " + domain.Clip(value)
+			return "want an absolute URI, got " + domain.Shorten(value)
 		}
 	case "time":
 		if _, err := time.Parse(time.RFC3339, strings.ToUpper(value)); err != nil {
-			return "want a time such as 2026-03-01T12:00:00Z, got " + domain.Clip(value)
+			return "want a time such as 2026-03-01T12:00:00Z, got " + domain.Shorten(value)
 		}
 	}
 	return ""

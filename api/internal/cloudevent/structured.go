@@ -75,7 +75,7 @@ func (b *builder) setMember(name string, value []byte) {
 		b.reportFault(name, "want a string, an integer, true or false, got "+eventjson.TypeOf(value))
 	default:
 		if bytes.ContainsAny(value, ".eE") && value[0] != 't' && value[0] != 'f' {
-			b.reportFault(name, "want a string, an integer, true or false, got "+domain.Clip(string(value)))
+			b.reportFault(name, "want a string, an integer, true or false, got "+domain.Shorten(string(value)))
 			return
 		}
 		if isCore(name) {

@@ -193,27 +193,27 @@ func (c *cloudEvent) checkText(name string, m Member) error {
 	switch name {
 	case "specversion":
 		if text != "1.0" {
-			c.addFault(name, "specversion: want 1.0, got "+domain.Clip(text))
+			c.addFault(name, "specversion: want 1.0, got "+domain.Shorten(text))
 		}
 	case "id":
 		c.id = text
 	case "source":
 		if _, err := url.Parse(text); err != nil {
-			c.addFault(name, "source: want a URI reference, got "+domain.Clip(text))
+			c.addFault(name, "source: want a URI reference, got "+domain.Shorten(text))
 		}
 	case "dataschema":
 		if u, err := url.Parse(text); err != nil || !u.IsAbs() {
-			c.addFault(name, "dataschema: want an absolute URI, got "+domain.Clip(text))
+			c.addFault(name, "dataschema: want an absolute URI, got "+domain.Shorten(text))
 		}
 	case "subject":
 		c.subject = text
 	case "time":
 		if _, err := time.Parse(time.RFC3339, strings.ToUpper(text)); err != nil {
-			c.addFault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+domain.Clip(text))
+			c.addFault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+domain.Shorten(text))
 		}
 	case "datacontenttype":
 		if !isJSON(text) {
-			c.addFault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+domain.Clip(text))
+			c.addFault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+domain.Shorten(text))
 		}
 	}
 	return nil

@@ -200,11 +200,11 @@ func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	name := fieldNames[fieldWeight]
 	switch {
 	case strings.ContainsAny(text, ".eE"):
-		d.addFault(name, "weight: want a whole number of KB without fraction or exponent, got "+domain.Clip(text))
+		d.addFault(name, "weight: want a whole number of KB without fraction or exponent, got "+domain.Shorten(text))
 	case text[0] == '-':
-		d.addFault(name, "weight: want at least 1 (KB), got "+domain.Clip(text))
+		d.addFault(name, "weight: want at least 1 (KB), got "+domain.Shorten(text))
 	case err != nil:
-		d.addFault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+domain.Clip(text))
+		d.addFault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+domain.Shorten(text))
 	default:
 		if *weight, err = domain.NewWeight(kb); err != nil {
 			d.addFault(name, err.Error())

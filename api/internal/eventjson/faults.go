@@ -54,7 +54,7 @@ func (p eventPlace) pointer(field string) string {
 		pointer += "/" + strconv.Itoa(p.index)
 	}
 	if field != "" {
-		pointer += "/" + EscapePointer(domain.Clip(field))
+		pointer += "/" + EscapePointer(domain.Shorten(field))
 	}
 	return pointer
 }

@@ -121,12 +121,12 @@ func (a *azureEvent) blobName() (bucket, key string) {
 	_, account, isAccount := strings.Cut(strings.ToLower(topic), accounts)
 	account, _, _ = strings.Cut(account, "/")
 	if !isAccount || account == "" {
-		a.topic.reportFault(InvalidSubject, "%s: want the id of a storage account, got %q", a.topic.name, domain.Clip(topic))
+		a.topic.reportFault(InvalidSubject, "%s: want the id of a storage account, got %q", a.topic.name, domain.Shorten(topic))
 	}
 	rest, isBlob := strings.CutPrefix(subject, containers)
 	container, key, hasKey := strings.Cut(rest, blobs)
 	if !isBlob || !hasKey || container == "" || key == "" || strings.Contains(container, "/") {
-		a.subject.reportFault(InvalidSubject, "subject: want %sCONTAINER%sBLOB, got %q", containers, blobs, domain.Clip(subject))
+		a.subject.reportFault(InvalidSubject, "subject: want %sCONTAINER%sBLOB, got %q", containers, blobs, domain.Shorten(subject))
 	}
 	return account + "/" + container, key
 }

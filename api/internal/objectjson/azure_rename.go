@@ -23,7 +23,7 @@ func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
 	case e.fault != nil:
 		return
 	case !ok:
-		source.reportFault(InvalidSubject, "sourceUrl: want the URL of a blob, got %q", domain.Clip(source.stringValue()))
+		source.reportFault(InvalidSubject, "sourceUrl: want the URL of a blob, got %q", domain.Shorten(source.stringValue()))
 		return
 	case bucket == renamed.bucket && key == renamed.key:
 		source.reportFault(InvalidSubject, "sourceUrl: want another blob than that of the subject")

@@ -34,7 +34,7 @@ func (p *messageParser) cloudEventOf(n *jsonNode, name string, m *domain.Message
 	}
 	p.events.Causes = domain.AddCause(p.events.Causes, m.Attributes["traceparent"], m.Attributes["tracestate"])
 	if !m.HasJSON() {
-		n.findMember("datacontenttype").reportFault(WrongType, "datacontenttype: want JSON, got %q", domain.Clip(m.ContentType))
+		n.findMember("datacontenttype").reportFault(WrongType, "datacontenttype: want JSON, got %q", domain.Shorten(m.ContentType))
 		return
 	}
 	if len(data.text) > 0 && !p.checkShape(data) {

@@ -32,7 +32,7 @@ func (n *jsonNode) pointer() string {
 	if n.parent == nil {
 		return ""
 	}
-	return n.parent.pointer() + "/" + eventjson.EscapePointer(domain.Clip(n.name))
+	return n.parent.pointer() + "/" + eventjson.EscapePointer(domain.Shorten(n.name))
 }
 
 // reportFault reports a fault of the event, unless the event already has a fault.
@@ -151,7 +151,7 @@ func (n *jsonNode) timeValue() time.Time {
 		t, err = time.Parse("2006-01-02T15:04:05", text)
 	}
 	if err != nil {
-		n.reportFault(InvalidTime, "%s: want a time such as 2026-03-01T12:00:00.000Z, got %q", n.name, domain.Clip(text))
+		n.reportFault(InvalidTime, "%s: want a time such as 2026-03-01T12:00:00.000Z, got %q", n.name, domain.Shorten(text))
 	}
 	return t.UTC()
 }
@@ -167,7 +167,7 @@ func (n *jsonNode) sizeValue() *int64 {
 	}
 	size, err := strconv.ParseInt(string(n.text), 10, 64)
 	if err != nil || size < 0 || n.text[0] == '-' {
-		n.reportFault(InvalidSize, "%s: want a whole number from 0 to 9223372036854775807, got %s", n.name, domain.Clip(string(n.text)))
+		n.reportFault(InvalidSize, "%s: want a whole number from 0 to 9223372036854775807, got %s", n.name, domain.Shorten(string(n.text)))
 		return nil
 	}
 	return &size

@@ -151,7 +151,7 @@ func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 	case e.ignored:
 		p.events.Ignored++
 		if len(p.events.IgnoredNames) < maxNames {
-			p.events.IgnoredNames = append(p.events.IgnoredNames, domain.Clip(e.ignoredName))
+			p.events.IgnoredNames = append(p.events.IgnoredNames, domain.Shorten(e.ignoredName))
 		}
 	default:
 		p.events.Events = append(p.events.Events, e.found...)

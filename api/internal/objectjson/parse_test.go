@@ -354,7 +354,7 @@ func TestBadShells(t *testing.T) {
 	} {
 		got := parse(t, text)
 		require.NotEmpty(t, got.Faults, text)
-		require.Equal(t, want, faults(got)[len(got.Faults)-1], domain.Clip(text))
+		require.Equal(t, want, faults(got)[len(got.Faults)-1], domain.Shorten(text))
 		require.Empty(t, got.Events)
 	}
 }

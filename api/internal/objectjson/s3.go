@@ -91,9 +91,9 @@ func (n *jsonNode) formKey() string {
 	switch {
 	case n.event.fault != nil:
 	case err != nil:
-		n.reportFault(KeyNotEncoded, "key: want a key in which %% begins an encoded byte, such as %%25, got %q", domain.Clip(text))
+		n.reportFault(KeyNotEncoded, "key: want a key in which %% begins an encoded byte, such as %%25, got %q", domain.Shorten(text))
 	case !utf8.ValidString(key):
-		n.reportFault(KeyNotUTF8, "key: want a key that is UTF-8 once it is decoded, got %q", domain.Clip(text))
+		n.reportFault(KeyNotUTF8, "key: want a key that is UTF-8 once it is decoded, got %q", domain.Shorten(text))
 	}
 	return key
 }

@@ -26,9 +26,9 @@ func Parse(r *http.Request, known ...string) (url.Values, error) {
 	for _, name := range names {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
-			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; this route has none.", domain.Clip(name))
+			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; this route has none.", domain.Shorten(name))
 		case !slices.Contains(known, name):
-			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; known are %s.", domain.Clip(name), strings.Join(known, ", "))
+			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; known are %s.", domain.Shorten(name), strings.Join(known, ", "))
 		case len(values[name]) > 1:
 			return nil, domain.Errorf(domain.Invalid, "Query parameter %s occurs %d times; send it once.", name, len(values[name]))
 		}

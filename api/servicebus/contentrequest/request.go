@@ -35,9 +35,9 @@ type Options struct {
 	// Queues are the queues of the domains that can receive requests.
 	Queues map[domain.Origin]contract.Queues
 
-	// Most is the maximum number of concurrent requests to one domain. It keeps a slow domain from
+	// MaxRequests is the maximum number of concurrent requests to one domain. It keeps a slow domain from
 	// using the capacity that other domains need. Default: 256.
-	Most int
+	MaxRequests int
 
 	// Connections is the number of connections for replies. On each connection, the client opens
 	// one session at a time, which takes about twenty round trips to the bus. Default: 4.
@@ -52,7 +52,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
-	o.Most = cmp.Or(o.Most, 256)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
 	o.Connections = cmp.Or(o.Connections, 4)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -106,7 +106,7 @@ func New(opts Options) *Requests {
 	}
 	slots := make(map[domain.Origin]chan struct{})
 	for origin := range opts.Queues {
-		slots[origin] = make(chan struct{}, opts.Most)
+		slots[origin] = make(chan struct{}, opts.MaxRequests)
 	}
 	return &Requests{
 		opts:     opts,
@@ -160,7 +160,7 @@ func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues
 	select {
 	case slots <- struct{}{}:
 	default:
-		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; see why it is slow", q.Origin, r.opts.Most)
+		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; see why it is slow", q.Origin, r.opts.MaxRequests)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

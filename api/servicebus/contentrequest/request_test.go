@@ -314,7 +314,7 @@ func TestRequest_IsRefusedAboveTheLimitOfADomain(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
-		r := newRequests(t, n, func(o *contentrequest.Options) { o.Most = 2 })
+		r := newRequests(t, n, func(o *contentrequest.Options) { o.MaxRequests = 2 })
 		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
 		defer cancel()
 		first, second := startRequest(ctx, r, aRequest()), startRequest(ctx, r, aRequest())

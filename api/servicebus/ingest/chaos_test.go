@@ -175,7 +175,7 @@ func chaos(t *testing.T, seed uint64) {
 		sent[i] = rt.Events(each, rt.NewActor())
 		for n := range sent[i] {
 			if random.IntN(3) == 0 {
-				rt.Typed("other")(&sent[i][n])
+				rt.WithContentType("other")(&sent[i][n])
 			}
 		}
 	}

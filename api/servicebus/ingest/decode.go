@@ -89,7 +89,7 @@ func checkMessageType(properties map[string]any) *rejection {
 		if stated == contract.DataAvailable {
 			return nil
 		}
-		return reject(reasonMessageType, "The application property %s is %q; this queue takes %s only.", contract.PropertyMessageType, domain.Clip(stated), contract.DataAvailable)
+		return reject(reasonMessageType, "The application property %s is %q; this queue takes %s only.", contract.PropertyMessageType, domain.Shorten(stated), contract.DataAvailable)
 	default:
 		return reject(reasonMessageType, "The application property %s has the type %T; send the string %s.", contract.PropertyMessageType, stated, contract.DataAvailable)
 	}
@@ -135,18 +135,18 @@ func mediaType(stated *string) (string, *rejection) {
 	}
 	media, parameters, err := mime.ParseMediaType(*stated)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		return "", reject(reasonContentType, "The content type %q is malformed; accepted are %s.", domain.Clip(*stated), accepted)
+		return "", reject(reasonContentType, "The content type %q is malformed; accepted are %s.", domain.Shorten(*stated), accepted)
 	}
 	switch media {
 	case contract.Protobuf, "application/protobuf", "application/octet-stream":
 		return contract.Protobuf, nil
 	case contract.JSON, contract.CloudEvent, contract.CloudEventBatch:
 		if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
-			return "", reject(reasonContentType, "The charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
+			return "", reject(reasonContentType, "The charset %q is not accepted; JSON is UTF-8.", domain.Shorten(charset))
 		}
 		return media, nil
 	}
-	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Clip(*stated), accepted)
+	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Shorten(*stated), accepted)
 }
 
 // rejectUnreadable returns the rejection of a body that could not be decoded completely.
@@ -207,7 +207,7 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	for i := range events {
 		if recipient := events[i].Recipient.String(); recipient != *session && plainRecipient(recipient) != plainRecipient(*session) {
 			return reject(reasonOtherRecipient, "An event for another recipient than its session: event %s is for %s, and the session is %q. Send it with the session id %s.",
-				events[i].ID, recipient, domain.Clip(*session), recipient)
+				events[i].ID, recipient, domain.Shorten(*session), recipient)
 		}
 	}
 	return nil

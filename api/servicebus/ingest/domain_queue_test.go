@@ -20,8 +20,8 @@ func TestDomainQueue_AcceptsOnlyEventsOfItsOrigin(t *testing.T) {
 			o.Entities.Queues = append(o.Entities.Queues, q)
 		})
 		actor := rt.NewActor()
-		mine := []domain.Event{rt.Event(actor, rt.From(domain.Charges)), rt.Event(actor, rt.From(domain.Charges)), rt.Event(actor, rt.From(domain.Charges))}
-		foreign := rt.Event(actor, rt.From(domain.TimeSeries))
+		mine := []domain.Event{rt.Event(actor, rt.WithOrigin(domain.Charges)), rt.Event(actor, rt.WithOrigin(domain.Charges)), rt.Event(actor, rt.WithOrigin(domain.Charges))}
+		foreign := rt.Event(actor, rt.WithOrigin(domain.TimeSeries))
 		out, shared := s.sender(own), s.sender(fifo)
 		out.sessions = true
 		out.sendEvents(mine[0])

@@ -27,11 +27,11 @@ type faultyHub struct {
 
 type storeFault = func(context.Context, []domain.Event) error
 
-func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
+func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.IngestResult, error) {
 	h.calls.Add(1)
 	if f := h.before.Load(); f != nil {
 		if err := (*f)(ctx, events); err != nil {
-			return hub.Ingested{}, err
+			return hub.IngestResult{}, err
 		}
 	}
 	ingested, err := h.Hub.Ingest(ctx, events)

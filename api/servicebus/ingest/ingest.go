@@ -25,7 +25,7 @@ type ingester interface {
 	// Check returns the *hub.RejectionError that Ingest would return for the events, or nil.
 	Check(events []domain.Event) error
 
-	Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error)
+	Ingest(ctx context.Context, events []domain.Event) (hub.IngestResult, error)
 }
 
 // Options are the options of an Ingestion. Hub and Open are required.

@@ -105,7 +105,7 @@ func TestIngest_DeadLettersOnlyAnInvalidMessage(t *testing.T) {
 		{name: "an unknown content type", reason: "unsupported-media-type", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.ContentType = to.Ptr("text/plain") })
 		}},
-		{name: "an unknown origin", reason: "invalid", message: func(s *queueSender) *azservicebus.Message { return s.message(rt.Event(actor, rt.From(nowhere))) }},
+		{name: "an unknown origin", reason: "invalid", message: func(s *queueSender) *azservicebus.Message { return s.message(rt.Event(actor, rt.WithOrigin(nowhere))) }},
 		{name: "another session", reason: "other-recipient", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(stranger)), func(m *azservicebus.Message) { m.SessionID = to.Ptr(actor.String()) })
 		}},

@@ -96,7 +96,7 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 	for _, m := range ms {
 		events = append(events, m.Content.events...)
 	}
-	var ingested hub.Ingested
+	var ingested hub.IngestResult
 	var err error
 	if len(events) > 0 { // a message may have no events
 		storing, span := s.startStoring(ctx, ms, len(events))
@@ -139,7 +139,7 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 
 // untilStored ingests events. It retries until the hub has stored or refused the events, reports
 // damage patience times in a row, reports a mailbox of a newer format, or ctx ends.
-func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.Ingested, error) {
+func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.IngestResult, error) {
 	for failures, damage := 0, 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, s.in.limits.Attempt)
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
@@ -199,7 +199,7 @@ func rejectionOf(err error) *rejection {
 }
 
 // finishStored settles messages after a successful save.
-func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
+func (s *eventStore) finishStored(ms []*busMessage, ingested hub.IngestResult) {
 	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
 	// A message that was saved without its lock is not observed, because another receiver may have
 	// saved later messages first.

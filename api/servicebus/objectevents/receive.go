@@ -21,7 +21,7 @@ import (
 // A Ledger stores events. *[ledger.Service] implements it.
 type Ledger interface {
 	// Ingest stores events and returns the outcome of each event.
-	Ingest(ctx context.Context, reports []ledger.Report) ledger.Ingested
+	Ingest(ctx context.Context, reports []ledger.Report) ledger.IngestResult
 }
 
 // Options are the options of a Receiver. Ledger, Open and Queue are required.

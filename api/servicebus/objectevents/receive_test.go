@@ -251,7 +251,7 @@ func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
 
 func TestOnlyTheMessageForAFullPartitionIsADeadLetter(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
-		s.setFailure("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))
+		s.setFailure("full", fmt.Errorf("%w: %w", repository.ErrPartitionFull, domain.Errorf(domain.Unavailable, "403")))
 		s.sendMessages(record("a"), records(record("b"), record("full"), record("c")), record("d"))
 		s.startReceiver()
 		waitInBubble(time.Second)

@@ -200,6 +200,6 @@ func (s *eventStore) rejectMessage(t *task, r *ledger.Report, reason string, err
 	s.receiver.metrics.refused.WithLabelValues(reason).Inc()
 	if t.Rejection == nil {
 		t.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The other events of the message are stored, unless they have the same fault. "+
-			"Send the message again after the repair; no event is stored twice.", domain.Clip(r.Name.Key()), r.Name.Bucket(), err)
+			"Send the message again after the repair; no event is stored twice.", domain.Shorten(r.Name.Key()), r.Name.Bucket(), err)
 	}
 }

@@ -88,7 +88,7 @@ func TestBudget(t *testing.T) {
 func TestBundle_HasEventsOfUpToSixDrawers(t *testing.T) {
 	stores := layout.Opener(t)(t, repositorytest.Options{DrawerCapacity: 100})
 	actor := repositorytest.NewActor()
-	events := repositorytest.Events(620, actor, repositorytest.Weighing(domain.MaxBundleWeight/512))
+	events := repositorytest.Events(620, actor, repositorytest.WithWeight(domain.MaxBundleWeight/512))
 	for from := 0; from < len(events); from += 100 {
 		_, err := stores.Events.Save(t.Context(), actor, events[from:min(from+100, len(events))])
 		require.NoError(t, err)

@@ -95,7 +95,7 @@ func (r *Repository) Queues(context.Context, domain.ActorID) ([]repository.Queue
 func (r *Repository) originsOf(groups []domain.Group) []string {
 	var origins []string
 	for _, origin := range r.groups.Origins() {
-		if of, err := r.groups.Of(origin); err == nil && slices.Contains(groups, of) {
+		if of, err := r.groups.GroupOf(origin); err == nil && slices.Contains(groups, of) {
 			origins = append(origins, origin.String())
 		}
 	}

@@ -31,7 +31,7 @@ type cabinetRun struct {
 // runFrom returns a run of the events that were read. It ends before the first drawer
 // without events.
 func (r *Repository) runFrom(key domain.CabinetKey, ranges []drawerRange) *cabinetRun {
-	group, _ := r.groups.Of(key.Origin) // firstEntry returns only known origins
+	group, _ := r.groups.GroupOf(key.Origin) // firstEntry returns only known origins
 	run := &cabinetRun{r: r, key: key, group: group}
 	for _, s := range ranges {
 		if len(s.events) == 0 {

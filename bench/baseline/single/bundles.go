@@ -130,7 +130,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		err = r.items.Replace(ctx, q.Recipient, queueID, q, etag)
 		switch items.Status(err) {
 		case 0:
-			return repository.Acknowledged{Bundle: b, Behind: q.backlogOf(asked, nil, 0)}, err
+			return repository.Acknowledged{Bundle: b, Remaining: q.backlogOf(asked, nil, 0)}, err
 		case http.StatusPreconditionFailed: // a concurrent Save or Dequeue has replaced the queue
 		default:
 			return repository.Acknowledged{}, err

@@ -131,7 +131,7 @@ func (r *Repository) runFrom(q *queueItem, c *cabinetCount, asked []string) (*ca
 	if err != nil {
 		return nil, domain.Errorf(domain.Damaged, "queue of %s: %w", q.Recipient, err)
 	}
-	group, err := r.groups.Of(key.Origin)
+	group, err := r.groups.GroupOf(key.Origin)
 	return &cabinetRun{
 		r: r, queue: q, key: key, group: group, cabinet: c, generation: q.Groups[c.Group].Generation, asked: asked,
 		after: c.Position, last: q.Last, most: perRun,

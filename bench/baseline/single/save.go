@@ -115,7 +115,7 @@ func (s *saveCall) insertEvents(ctx context.Context, batch []eventToStore) error
 func (q *queueItem) countEvent(e *domain.Event, groups domain.Groups, now time.Time) domain.Sequence {
 	c := q.cabinetOf(e.Cabinet())
 	if c == nil {
-		group, _ := groups.Of(e.Origin) // Check has verified the origin
+		group, _ := groups.GroupOf(e.Origin) // Check has verified the origin
 		q.Cabinets = append(q.Cabinets, cabinetCount{Origin: e.Origin.String(), ContentType: e.ContentType.String(), Group: group.String()})
 		c = &q.Cabinets[len(q.Cabinets)-1]
 	}

@@ -45,7 +45,7 @@ type topicEvent struct {
 
 // handleTopic publishes the changes that dead nodes did not publish, and returns the events of a bucket.
 func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
-	d.relay.Look(req.Context())
+	d.relay.QueueUnpublished(req.Context())
 	all := []topicEvent{}
 	for from := (domain.Position{}); ; {
 		found, err := d.streams.Read(req.Context(), domain.ObjectsStream(), from, 1000)

@@ -95,7 +95,7 @@ func (m *Member) Serve() {
 
 func (m *Member) serveCursor() error {
 	id := firstWatch.Cursor(recipient)
-	_, err := m.service.Callee(m.ctx, id, false)
+	_, err := m.service.WatchOf(m.ctx, id, false)
 	isDeleted := domain.KindOf(err) == domain.NotFound
 	if err != nil && !isDeleted {
 		return err

@@ -85,7 +85,7 @@ type Member struct {
 type sight struct {
 	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served; ingested, forgot, crawled
 	events []domain.Event
-	bundle repositorytest.Peeked
+	bundle repositorytest.PeekedBundle
 	watch  domain.WatchID
 
 	reports []repository.ObjectReport
@@ -145,7 +145,7 @@ func (m *Member) Save(events []domain.Event) {
 }
 
 // Peek peeks, and repeats the Peek after a conflict, as the hub does.
-func (m *Member) Peek() (repositorytest.Peeked, bool) {
+func (m *Member) Peek() (repositorytest.PeekedBundle, bool) {
 	for {
 		m.bundles++
 		id := domain.BundleID{0: m.name, 1: m.bundles, 6: 0x80, 8: 0x80}
@@ -165,7 +165,7 @@ func (m *Member) Peek() (repositorytest.Peeked, bool) {
 }
 
 // Dequeue dequeues a bundle.
-func (m *Member) Dequeue(b repositorytest.Peeked) {
+func (m *Member) Dequeue(b repositorytest.PeekedBundle) {
 	_, err := m.node.Acknowledge(m.ctx, recipient, b.ID)
 	m.noteSight(sight{what: "dequeued", bundle: b, err: err})
 }

@@ -11,12 +11,12 @@ import (
 // eventsOf returns events with the given numbers as ids. Events with odd and with even numbers are in different
 // cabinets of one group: two content types of one origin.
 func eventsOf(numbers ...int) []domain.Event {
-	return eventsBut(repositorytest.Typed("other-v1"), numbers...)
+	return eventsBut(repositorytest.WithContentType("other-v1"), numbers...)
 }
 
 // eventsOfGroups is like eventsOf, but its two cabinets have different origins, and so different groups.
 func eventsOfGroups(numbers ...int) []domain.Event {
-	return eventsBut(repositorytest.From(domain.Charges), numbers...)
+	return eventsBut(repositorytest.WithOrigin(domain.Charges), numbers...)
 }
 
 func eventsBut(even repositorytest.Change, numbers ...int) []domain.Event {
@@ -65,7 +65,7 @@ func (p Party) withTailLimit(limit int) Party {
 
 // dequeuer returns a party that dequeues the bundle of the preparation.
 func dequeuer(name string) Party {
-	return Party{Name: name, Run: func(m *Member) { m.Dequeue(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
+	return Party{Name: name, Run: func(m *Member) { m.Dequeue(repositorytest.PeekedBundle{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
 // makePatient returns a copy of the party that claims no intent before the other parties are done or dead.

@@ -10,7 +10,7 @@ import (
 // bundleChanges returns the changes that apply to all bundles of a scenario.
 func (s *Scenario) bundleChanges() []func(*domain.Bundle) {
 	if s.Requests {
-		return []func(*domain.Bundle){repositorytest.Requested}
+		return []func(*domain.Bundle){repositorytest.OnRequest}
 	}
 	return nil
 }
@@ -21,7 +21,7 @@ const firstObject = "contents/first"
 // MarkGone marks firstObject as deleted, as a hub does after a deletion event or a failed download.
 func (m *Member) MarkGone() {
 	b, err := m.node.MarkGone(m.ctx, recipient, firstBundle, firstObject)
-	m.noteSight(sight{what: "marked", bundle: repositorytest.Peeked{Bundle: b}, err: err})
+	m.noteSight(sight{what: "marked", bundle: repositorytest.PeekedBundle{Bundle: b}, err: err})
 }
 
 // Fetch peeks as the hub does. If the content of the bundle is missing or marked as deleted, the domain produces it
@@ -36,7 +36,7 @@ func (m *Member) Fetch() {
 		body := domain.Body{Length: int64(len(object))}
 		var err error
 		if b.Object != "" {
-			b.Bundle, err = m.node.AnswerAgain(m.ctx, recipient, b.ID, b.Object, object, body)
+			b.Bundle, err = m.node.ReplaceAnswer(m.ctx, recipient, b.ID, b.Object, object, body)
 		} else {
 			b.Bundle, err = m.node.Answer(m.ctx, recipient, b.ID, object, body)
 		}

@@ -111,7 +111,7 @@ type endVerifier struct {
 	bundles map[string]string // states of the stored bundles
 	ledger  repositorytest.Ledger
 	offered []domain.Event // events that any party may have saved
-	taken   []repositorytest.Peeked
+	taken   []repositorytest.PeekedBundle
 }
 
 func (v *endVerifier) newNode() *cosmos.Repository {
@@ -146,7 +146,7 @@ func (v *endVerifier) verifyMailbox(s *explorationState) error {
 
 // isTaken reports whether an event was delivered and confirmed.
 func (v *endVerifier) isTaken(e domain.Event) bool {
-	return slices.ContainsFunc(v.taken, func(b repositorytest.Peeked) bool {
+	return slices.ContainsFunc(v.taken, func(b repositorytest.PeekedBundle) bool {
 		return slices.ContainsFunc(b.Events, func(t repository.StoredEvent) bool { return t.ID == e.ID })
 	})
 }
@@ -171,7 +171,7 @@ func (v *endVerifier) drainMailbox(otherwise string) error {
 	stores := repositorytest.Stores{Events: node, Bundles: node, Answers: node, Outbox: node}
 	drained, err := repositorytest.Drain(context.Background(), stores, recipient, groups)
 	v.taken = append(v.taken, drained...)
-	slices.SortStableFunc(v.taken, func(a, b repositorytest.Peeked) int { return int(a.First - b.First) })
+	slices.SortStableFunc(v.taken, func(a, b repositorytest.PeekedBundle) int { return int(a.First - b.First) })
 	if err == nil {
 		err = v.ledger.Check(v.taken)
 	}
@@ -183,7 +183,7 @@ func (v *endVerifier) drainMailbox(otherwise string) error {
 
 // noteSights notes the answers that the parties received, and compares them with the store.
 func (v *endVerifier) noteSights(s *explorationState) error {
-	seen := make(map[domain.BundleID]repositorytest.Peeked)
+	seen := make(map[domain.BundleID]repositorytest.PeekedBundle)
 	dequeued := make(map[domain.BundleID]int)
 	if err := v.noteSightsOf(v.events, seen, dequeued); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (v *endVerifier) noteSights(s *explorationState) error {
 	return nil
 }
 
-func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]repositorytest.Peeked, dequeued map[domain.BundleID]int) error {
+func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]repositorytest.PeekedBundle, dequeued map[domain.BundleID]int) error {
 	for i := range saw {
 		at := &saw[i]
 		if err := v.checkSight(at); err != nil {
@@ -282,7 +282,7 @@ func (v *endVerifier) checkSight(at *sight) error {
 	return fmt.Errorf("%s: the answer was %w", at.what, at.err)
 }
 
-func sameBundle(a, b repositorytest.Peeked) bool {
+func sameBundle(a, b repositorytest.PeekedBundle) bool {
 	if a.Content == domain.Request { // the domain may have produced the content again
 		a.Object, a.Body = b.Object, b.Body
 	}

@@ -33,9 +33,9 @@ func (h History) Corrupted(random *rand.Rand) History {
 		op.outcome, op.tally = Rejected, nil
 	case op.outcome == None:
 		op.outcome, op.done = Unknown, forever
-	case op.outcome == Shown && random.IntN(2) == 0:
+	case op.outcome == Returned && random.IntN(2) == 0:
 		op.outcome, op.bundle = None, Bundle{}
-	case op.outcome == Shown && len(op.bundle.Events) > 0:
+	case op.outcome == Returned && len(op.bundle.Events) > 0:
 		op.bundle.Events = op.bundle.Events[:len(op.bundle.Events)-1]
 	case op.kind == send:
 		op.outcome, op.done = Accepted, op.call+1

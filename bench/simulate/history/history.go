@@ -35,7 +35,7 @@ const (
 	Unknown  Outcome = iota // any operation without an answer, or with an inconclusive one
 	Accepted                // a Send that stored its new events
 	Rejected                // a Send that stored nothing
-	Shown                   // a Peek returned a bundle
+	Returned                // a Peek returned a bundle
 	None                    // a Peek returned no data
 	Done                    // a Dequeue
 	NotFound                // a Dequeue
@@ -112,7 +112,7 @@ func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int
 	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
 		op.bundle = b
-		r.endOperation(op, at, o, Shown, None)
+		r.endOperation(op, at, o, Returned, None)
 	}
 }
 
@@ -186,7 +186,7 @@ func (op *mailboxOperation) String() string {
 		}
 	case peek:
 		asked = strings.TrimSpace("peek " + strings.Join(op.groups, ", "))
-		if op.outcome == Shown {
+		if op.outcome == Returned {
 			answered = fmt.Sprintf(" %s of %s: %s", op.bundle.ID, op.bundle.Cabinet, strings.Join(op.bundle.Events, ", "))
 		}
 	case dequeue:

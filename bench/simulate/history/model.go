@@ -19,7 +19,7 @@ func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 		return m
 	case s.kind == send:
 		return t.applySend(m, s)
-	case s.kind == peek && s.outcome == Shown:
+	case s.kind == peek && s.outcome == Returned:
 		return t.applyShown(m, s)
 	case s.kind == peek && s.outcome == None:
 		return t.applyNone(m, s)

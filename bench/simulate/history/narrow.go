@@ -30,7 +30,7 @@ func (t *hubModel) narrowSteps(steps []*modelStep) []*modelStep {
 		for _, e := range s.sent {
 			senders[e.id]++
 		}
-		if s.outcome == Shown {
+		if s.outcome == Returned {
 			for _, id := range t.bundles[s.bundle].events {
 				if id >= 0 {
 					surely[id] = min(surely[id], s.done)

@@ -93,7 +93,7 @@ func (c *randomClient) sendRandomly() {
 			}
 			continue
 		}
-		e := rt.Event(c.actor, rt.From(rt.AllOrigins[c.random.IntN(len(rt.AllOrigins))]), rt.Weighing(domain.Weight(1+c.random.IntN(30_000))))
+		e := rt.Event(c.actor, rt.WithOrigin(rt.AllOrigins[c.random.IntN(len(rt.AllOrigins))]), rt.WithWeight(domain.Weight(1+c.random.IntN(30_000))))
 		e.SupportsBundling = c.random.IntN(4) > 0
 		events = append(events, e)
 	}
@@ -114,7 +114,7 @@ func (c *randomClient) sendRandomly() {
 }
 
 func (c *randomClient) recordedEvent(e *domain.Event) history.Event {
-	group, err := c.hub.Groups().Of(e.Origin)
+	group, err := c.hub.Groups().GroupOf(e.Origin)
 	c.requireNoError(err)
 	return history.Event{
 		ID: e.ID.String(), Cabinet: cabinetOf(e.Cabinet()), Group: group.String(),
@@ -144,8 +144,8 @@ func (c *randomClient) peekRandomly() {
 	case err != nil:
 		c.Errorf("peek: %v", err)
 	default:
-		o := c.answeredAs(history.Shown)
-		if o == history.Shown {
+		o := c.answeredAs(history.Returned)
+		if o == history.Returned {
 			c.shown = append(c.shown, peeked.ID)
 		}
 		end(at, o, b)
@@ -153,7 +153,7 @@ func (c *randomClient) peekRandomly() {
 }
 
 // readBundle reads a bundle from its manifest.
-func (c *randomClient) readBundle(p *hub.Peeked) history.Bundle {
+func (c *randomClient) readBundle(p *hub.PeekedBundle) history.Bundle {
 	b := history.Bundle{ID: p.ID.String(), Group: p.Group.String(), Cabinet: cabinetOf(p.Cabinet)}
 	body, err := p.Open(c.Context())
 	c.requireNoError(err)

@@ -47,13 +47,13 @@ func TestPeek_RepeatsTheOpenBundle(t *testing.T) {
 			s.sendEvents("A1", "1")
 			first := s.Peek(1, s.nextTick())
 			s.peekShown(newBundle("x", "A1", "1"))
-			first(s.nextTick(), history.Shown, newBundle("x", "A1", "1"))
+			first(s.nextTick(), history.Returned, newBundle("x", "A1", "1"))
 		}},
 		{"two concurrent Peeks return two bundles", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1 2")
 			first := s.Peek(1, s.nextTick())
 			s.peekShown(newBundle("x", "A1", "1"))
-			first(s.nextTick(), history.Shown, newBundle("y", "A1", "1 2"))
+			first(s.nextTick(), history.Returned, newBundle("y", "A1", "1 2"))
 		}},
 		{"no bundle while a bundle is open", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
@@ -82,7 +82,7 @@ func TestPeek_RepeatsTheOpenBundle(t *testing.T) {
 			all := s.Peek(3, s.nextTick())
 			s.peekShown(newBundle("y", "B1", "2"), "B")
 			s.peekShown(newBundle("y", "B1", "2"))
-			all(s.nextTick(), history.Shown, newBundle("x", "A1", "1"))
+			all(s.nextTick(), history.Returned, newBundle("x", "A1", "1"))
 		}},
 	})
 }
@@ -144,7 +144,7 @@ func TestDequeue_TakesEffectOnce(t *testing.T) {
 			open(s)
 			first := s.Peek(1, s.nextTick())
 			s.dequeueDone("x")
-			first(s.nextTick(), history.Shown, newBundle("x", "A1", "1"))
+			first(s.nextTick(), history.Returned, newBundle("x", "A1", "1"))
 		}},
 	})
 }

@@ -43,7 +43,7 @@ func (s *scriptedHistory) sendAll(all ...history.Event) {
 }
 
 func (s *scriptedHistory) peekShown(b history.Bundle, groups ...string) {
-	s.Peek(1, s.nextTick(), groups...)(s.nextTick(), history.Shown, b)
+	s.Peek(1, s.nextTick(), groups...)(s.nextTick(), history.Returned, b)
 }
 
 func (s *scriptedHistory) peekNone(groups ...string) {

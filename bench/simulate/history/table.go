@@ -61,7 +61,7 @@ func tableOf(operations []*mailboxOperation) (*nameTable, []*modelStep) {
 		}
 	}
 	for i, op := range operations {
-		if op.outcome == Shown {
+		if op.outcome == Returned {
 			steps[i].bundle = t.bundleNumber(op.bundle)
 		}
 	}

@@ -100,7 +100,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 			b := s.Peek(1, s.nextTick(), "B")
 			s.peekShown(newBundle("y", "B1", "2"))
 			s.dequeueDone("y")
-			b(s.nextTick(), history.Shown, newBundle("z", "B2", "3"))
+			b(s.nextTick(), history.Returned, newBundle("z", "B2", "3"))
 		}},
 	})
 }

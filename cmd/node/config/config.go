@@ -26,10 +26,10 @@ type Config struct {
 
 	ServiceBus ServiceBus
 	BusListen  string // HOST:PORT at which the embedded bus listens for domains; "" for no listener
-	Bus        OwnEngine
+	Bus        EmbeddedEngine
 	Blob       Blob
 	BlobListen string // HOST:PORT at which the embedded exchange listens for domains; "" for no listener
-	Exchange   OwnEngine
+	Exchange   EmbeddedEngine
 
 	SecretFiles SecretFiles // paths of files whose secrets Load reads
 
@@ -84,9 +84,9 @@ type Survey struct {
 	Units int // maximum request units per second; with 0, this node makes no survey
 }
 
-// An OwnEngine contains the settings of the embedded bus, or of the embedded
+// An EmbeddedEngine contains the settings of the embedded bus, or of the embedded
 // exchange.
-type OwnEngine struct {
+type EmbeddedEngine struct {
 	Key Secret // key that the domains use; "" for the well-known key
 }
 
@@ -203,7 +203,7 @@ func (c *Config) Groups() domain.Groups {
 	for _, d := range c.Domains {
 		group := d.Group
 		if group == (domain.Group{}) {
-			group, _ = groups.Of(d.Name) // the zero Group, which stands for a separate group, if no default group has this origin
+			group, _ = groups.GroupOf(d.Name) // the zero Group, which stands for a separate group, if no default group has this origin
 		}
 		groups = groups.With(d.Name, group)
 	}

@@ -387,7 +387,7 @@ domains:
 	for name, want := range map[string]string{
 		"Charges": "masterdata", "Billing": "masterdata", "Alone": "Alone", "TimeSeries": "timeseries",
 	} {
-		group, err := groups.Of(origin(name))
+		group, err := groups.GroupOf(origin(name))
 		require.NoError(t, err)
 		require.Equal(t, want, group.String(), name)
 	}

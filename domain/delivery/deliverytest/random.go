@@ -112,7 +112,7 @@ func (r *randomRun) drawFaults() (before, after error) {
 
 func (r *randomRun) startNode(i int) {
 	r.upsets++
-	opts := delivery.Options{Workers: 2 + r.chance(8), Queues: 4, Random: r.uint64, Look: time.Minute, Window: int64(1 + r.chance(100_000))}
+	opts := delivery.Options{Workers: 2 + r.chance(8), Queues: 4, Random: r.uint64, CheckInterval: time.Minute, Window: int64(1 + r.chance(100_000))}
 	opts.NoTakeover = r.mayWait && r.chance(2) == 0
 	r.nodes[i] = r.Start(opts)
 	r.nodes[i].line.mu.Lock()
@@ -192,7 +192,7 @@ func (r *randomRun) checkReceiver(receiver *Receiver) {
 		require.Zero(w, n.Filtered)
 	}
 	taken := receiver.Taken()
-	dead := w.Dead(receiver)
+	dead := w.DeadLetters(receiver)
 	require.EqualValues(w, len(dead), n.Errored)
 	require.GreaterOrEqual(w, len(taken), int(n.Delivered), "P4: delivered is what the receiver has taken")
 	require.LessOrEqual(w, len(taken), int(n.Triggered))
@@ -222,5 +222,5 @@ func (r *randomRun) checkReceiver(receiver *Receiver) {
 	untraced := len(calls) - int(n.Attempts)
 	require.GreaterOrEqual(w, untraced, 0, "P8: an attempt is counted once")
 	require.LessOrEqual(w, untraced, receiver.Concurrency*w.takeoversOf(receiver), "P5: calls without a trace")
-	require.LessOrEqual(w, receiver.Most(), receiver.Concurrency*len(r.nodes), "P11: each node keeps the concurrency")
+	require.LessOrEqual(w, receiver.MaxConcurrent(), receiver.Concurrency*len(r.nodes), "P11: each node keeps the concurrency")
 }

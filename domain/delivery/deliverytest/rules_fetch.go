@@ -140,7 +140,7 @@ var fetchRules = []deliveryRule{
 		for writes := 1; ; writes++ {
 			w := w.anotherWorld()
 			r := w.troubledReceiver(concurrency)
-			a := w.Start(delivery.Options{Look: time.Hour})
+			a := w.Start(delivery.Options{CheckInterval: time.Hour})
 			w.Publish(a, messages)
 			<-time.After(time.Second / 2) // calls with three deliveries are under way
 			a.CutAfter(writes)
@@ -154,7 +154,7 @@ var fetchRules = []deliveryRule{
 			<-time.After(10 * time.Minute)
 			isCut := a.IsCut()
 			a.Kill()
-			b := w.Start(delivery.Options{Look: time.Hour})
+			b := w.Start(delivery.Options{CheckInterval: time.Hour})
 			synctest.Wait()
 			held, heldAt := w.storedStanding(r).Held, time.Now()
 			<-time.After(20 * time.Minute)

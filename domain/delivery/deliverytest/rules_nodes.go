@@ -73,7 +73,7 @@ var nodesRules = []deliveryRule{
 	{"ANodeThatStopsHandsOverWithoutRepeatedCalls", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Answer: After(time.Second, 200)})
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		w.Publish(a, 3)
 		<-time.After(500 * time.Millisecond)
@@ -91,11 +91,11 @@ var nodesRules = []deliveryRule{
 	{"ANodeThatJoinsTakesOverWithoutRepeatedCalls", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Answer: After(20*time.Second, 200)})
-		a := w.Start(delivery.Options{Look: time.Hour, Workers: 500})
+		a := w.Start(delivery.Options{CheckInterval: time.Hour, Workers: 500})
 		w.awaitSharing()
 		w.Publish(a, 3)
 		<-time.After(time.Second)
-		b := w.Start(delivery.Options{Look: time.Hour, Workers: 500})
+		b := w.Start(delivery.Options{CheckInterval: time.Hour, Workers: 500})
 		<-time.After(40 * time.Second)
 		require.Len(w, w.shardCounts(), 2)
 		w.Publish(a, 1)
@@ -112,7 +112,7 @@ var nodesRules = []deliveryRule{
 	{"ADeadNodeIsReplacedAfterTenSeconds", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.QueuePolicy([]time.Duration{0, 30 * time.Second}, 2), Answer: Status(500)})
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		w.Publish(b, 2)
 		<-time.After(time.Second)
@@ -134,7 +134,7 @@ var nodesRules = []deliveryRule{
 		w.Shared = true
 		const concurrency = 3
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Concurrency: concurrency, Answer: After(2*time.Second, 200)})
-		a, b := w.Start(delivery.Options{Look: time.Hour, Workers: 500}), w.Start(delivery.Options{Look: time.Hour, Workers: 500})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour, Workers: 500}), w.Start(delivery.Options{CheckInterval: time.Hour, Workers: 500})
 		w.awaitSharing()
 		w.Publish(b, 30)
 		<-time.After(3 * time.Second)
@@ -158,7 +158,7 @@ var nodesRules = []deliveryRule{
 	{"ANodeWithoutItsStoreBeginsNoCallsOnceOthersMayHaveItsShards", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Concurrency: 1, Answer: After(time.Second, 200)})
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		w.Publish(b, 40)
 		<-time.After(2 * time.Second)
@@ -195,7 +195,7 @@ var nodesRules = []deliveryRule{
 	{"AChangeWakesTheOtherNodesWithinASecond", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		for i := 1; i <= 30; i++ {
 			w.Publish([]*Node{a, b}[i%2], 1)
@@ -230,7 +230,7 @@ var nodesRules = []deliveryRule{
 		}
 		w.Stream = data("awaits-" + repositorytest.NewCursorID().String()[2:])
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		signalled := func() (n int64) {
 			nodes, _, err := w.Stores.Nodes.Nodes(context.Background())
@@ -242,13 +242,13 @@ var nodesRules = []deliveryRule{
 		}
 		for i := 1; i <= 10; i++ {
 			w.Publish(nil, 1) // like a Save, which passes no entry to its node
-			[]*Node{a, b}[i%2].LookAt(w.Stream)
+			[]*Node{a, b}[i%2].CheckStream(w.Stream)
 			<-time.After(time.Second)
 			require.Equal(w, i*len(receivers), callsOf(receivers), "round %d", i)
 		}
 		before := signalled()
 		for i := range 100 {
-			a.LookAt(data(fmt.Sprint("other-", i)))
+			a.CheckStream(data(fmt.Sprint("other-", i)))
 		}
 		<-time.After(3 * time.Second)
 		require.Less(w, signalled()-before, int64(5), "a Save that no receiver waits for signals nothing")
@@ -259,7 +259,7 @@ var nodesRules = []deliveryRule{
 		w.Shared = true
 		actor, err := domain.ParseActorID("late-" + repositorytest.NewCursorID().String()[2:])
 		require.NoError(w, err)
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		w.Stream = domain.DataStream(actor)
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
@@ -268,7 +268,7 @@ var nodesRules = []deliveryRule{
 		}
 		<-time.After(time.Millisecond) // too early for b to have read the announcement of a
 		w.Publish(nil, 1)
-		b.LookAt(w.Stream)
+		b.CheckStream(w.Stream)
 		<-time.After(3 * time.Second)
 		require.Equal(w, len(receivers), callsOf(receivers))
 		a.Stop()
@@ -276,7 +276,7 @@ var nodesRules = []deliveryRule{
 	}},
 	{"MoreSignalsThanANodeKeepsAreFoundByALook", func(w *World) {
 		w.Shared = true
-		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		a, b := w.Start(delivery.Options{CheckInterval: time.Hour}), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		w.Publish(nil, 1)
 		receivers := w.addSpread(3*repository.MaxSignals, &Receiver{Policy: domain.DefaultPolicy()})

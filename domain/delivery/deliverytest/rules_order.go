@@ -14,7 +14,7 @@ import (
 )
 
 // numbersOf returns the numbers of the entries of calls, in their order.
-func numbersOf(calls []Called) []int64 {
+func numbersOf(calls []RecordedCall) []int64 {
 	all := make([]int64, len(calls))
 	for i, c := range calls {
 		all[i] = c.Entry.Number
@@ -73,7 +73,7 @@ var orderRules = []deliveryRule{
 		w.Publish(nil, 200) // the node finds the entries when it looks
 		<-time.After(10 * time.Hour)
 		n.Stop()
-		require.Equal(w, 1, r.Most(), "one call at a time")
+		require.Equal(w, 1, r.MaxConcurrent(), "one call at a time")
 		require.Len(w, r.Taken(), 300)
 		r.requireOrder(w)
 		require.Equal(w, domain.Counters{Triggered: 300, Delivered: 300, Attempts: 306}, w.Standing(r).Counters)
@@ -90,7 +90,7 @@ var orderRules = []deliveryRule{
 		<-time.After(time.Hour)
 		n.Stop()
 		require.Equal(w, []int64{0, 1, 2, 2, 2, 4, 5}, numbersOf(r.Calls()))
-		require.Len(w, w.Dead(r), 1)
+		require.Len(w, w.DeadLetters(r), 1)
 		require.Equal(w, domain.Counters{Triggered: 5, Filtered: 1, Delivered: 4, Errored: 1, Attempts: 7}, w.Standing(r).Counters)
 	}},
 	{"AnOrderedReceiverIsCalledInOrderByEachOwner", func(w *World) {
@@ -98,16 +98,16 @@ var orderRules = []deliveryRule{
 		for writes := 1; ; writes++ {
 			w := w.anotherWorld()
 			r := w.Add(&Receiver{Policy: orderedPolicy, Concurrency: 4, IsOrdered: true, Answer: failTimes(map[int64]int{1: 1, 4: 2})})
-			a := w.Start(delivery.Options{Look: time.Hour})
+			a := w.Start(delivery.Options{CheckInterval: time.Hour})
 			a.CutAfter(writes)
 			w.Publish(a, messages)
 			<-time.After(10 * time.Minute)
 			isCut := a.IsCut()
 			a.Kill()
-			b := w.Start(delivery.Options{Look: time.Hour})
+			b := w.Start(delivery.Options{CheckInterval: time.Hour})
 			<-time.After(10 * time.Hour)
 			b.Stop()
-			require.Equal(w, 1, r.Most())
+			require.Equal(w, 1, r.MaxConcurrent())
 			require.Len(w, r.Taken(), messages)
 			// A call without a stored result is repeated before later calls.
 			repeated := 0
@@ -193,7 +193,7 @@ var orderRules = []deliveryRule{
 		require.True(w, slices.IsSorted(replayed), "%v", replayed)
 		require.Len(w, replayed, 20+1+2)
 		require.Equal(w, []int64{20, 20, 20, 21}, fresh)
-		require.Equal(w, 1, r.Most())
+		require.Equal(w, 1, r.MaxConcurrent())
 		s := w.Standing(r)
 		require.Equal(w, domain.ReplayDone, s.Replay.State)
 		require.EqualValues(w, 20, s.Replay.Matched)

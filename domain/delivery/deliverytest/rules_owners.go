@@ -104,7 +104,7 @@ var ownerRules = []deliveryRule{
 	}},
 	{"AChangeIsNotLostByALoadThatFails", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		synctest.Wait()
 		n.line.mu.Lock()
 		n.line.fault = func() (before, after error) { return domain.Errorf(domain.Busy, "the store is throttled"), nil }

@@ -26,7 +26,7 @@ func (w *World) PublishWith(n *Node, count, priority int) {
 }
 
 // prioritiesOf returns the priorities of calls, in their order.
-func prioritiesOf(calls []Called) []int {
+func prioritiesOf(calls []RecordedCall) []int {
 	var all []int
 	for _, c := range calls {
 		all = append(all, c.Entry.Priority)

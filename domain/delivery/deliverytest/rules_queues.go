@@ -56,7 +56,7 @@ var queueRules = []deliveryRule{
 				require.Equal(w, i, c.Attempt, "the attempt is the number of the queue")
 			}
 			require.Equal(w, r.isTaken, len(r.Taken()) == 1)
-			require.Equal(w, r.isTaken, len(w.Dead(r.Receiver)) == 0)
+			require.Equal(w, r.isTaken, len(w.DeadLetters(r.Receiver)) == 0)
 		}
 	}},
 	{"ACallEndsWithTheTimeout", func(w *World) { // DSS-4, -5, -6
@@ -75,7 +75,7 @@ var queueRules = []deliveryRule{
 		<-time.After(time.Minute)
 		n.Stop()
 		require.Empty(w, slow.Taken())
-		require.Len(w, w.Dead(slow), 1)
+		require.Len(w, w.DeadLetters(slow), 1)
 		require.Len(w, once.Calls(), 2)
 		require.Len(w, once.Taken(), 1)
 		require.Len(w, half.Calls(), 1)
@@ -91,7 +91,7 @@ var queueRules = []deliveryRule{
 		w.Publish(n, 2)
 		<-time.After(time.Minute)
 		n.Stop()
-		dead := w.Dead(r)
+		dead := w.DeadLetters(r)
 		require.Len(w, dead, 2)
 		for _, d := range dead {
 			require.Len(w, d.History, 3)
@@ -158,11 +158,11 @@ var queueRules = []deliveryRule{
 	}},
 	{"ASingleWorkerServesAllQueues", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: failsFirst(5)})
-		n := w.Start(delivery.Options{Workers: 1, Look: time.Hour})
+		n := w.Start(delivery.Options{Workers: 1, CheckInterval: time.Hour})
 		w.Publish(n, 5)
 		<-time.After(25 * time.Hour)
 		require.Len(w, r.Taken(), 5)
-		require.Equal(w, 1, r.Most())
+		require.Equal(w, 1, r.MaxConcurrent())
 		n.Stop()
 	}},
 }

@@ -50,7 +50,7 @@ var rateRules = []deliveryRule{
 		n.Stop()
 		require.Len(w, r.Calls(), 200)
 		require.LessOrEqual(w, r.maxCallsWithin(time.Second), 5+1)
-		require.Len(w, w.Dead(r), 100)
+		require.Len(w, w.DeadLetters(r), 100)
 	}},
 	{"AReceiverThatWaitsForItsRateDelaysNoOther", func(w *World) {
 		for range 20 {

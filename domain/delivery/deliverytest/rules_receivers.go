@@ -34,7 +34,7 @@ var receiverRules = []deliveryRule{
 		}
 		for _, r := range dead {
 			require.NotEmpty(w, r.Calls())
-			require.LessOrEqual(w, r.Most(), 16)
+			require.LessOrEqual(w, r.MaxConcurrent(), 16)
 		}
 		n.Stop()
 	}},
@@ -44,7 +44,7 @@ var receiverRules = []deliveryRule{
 		w.Publish(n, 20)
 		<-time.After(time.Minute)
 		require.Len(w, r.Taken(), 20)
-		require.Equal(w, 3, r.Most())
+		require.Equal(w, 3, r.MaxConcurrent())
 		n.Stop()
 	}},
 	{"IsCallingReportsCallsUnderWay", func(w *World) {
@@ -89,18 +89,18 @@ var receiverRules = []deliveryRule{
 			}
 			return domain.Answer{Status: 200}
 		}})
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.Publish(n, 500)
 		<-time.After(59 * time.Minute)
 		require.Less(w, len(r.Calls()), 180, "a probe every 30 seconds")
 		<-time.After(13 * time.Hour)
 		n.Stop()
-		require.Len(w, r.Taken(), 500-len(w.Dead(r)))
-		require.LessOrEqual(w, len(w.Dead(r)), 12)
+		require.Len(w, r.Taken(), 500-len(w.DeadLetters(r)))
+		require.LessOrEqual(w, len(w.DeadLetters(r)), 12)
 	}},
 	{"AReceiverThatIsGoneIsPaused", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Concurrency: 1, Answer: Status(410)})
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.Publish(n, 5)
 		<-time.After(24 * time.Hour)
 		require.Len(w, r.Calls(), 1)
@@ -111,7 +111,7 @@ var receiverRules = []deliveryRule{
 	}},
 	{"TheDeliveriesOfADeletedReceiverAreCancelled", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: Status(500)})
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.Publish(n, 200)
 		<-time.After(time.Second)
 		w.Remove(r)
@@ -130,7 +130,7 @@ var receiverRules = []deliveryRule{
 		for range 100 {
 			all = append(all, w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, 12), Answer: Status(500)}))
 		}
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.Publish(n, 3)
 		<-time.After(time.Second)
 		for i, r := range all {
@@ -176,7 +176,7 @@ var receiverRules = []deliveryRule{
 	}},
 	{"AnIdleCursorIsForgottenAndServedAgain", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Hour}, 2), Answer: failsFirst(1)})
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.Publish(n, 1)
 		<-time.After(2 * time.Hour)
 		require.Len(w, r.Taken(), 1, "a retry that is due later than it is remembered")

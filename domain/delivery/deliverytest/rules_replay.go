@@ -65,12 +65,12 @@ var replayRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 1)
 		<-time.After(10 * time.Minute)
-		require.Len(w, w.Dead(r), 1)
+		require.Len(w, w.DeadLetters(r), 1)
 		fails = false
 		w.Replay(n, r, replayOf(0))
 		<-time.After(time.Second)
 		require.Len(w, r.Taken(), 1)
-		require.Empty(w, w.Dead(r))
+		require.Empty(w, w.DeadLetters(r))
 		n.Stop()
 		require.Equal(w, domain.Counters{Triggered: 2, Delivered: 1, Errored: 1, Attempts: 3}, w.Standing(r).Counters)
 	}},
@@ -140,7 +140,7 @@ var replayRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 600)
 		<-time.After(10 * time.Minute)
-		require.Len(w, w.Dead(r), 150)
+		require.Len(w, w.DeadLetters(r), 150)
 		fails = false
 		request := rangeOf(1000)
 		request.Range.OnlyDead, request.Range.Filter = true, "every 3"
@@ -148,7 +148,7 @@ var replayRules = []deliveryRule{
 		w.Replay(n, r, request)
 		<-time.After(time.Minute)
 		require.Len(w, r.Calls(), calls+50)
-		require.Len(w, w.Dead(r), 100)
+		require.Len(w, w.DeadLetters(r), 100)
 		n.Stop()
 		s := w.Standing(r)
 		require.Equal(w, domain.ReplayDone, s.Replay.State)
@@ -189,7 +189,7 @@ var replayRules = []deliveryRule{
 		for writes := 1; ; writes++ {
 			w := w.anotherWorld()
 			r := w.troubledReceiver(concurrency)
-			a := w.Start(delivery.Options{Look: time.Hour})
+			a := w.Start(delivery.Options{CheckInterval: time.Hour})
 			w.Publish(a, messages)
 			<-time.After(10 * time.Minute)
 			a.CutAfter(writes)
@@ -199,7 +199,7 @@ var replayRules = []deliveryRule{
 			isCut := a.IsCut()
 			a.Kill()
 			before := w.storedStanding(r).Counters
-			b := w.Start(delivery.Options{Look: time.Hour})
+			b := w.Start(delivery.Options{CheckInterval: time.Hour})
 			<-time.After(20 * time.Minute)
 			b.Stop()
 			s := w.Standing(r)
@@ -212,7 +212,7 @@ var replayRules = []deliveryRule{
 			require.Contains(w, []int64{messages, messages + 1}, replayed, "each is replayed once")
 			require.Zero(w, s.Outstanding())
 			require.Equal(w, s.Counters.Triggered, s.Counters.Delivered+s.Counters.Errored, "P2")
-			require.Len(w, w.Dead(r), messages/4)
+			require.Len(w, w.DeadLetters(r), messages/4)
 			untraced := len(r.Calls()) - int(s.Counters.Attempts)
 			require.GreaterOrEqual(w, untraced, 0)
 			require.LessOrEqual(w, untraced, concurrency*w.takeoversOf(r), "P5: calls without a trace")

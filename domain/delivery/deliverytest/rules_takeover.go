@@ -11,7 +11,7 @@ import (
 )
 
 // noTakeover is the options of a node that does not replace dead nodes.
-var noTakeover = delivery.Options{Look: time.Hour, NoTakeover: true}
+var noTakeover = delivery.Options{CheckInterval: time.Hour, NoTakeover: true}
 
 // ownedBy returns the receivers whose shards a node owns.
 func (w *World) ownedBy(n *Node, all []*Receiver) (owned []*Receiver) {
@@ -177,7 +177,7 @@ var takeoverRules = []deliveryRule{
 	{"ANodeWithTakeover_FreesShardsBeyondItsQuota", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
-		a, b, c := w.Start(noTakeover), w.Start(noTakeover), w.Start(delivery.Options{Look: time.Hour})
+		a, b, c := w.Start(noTakeover), w.Start(noTakeover), w.Start(delivery.Options{CheckInterval: time.Hour})
 		w.awaitSharing()
 		b.Kill()
 		w.Publish(a, 1)

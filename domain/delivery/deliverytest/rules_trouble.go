@@ -40,7 +40,7 @@ func (w *World) checkEnded(r *Receiver, n int) {
 	require.EqualValues(w, dead, s.Counters.Errored, "P1")
 	require.Zero(w, s.Outstanding())
 	require.Len(w, r.Taken(), n-dead, "P4")
-	require.Len(w, w.Dead(r), dead)
+	require.Len(w, w.DeadLetters(r), dead)
 	for _, c := range r.Calls() {
 		require.Less(w, c.Attempt, r.Policy.Attempts, "P8")
 	}
@@ -56,14 +56,14 @@ var troubleRules = []deliveryRule{
 		for writes := 1; ; writes++ {
 			w := w.anotherWorld()
 			r := w.troubledReceiver(concurrency)
-			a := w.Start(delivery.Options{Look: time.Hour})
+			a := w.Start(delivery.Options{CheckInterval: time.Hour})
 			a.CutAfter(writes)
 			w.Publish(a, messages)
 			<-time.After(10 * time.Minute)
 			isCut := a.IsCut()
 			a.Kill()
 			calls := len(r.Calls())
-			b := w.Start(delivery.Options{Look: time.Hour})
+			b := w.Start(delivery.Options{CheckInterval: time.Hour})
 			<-time.After(10 * time.Minute)
 			b.Stop()
 			w.checkEnded(r, messages)
@@ -127,7 +127,7 @@ var troubleRules = []deliveryRule{
 		m := w.Start(delivery.Options{})
 		<-time.After(5 * step)
 		m.Stop()
-		require.Len(w, w.Dead(r), messages)
+		require.Len(w, w.DeadLetters(r), messages)
 		require.Len(w, r.Calls(), messages*len(delays))
 	}},
 	{"AMessageThatCrashesNodesEndsFewOfThem", func(w *World) { // P9
@@ -151,6 +151,6 @@ var troubleRules = []deliveryRule{
 		}
 		require.EqualValues(w, domain.MaxClaims+1, kills.Load())
 		require.Len(w, r.Taken(), 9)
-		require.Len(w, w.Dead(r), 1)
+		require.Len(w, w.DeadLetters(r), 1)
 	}},
 }

@@ -71,7 +71,7 @@ var unreadRules = []deliveryRule{
 		<-time.After(time.Minute)
 		n.Stop()
 		require.Equal(w, domain.Counters{Triggered: 10, Delivered: 5, Errored: 5, Attempts: 5}, w.Standing(r).Counters)
-		dead := w.Dead(r)
+		dead := w.DeadLetters(r)
 		require.Len(w, dead, 5)
 		require.Equal(w, "it is gone", dead[0].Reason)
 		require.Zero(w, dead[0].Attempts)

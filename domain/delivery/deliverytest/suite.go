@@ -74,7 +74,7 @@ var rules = []deliveryRule{
 	}},
 	{"AttemptsFollowTheScheduleOfTheQueues", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy(specDelays, len(specDelays)), Answer: Status(500)})
-		n := w.Start(delivery.Options{Look: time.Hour})
+		n := w.Start(delivery.Options{CheckInterval: time.Hour})
 		synctest.Wait()
 		start := time.Now()
 		w.Publish(n, 1)
@@ -89,7 +89,7 @@ var rules = []deliveryRule{
 			require.WithinDuration(w, want, c.At, time.Second, "attempt %d", i)
 			require.False(w, c.At.Before(want), "no attempt before its due time")
 		}
-		dead := w.Dead(r)
+		dead := w.DeadLetters(r)
 		require.Len(w, dead, 1)
 		require.Len(w, dead[0].History, len(specDelays))
 		require.Equal(w, domain.Counters{Triggered: 1, Errored: 1, Attempts: 12}, w.Standing(r).Counters)

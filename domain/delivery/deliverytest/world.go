@@ -75,13 +75,13 @@ type Receiver struct {
 	Answer func(ctx context.Context, c delivery.Call) domain.Answer
 
 	mu       sync.Mutex
-	calls    []Called
+	calls    []RecordedCall
 	underway int
 	most     int
 }
 
-// Called is a recorded call of a receiver.
-type Called struct {
+// RecordedCall is a recorded call of a receiver.
+type RecordedCall struct {
 	Entry   domain.EntryID
 	Attempt int
 	At      time.Time // by the clock of the bubble
@@ -90,10 +90,10 @@ type Called struct {
 }
 
 // Calls returns the calls of a receiver so far.
-func (r *Receiver) Calls() []Called {
+func (r *Receiver) Calls() []RecordedCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Called(nil), r.calls...)
+	return append([]RecordedCall(nil), r.calls...)
 }
 
 // Taken returns how often each entry was answered with success.
@@ -107,8 +107,8 @@ func (r *Receiver) Taken() map[domain.EntryID]int {
 	return taken
 }
 
-// Most returns the maximum number of calls that were under way at the same time.
-func (r *Receiver) Most() int {
+// MaxConcurrent returns the maximum number of calls that were under way at the same time.
+func (r *Receiver) MaxConcurrent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.most
@@ -198,7 +198,7 @@ func (w *World) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	r.underway++
 	r.most = max(r.most, r.underway)
 	i := len(r.calls)
-	r.calls = append(r.calls, Called{Entry: c.Entry.Position.EntryID, Attempt: c.Attempt, At: time.Now().UTC()})
+	r.calls = append(r.calls, RecordedCall{Entry: c.Entry.Position.EntryID, Attempt: c.Attempt, At: time.Now().UTC()})
 	r.mu.Unlock()
 	a := domain.Answer{Status: 200}
 	if r.Answer != nil {
@@ -320,8 +320,8 @@ func (w *World) Standing(r *Receiver) domain.Standing {
 	return c.Standing()
 }
 
-// Dead returns the dead letters of a receiver.
-func (w *World) Dead(r *Receiver) []domain.Retry {
+// DeadLetters returns the dead letters of a receiver.
+func (w *World) DeadLetters(r *Receiver) []domain.Retry {
 	w.Helper()
 	dead, err := w.Stores.Cursors.DeadLetters(context.Background(), r.ID, domain.EntryID{Number: -1}, 100_000)
 	require.NoError(w, err)

@@ -54,7 +54,7 @@ func (s *Store) List(ctx context.Context, _, prefix, cursor string, limit int) (
 
 // Stat implements [repository.Source].
 func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domain.VersionID) (repository.SourceObject, error) {
-	file, err := content.FileOf(name.Key())
+	file, err := content.FilePath(name.Key())
 	if err != nil || version != nil && *version != (domain.VersionID{}) {
 		return repository.SourceObject{}, errNoObject
 	}
@@ -73,7 +73,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 
 // Open implements [repository.Source].
 func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
-	file, err := content.FileOf(name.Key())
+	file, err := content.FilePath(name.Key())
 	if err != nil {
 		return nil, errNoObject
 	}

@@ -72,7 +72,7 @@ func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, 
 			return repository.SourcePage{}, found.Err
 		}
 		if found.Key < last || n == 0 && found.Key == cursor { // without this check, the iterator would not end
-			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q after %q", domain.Clip(found.Key), domain.Clip(last))
+			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q after %q", domain.Shorten(found.Key), domain.Shorten(last))
 		}
 		if n, last = n+1, found.Key; !withVersions || found.IsLatest {
 			object, err := objectOf(&found)

@@ -14,7 +14,7 @@ import (
 // Check validates the events of a Save as the port requires.
 func Check(to domain.ActorID, groups domain.Groups, events []domain.Event) error {
 	for i := range events {
-		_, err := groups.Of(events[i].Origin)
+		_, err := groups.GroupOf(events[i].Origin)
 		if invalid := events[i].Check(); invalid != nil {
 			err = invalid
 		}

@@ -102,7 +102,7 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	}
 	// An operator deletes the content. A crawl of the ledger finds that, and
 	// the ledger notifies the hub.
-	file, err := content.FileOf(rows[0].Key)
+	file, err := content.FilePath(rows[0].Key)
 	if err == nil {
 		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))
 	}

@@ -118,9 +118,9 @@ func (p *subscriptionParser) readMembers(where string, n *yaml.Node, known map[s
 		set := known[key.Value]
 		switch {
 		case seen[key.Value]:
-			p.addFault(key, "%s: it occurs twice", domain.Clip(key.Value))
+			p.addFault(key, "%s: it occurs twice", domain.Shorten(key.Value))
 		case set == nil:
-			p.addFault(key, "%q: unknown; known are %s", domain.Clip(key.Value), strings.Join(sortedNames(known), ", "))
+			p.addFault(key, "%q: unknown; known are %s", domain.Shorten(key.Value), strings.Join(sortedNames(known), ", "))
 		default:
 			set(value)
 		}
@@ -269,7 +269,7 @@ func (p *subscriptionParser) readVariable(name string) (string, error) {
 	if value := p.source.Variable(name); value != "" {
 		return value, nil
 	}
-	return "", fmt.Errorf("the variable %s is not set", domain.Clip(name))
+	return "", fmt.Errorf("the variable %s is not set", domain.Shorten(name))
 }
 
 // addHeaders adds headers to an entry. read returns the value for the text in
@@ -281,11 +281,11 @@ func (p *subscriptionParser) addHeaders(where string, n *yaml.Node, read func(te
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if _, twice := e.Headers[name]; twice {
-			p.addFault(n, "%s: %s occurs twice", where, domain.Clip(name))
+			p.addFault(n, "%s: %s occurs twice", where, domain.Shorten(name))
 		}
 		value, err := read(texts[name])
 		if err != nil {
-			p.addFault(n, "%s %s: %v", where, domain.Clip(name), err)
+			p.addFault(n, "%s %s: %v", where, domain.Shorten(name), err)
 		}
 		e.Headers[name] = value
 	}
@@ -334,9 +334,9 @@ func (p *subscriptionParser) readTexts(where string, n *yaml.Node) map[string]st
 	all := make(map[string]string)
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], ""
-		p.readText(where+" "+domain.Clip(key.Value), &value)(mapping.Content[i+1])
+		p.readText(where+" "+domain.Shorten(key.Value), &value)(mapping.Content[i+1])
 		if _, twice := all[key.Value]; twice {
-			p.addFault(key, "%s: it occurs twice", domain.Clip(key.Value))
+			p.addFault(key, "%s: it occurs twice", domain.Shorten(key.Value))
 		}
 		all[key.Value] = value
 	}
@@ -353,14 +353,14 @@ func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	all := make(map[string]string)
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, kind, expression := mapping.Content[i], "", ""
-		p.readMembers("attachment "+domain.Clip(key.Value), mapping.Content[i+1], map[string]func(*yaml.Node){
+		p.readMembers("attachment "+domain.Shorten(key.Value), mapping.Content[i+1], map[string]func(*yaml.Node){
 			"type": p.readText("type", &kind), "expression": p.readText("expression", &expression),
 		})
 		if _, twice := all[key.Value]; twice {
-			p.addFault(key, "%s: it occurs twice", domain.Clip(key.Value))
+			p.addFault(key, "%s: it occurs twice", domain.Shorten(key.Value))
 		}
 		if kind != "jmespath" {
-			p.addFault(key, "attachment %s: want type: jmespath", domain.Clip(key.Value))
+			p.addFault(key, "attachment %s: want type: jmespath", domain.Shorten(key.Value))
 		}
 		all[key.Value] = expression
 	}

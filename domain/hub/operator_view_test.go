@@ -24,7 +24,7 @@ func TestLook_ReturnsTheBodyAsTheActorGetsIt(t *testing.T) {
 	operator := hub.NewOperator(w.hub, w.store, slog.New(slog.NewTextHandler(&log, nil)))
 	for _, close := range []func(){func() {}, func() { w.dequeueBundle(open) }} {
 		close()
-		seen, err := operator.Look(w.ctx, w.actor, open.ID, 1<<20, kim)
+		seen, err := operator.ViewBundle(w.ctx, w.actor, open.ID, 1<<20, kim)
 		require.NoError(t, err)
 		require.Equal(t, want, string(seen.Body))
 		require.False(t, seen.IsCut)
@@ -43,11 +43,11 @@ func TestLook_ReadsUpToItsLimit(t *testing.T) {
 	open := w.peekBundle()
 	want := w.body(open)
 	operator := hub.NewOperator(w.hub, w.store, nil)
-	seen, err := operator.Look(w.ctx, w.actor, open.ID, 100, kim)
+	seen, err := operator.ViewBundle(w.ctx, w.actor, open.ID, 100, kim)
 	require.NoError(t, err)
 	require.Equal(t, want[:100], string(seen.Body))
 	require.True(t, seen.IsCut)
-	seen, err = operator.Look(w.ctx, w.actor, open.ID, int64(len(want)), kim)
+	seen, err = operator.ViewBundle(w.ctx, w.actor, open.ID, int64(len(want)), kim)
 	require.NoError(t, err)
 	require.False(t, seen.IsCut)
 }
@@ -57,7 +57,7 @@ type unrecordedLooks struct{ repository.Admin }
 
 var errNoRecord = errors.New("no record")
 
-func (unrecordedLooks) Look(context.Context, domain.ActorID, domain.BundleID, repository.AdminAction) error {
+func (unrecordedLooks) RecordView(context.Context, domain.ActorID, domain.BundleID, repository.AdminAction) error {
 	return errNoRecord
 }
 
@@ -66,11 +66,11 @@ func TestLook_ReturnsNothingIfItCannotBeRecorded(t *testing.T) {
 	w.sendNew(1)
 	open := w.peekBundle()
 	operator := hub.NewOperator(w.hub, unrecordedLooks{w.store}, nil)
-	seen, err := operator.Look(w.ctx, w.actor, open.ID, 100, kim)
+	seen, err := operator.ViewBundle(w.ctx, w.actor, open.ID, 100, kim)
 	require.ErrorIs(t, err, errNoRecord)
 	require.Nil(t, seen)
-	_, err = operator.Look(w.ctx, w.actor, open.ID, 100, hub.AdminAction{Who: "kim"})
+	_, err = operator.ViewBundle(w.ctx, w.actor, open.ID, 100, hub.AdminAction{Who: "kim"})
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
-	_, err = operator.Look(w.ctx, w.actor, rt.NewBundleID(), 100, kim)
+	_, err = operator.ViewBundle(w.ctx, w.actor, rt.NewBundleID(), 100, kim)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }

@@ -67,9 +67,9 @@ func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id do
 	return nil, domain.Errorf(domain.NotFound, "bundle %s is not retained for this actor", id)
 }
 
-// Look implements repository.Admin. It writes only the record: a write of the bundle would extend
+// RecordView implements repository.Admin. It writes only the record: a write of the bundle would extend
 // its retention.
-func (r *Repository) Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
+func (r *Repository) RecordView(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
 	return r.executeOrder(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
 		doc, err := c.readRetained(ctx, recipient, id)
 		if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lookForWork finds the cursors of the shards that this node owns, and the entries that other
+// findWork finds the cursors of the shards that this node owns, and the entries that other
 // nodes have appended to their streams. It returns promptly after ctx ends.
-func (e *Engine) lookForWork(ctx context.Context) {
+func (e *Engine) findWork(ctx context.Context) {
 	for shard := range repository.ShardCount {
 		if ctx.Err() != nil {
 			return
@@ -27,7 +27,7 @@ func (e *Engine) lookForWork(ctx context.Context) {
 	}
 	e.mu.Unlock()
 	for _, t := range topics {
-		if err := e.lookAt(ctx, t); err != nil {
+		if err := e.readEnd(ctx, t); err != nil {
 			e.logWarning(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
 		}
 	}
@@ -72,19 +72,19 @@ func (e *Engine) followChanges(entry repository.ShardEntry) {
 	}
 }
 
-// minLook is the minimum time between two looks.
-const minLook = 5 * time.Second
+// minCheckInterval is the minimum time between two looks.
+const minCheckInterval = 5 * time.Second
 
-// lookSoon schedules an early look at all shards and streams.
-func (e *Engine) lookSoon() {
+// findWorkSoon schedules an early look at all shards and streams.
+func (e *Engine) findWorkSoon() {
 	select {
-	case e.lookNow <- struct{}{}:
+	case e.findWorkNow <- struct{}{}:
 	default:
 	}
 }
 
-// lookAt reads the end of a stream, and wakes its cursors if the end has moved.
-func (e *Engine) lookAt(ctx context.Context, t *topic) error {
+// readEnd reads the end of a stream, and wakes its cursors if the end has moved.
+func (e *Engine) readEnd(ctx context.Context, t *topic) error {
 	end, err := e.Streams.End(ctx, t.stream)
 	if err != nil {
 		return err
@@ -93,8 +93,8 @@ func (e *Engine) lookAt(ctx context.Context, t *topic) error {
 	return nil
 }
 
-// lookAtCurrent does the same as lookAt, without the risk of a stale read.
-func (e *Engine) lookAtCurrent(ctx context.Context, t *topic) error {
+// readCurrentEnd does the same as readEnd, without the risk of a stale read.
+func (e *Engine) readCurrentEnd(ctx context.Context, t *topic) error {
 	end, err := e.Streams.CurrentEnd(ctx, t.stream)
 	if err != nil {
 		return err
@@ -110,8 +110,8 @@ func (e *Engine) extendStream(t *topic, end repository.StreamEnd) {
 		changed = t.extendEnd(p.Priority, p.Number) || changed
 	}
 	t.mu.Lock()
-	changed = changed || !t.looked
-	t.looked = true
+	changed = changed || !t.isChecked
+	t.isChecked = true
 	t.mu.Unlock()
 	if changed {
 		t.wakeCursors()

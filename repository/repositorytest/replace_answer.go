@@ -9,7 +9,7 @@ import (
 )
 
 // markGone marks the content of a bundle as gone, and returns the bundle with the mark.
-func (f *fixture) markGone(b Peeked) Peeked {
+func (f *fixture) markGone(b PeekedBundle) PeekedBundle {
 	f.Helper()
 	b.Gone = true
 	stored, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, b.Object)
@@ -22,19 +22,19 @@ func (f *fixture) markGone(b Peeked) Peeked {
 
 // answerAgain replaces the content of a bundle, which is marked as gone, and returns the bundle with
 // the new content.
-func (f *fixture) answerAgain(b Peeked, object string) Peeked {
+func (f *fixture) answerAgain(b PeekedBundle, object string) PeekedBundle {
 	f.Helper()
 	gone := b.Object
 	b.Object, b.Gone, b.ContentFailure = object, false, domain.ContentFailure{}
 	b.Body = domain.Body{Length: int64(len(object)), Digest: domain.Digest{3: 7}}
-	stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, b.Body)
+	stored, err := f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, gone, object, b.Body)
 	require.NoError(f, err)
 	f.requireSameBundle(b.Bundle, stored)
 	return b
 }
 
 // requireUnchanged requires that each of the late calls leaves b unchanged.
-func (f *fixture) requireUnchanged(b Peeked, calls ...func() (domain.Bundle, error)) {
+func (f *fixture) requireUnchanged(b PeekedBundle, calls ...func() (domain.Bundle, error)) {
 	f.Helper()
 	for _, call := range calls {
 		stored, err := call()
@@ -44,23 +44,23 @@ func (f *fixture) requireUnchanged(b Peeked, calls ...func() (domain.Bundle, err
 	f.wantEverywhere(b)
 }
 
-func (f *fixture) markGoneFunc(b Peeked, object string) func() (domain.Bundle, error) {
+func (f *fixture) markGoneFunc(b PeekedBundle, object string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) { return f.Answers.MarkGone(f.ctx, f.actor, b.ID, object) }
 }
 
-func (f *fixture) answerAgainFunc(b Peeked, gone string) func() (domain.Bundle, error) {
+func (f *fixture) answerAgainFunc(b PeekedBundle, gone string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
-		return f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, "late", domain.Body{Length: 9})
+		return f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, gone, "late", domain.Body{Length: 9})
 	}
 }
 
-func (f *fixture) answerFunc(b Peeked, object string) func() (domain.Bundle, error) {
+func (f *fixture) answerFunc(b PeekedBundle, object string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
 		return f.Answers.Answer(f.ctx, f.actor, b.ID, object, domain.Body{Length: 9})
 	}
 }
 
-var answerAgainRules = []contractRule{
+var replaceAnswerRules = []contractRule{
 	{name: "a mark is returned by every call, until another answer replaces the content", test: func(f *fixture) {
 		events := f.saveNew(3)
 		b := f.answerBundle(f.openOnRequest(), "made")
@@ -137,7 +137,7 @@ var answerAgainRules = []contractRule{
 		f.saveNew(2)
 		b := f.markGone(f.answerBundle(f.openOnRequest(), "made"))
 		f.acknowledge(b)
-		_, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", "late", someBody)
+		_, err := f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, "made", "late", someBody)
 		f.wantRefusal(domain.NotFound, err)
 		again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
@@ -161,7 +161,7 @@ var answerAgainRules = []contractRule{
 		} {
 			_, err := f.Answers.MarkGone(f.ctx, f.actor, id, "made")
 			f.wantRefusal(kind, err)
-			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, id, "made", "late", someBody)
+			_, err = f.Answers.ReplaceAnswer(f.ctx, f.actor, id, "made", "late", someBody)
 			f.wantRefusal(kind, err)
 		}
 		other.wantEverywhere(foreign)
@@ -174,9 +174,9 @@ var answerAgainRules = []contractRule{
 		for _, object := range []string{"", "a//b", "a' or true or '"} {
 			_, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, object)
 			f.wantRefusal(domain.Invalid, err)
-			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, object, "late", someBody)
+			_, err = f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, object, "late", someBody)
 			f.wantRefusal(domain.Invalid, err)
-			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", object, someBody)
+			_, err = f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, "made", object, someBody)
 			f.wantRefusal(domain.Invalid, err)
 		}
 		f.acknowledge(b)
@@ -187,7 +187,7 @@ var answerAgainRules = []contractRule{
 		b := f.openOnRequest()
 		other := f.withActor(NewActor())
 		other.saveNew(2)
-		same, err := Peek(f.ctx, f.Stores, other.actor, AllGroups, b.ID, Requested)
+		same, err := Peek(f.ctx, f.Stores, other.actor, AllGroups, b.ID, OnRequest)
 		require.NoError(f, err)
 		recipients := func(want ...domain.ActorID) {
 			f.Helper()
@@ -222,7 +222,7 @@ var answerAgainRules = []contractRule{
 					return unlessClosed(err)
 				}
 				object := "made-by-" + string(rune('a'+i))
-				stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", object, domain.Body{Length: int64(i)})
+				stored, err := f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, "made", object, domain.Body{Length: int64(i)})
 				if err == nil && stored.Object == object && stored.Gone {
 					return domain.Errorf(domain.Damaged, "the answer did not end the mark")
 				}

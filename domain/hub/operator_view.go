@@ -50,18 +50,18 @@ func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.B
 	return &RetainedBundle{found, run}, nil
 }
 
-// A LookedAt is the part of a bundle's body that an operator has read.
-type LookedAt struct {
+// A BodyExcerpt is the part of a bundle's body that an operator has read.
+type BodyExcerpt struct {
 	Bundle RetainedBundle
 	Body   []byte // the first bytes of the body
 	IsCut  bool   // the body has more
 }
 
-// Look records that an operator reads the body of a bundle, and then returns up to limit bytes
+// ViewBundle records that an operator reads the body of a bundle, and then returns up to limit bytes
 // of the body. If the record cannot be stored, the body is not read. It fails with NotFound if
 // the bundle or its events are not retained, and with Conflict if the domain has not produced the
 // content.
-func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by AdminAction) (*LookedAt, error) {
+func (o *Operator) ViewBundle(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by AdminAction) (*BodyExcerpt, error) {
 	b, err := o.Bundle(ctx, actor, id)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.Bun
 	if err := b.checkBody(); err != nil {
 		return nil, err
 	}
-	if err := o.carryOut(ctx, "look", actor, by, func() error { return o.ops.Look(ctx, actor, id, by) }, slog.String("bundle_id", id.String())); err != nil {
+	if err := o.carryOut(ctx, "look", actor, by, func() error { return o.ops.RecordView(ctx, actor, id, by) }, slog.String("bundle_id", id.String())); err != nil {
 		return nil, err
 	}
 	body, err := o.hub.newPeeked(b.Bundle, 0, domain.Backlog{}, b.Events(ctx)).Open(ctx)
@@ -82,5 +82,5 @@ func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.Bun
 		return nil, err
 	}
 	shown := min(limit, int64(len(seen)))
-	return &LookedAt{*b, seen[:shown], int64(len(seen)) > shown}, nil
+	return &BodyExcerpt{*b, seen[:shown], int64(len(seen)) > shown}, nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Callee has the data that a call to a consumer needs.
-type Callee struct {
+// A ConsumerCall has the data that a call to a consumer needs.
+type ConsumerCall struct {
 	ID          domain.PartyID
 	CallbackURL string
 	Token       string
@@ -15,7 +15,7 @@ type Callee struct {
 
 // Callee returns the consumer of a cursor, as it is stored now. It fails with NotFound if no
 // consumer has this cursor.
-func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*Callee, error) {
+func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*ConsumerCall, error) {
 	id, isConsumer := domain.ConsumerOf(cursor)
 	if !isConsumer {
 		return nil, domain.Errorf(domain.NotFound, "cursor %s belongs to no consumer", cursor)
@@ -28,5 +28,5 @@ func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*Callee, 
 	if err != nil {
 		return nil, err
 	}
-	return &Callee{ID: id, CallbackURL: p.CallbackURL, Token: token}, nil
+	return &ConsumerCall{ID: id, CallbackURL: p.CallbackURL, Token: token}, nil
 }
