@@ -121,18 +121,18 @@ var problems = map[problemType]struct {
 	},
 	busUnavailable: {
 		status: 503, title: "Service Bus is unavailable", retry: true, pause: 10,
-		detail: "The request has not taken effect, because Service Bus does not answer. Repeat the same request after the pause.",
+		detail: "The request has not taken effect, because Service Bus does not respond. Repeat the same request after the pause.",
 	},
 	resendUncertain: {
 		status: 503, title: "It is not known whether the dead letter was sent again", retry: true, pause: 60,
-		detail: "A copy may be in the queue while the dead letter is still there. List the dead letters before you repeat the request.",
+		detail: "A copy may be in the queue while the dead letter still exists. List the dead letters before you repeat the request.",
 	},
 	tooLate: {
-		status: 503, title: "No answer in time", retry: true,
+		status: 503, title: "No response in time", retry: true,
 		detail: "The request was cancelled at its deadline, and may or may not have taken effect. Repeat the same request after the pause, which is safe.",
 	},
 	noAnswer: {
-		status: 503, title: "The domain has not answered in time", retry: true,
+		status: 503, title: "The domain has not replied in time", retry: true,
 		detail: "The bundle stays open. Peek again after the pause: the hub then asks the domain again.",
 	},
 	domainFailed: {
@@ -171,11 +171,11 @@ var problems = map[problemType]struct {
 	},
 	newerFormat: {
 		status: 503, title: "The mailbox has a newer format", retry: true, pause: 5,
-		detail: "A newer version of the hub has stored this mailbox in a format that this node does not know. Nothing is lost; repeat the same request after the pause, until a node of the newer version answers it.",
+		detail: "A newer version of the hub has stored this mailbox in a format that this node does not know. Nothing is lost; repeat the same request after the pause, until a node of the newer version processes it.",
 	},
 	damaged: {
 		status: 500, title: "Stored data is damaged",
-		detail: "What is stored contradicts itself. Repeating the request does not help; give the operator the request id.",
+		detail: "The stored data contradicts itself. Repeating the request does not help; give the operator the request id.",
 	},
 	internal: {
 		status: 500, title: "Internal error",
