@@ -13,24 +13,25 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// ownTokenVariable has the token of the user, from an issuer.
+// ownTokenVariable names the variable with the user's token from an issuer.
 const ownTokenVariable = "MESSAGEHUB_TOKEN"
 
-// access is how a command reaches a hub: with a token, and with the
-// certificates of both sides.
+// access has the settings with which a command connects to a hub: the token
+// that it sends, and the certificates of TLS.
 type access struct {
 	tokenFile     string
-	tokenFlag     string // the flag for tokenFile; "": --token-file
+	tokenFlag     string // name of the flag that sets tokenFile; "": --token-file
 	ca, cert, key string
 
 	isOperator bool   // the command is for operators
-	shown      string // where the token came from; "": there was none
+	shown      string // source of the token; "": the command has no token
 }
 
-// addAccess adds the flags of access.
+// addAccess adds the flags for the token and the certificates.
 func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-file") }
 
-// addAccessBy adds the flags of access to a command whose flag --token-file may mean another token.
+// addAccessBy is addAccess for commands in which --token-file may mean another
+// token: tokenFlag is the name of the flag for the user's token.
 func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
 	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "`FILE` with the token of your issuer; default: the token in "+ownTokenVariable)
 	p.addCertificates(flags)

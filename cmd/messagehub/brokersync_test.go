@@ -36,7 +36,7 @@ func syncParties(t *testing.T, hub, text string, environ []string, args ...strin
 	return got
 }
 
-func TestBrokerSync_MakesTheHubAsTheFileSays(t *testing.T) {
+func TestBrokerSync_AppliesTheFile(t *testing.T) {
 	hub := brokerHub(t)
 	const created = "create           producer shop\ncreate           channel prices\ncreate           consumer prices/billing  http://127.0.0.1:1/a\n"
 	require.Equal(t, result{0, created + "3 changes would be made; this was a dry run, nothing was changed\n", ""}, syncParties(t, hub, partyFile, nil, "--dry-run"))
@@ -77,8 +77,8 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	require.Equal(t, "there are no channels\n", brokerOK(t, hub, "list", "channels"))
 }
 
-// A hub fails in the middle: the command reports how far it has come, and the
-// next run completes the changes.
+// The hub fails after some changes: the command reports how many it made, and
+// the next run completes them.
 func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	hub := brokerHub(t)
 	target, err := url.Parse(hub)
@@ -98,7 +98,7 @@ func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	got := syncParties(t, server.URL, partyFile, nil)
 	require.Equal(t, 1, got.status)
 	require.Equal(t, "create           producer shop\ncreate           channel prices\n", got.out)
-	require.Equal(t, "messagehub: consumer prices/billing: The store is unavailable (503): Repeat it.; made before it: 2 changes; the command may be repeated\n", got.err)
+	require.Equal(t, "messagehub: consumer prices/billing: The store is unavailable (503): Repeat it.; before the failure: 2 changes; the command may be repeated\n", got.err)
 	isBroken = false
 	require.Equal(t, result{0, "keep             producer shop\nkeep             channel prices\n" +
 		"create           consumer prices/billing  http://127.0.0.1:1/a\n1 change made\n", ""}, syncParties(t, server.URL, partyFile, nil))

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 )
 
-// openTerminal returns both ends of a pseudo terminal. The bytes that are
-// written to tty can be read from watcher.
+// openTerminal opens a pseudo terminal. Bytes that are written to tty can be read
+// from watcher.
 func openTerminal(t testing.TB) (watcher, tty *os.File) {
 	t.Helper()
 	watcher, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -48,7 +48,7 @@ func startWatchedHub(t testing.TB, environ []string, args ...string) *hubProcess
 
 var lastCommand = regexp.MustCompile(`(?m)^  .* dequeue .*\n`)
 
-// commands returns the commands that a hub prints.
+// commands returns the commands that a hub prints at its start.
 func (h *hubProcess) commands(t testing.TB) (commands []string) {
 	t.Helper()
 	h.awaitGreeting(t, lastCommand)

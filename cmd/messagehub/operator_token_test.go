@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// runWith runs a command in this process, whose environment is environ.
+// runWith runs a command in this process, with the environment environ.
 func runWith(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -53,7 +53,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
-			t.Chdir(t.TempDir()) // so that the default folder does not exist
+			t.Chdir(t.TempDir()) // in this folder, the default data folder does not exist
 			got := runWith(t, nil, "queue", "show", "--url", url, actorA)
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "The operator's token is missing or wrong (401)")

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands that a hub with a development issuer prints work when they are
-// copied, and nothing works without a token.
+// A hub with a development issuer prints commands. They work when they are copied,
+// and requests without a token fail.
 func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder")
 	h := startWatchedHub(t, []string{tokenVariable + "=" + operatorToken}, "--dev-issuer=127.0.0.1:0", "--data", folder)
@@ -97,7 +97,7 @@ func TestToken_IsRefusedWithoutAPurpose(t *testing.T) {
 	}
 }
 
-func TestAccess_NamesWhatIsWrongWithItsFiles(t *testing.T) {
+func TestAccess_ReportsFaultsOfItsFiles(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for want, args := range map[string][]string{

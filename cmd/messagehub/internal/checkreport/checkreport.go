@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Text returns a report of at most one screen, or with each finding if verbose is true.
+// Text returns a report that fits on one screen. If verbose is true, it lists each finding.
 func Text(r *hub.CheckReport, verbose bool) string {
 	var b strings.Builder
 	switch left := r.Found - r.Repaired; {
@@ -47,7 +47,7 @@ func Text(r *hub.CheckReport, verbose bool) string {
 type findingGroup struct {
 	first    *hub.Finding
 	n        int
-	subjects map[string]bool // recipients, or buckets
+	subjects map[string]bool // names of recipients, or of buckets
 }
 
 // countSubjects returns the number of recipients or buckets in the group, as
@@ -60,11 +60,12 @@ func (g *findingGroup) countSubjects() string {
 	return terminal.CountOf(int64(len(g.subjects)), thing)
 }
 
-// groupsShown is the limit of groups, so that a report fits on one screen.
+// groupsShown is the maximum number of groups in a report, so that it fits on one
+// screen.
 const groupsShown = 12
 
-// writeGroups writes one line for each group, first the groups that cannot be
-// repaired.
+// writeGroups writes one line for each group of findings, beginning with the
+// groups that cannot be repaired.
 func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	type key struct {
 		damage, repaired, isOfObjects bool
@@ -120,7 +121,7 @@ func rankOf(f *hub.Finding) int {
 	return 1
 }
 
-// writeAdvice writes what to do about the remaining findings.
+// writeAdvice writes the next steps for the remaining findings.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	damage, objects, repairable, newer := false, false, false, false
 	for i := range r.Findings {
@@ -163,8 +164,8 @@ func countIs(n int64, thing string) string {
 	return terminal.CountOf(n, thing) + " are"
 }
 
-// A Progress prints the progress of a check: on a terminal in a line that
-// changes, otherwise a line every ten seconds.
+// A Progress prints the progress of a check: on a terminal it updates one line,
+// otherwise it prints a line every ten seconds.
 type Progress struct {
 	terminal.StatusLine
 	reported time.Time

@@ -3,7 +3,6 @@
 // documents. Its ledger compares what the actors received with what the domains
 // sent.
 //
-// It generates data and starts nothing: the commands and the tests send the
-// data to a hub. It is internal to the command, because the bench has other
-// loads.
+// The package only generates data: the commands and the tests send the data to a
+// hub. It is internal to the command, because the bench has other loads.
 package energymarket
