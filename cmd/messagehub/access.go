@@ -37,17 +37,17 @@ func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
 	p.addCertificates(flags)
 }
 
-// addCertificates adds the certificate flags of access, for commands that use
-// tokens of another kind. The token of an issuer comes from the environment
-// only.
+// addCertificates adds only the flags for the certificates. The commands that call
+// it use tokens of another kind, and read an issuer's token only from the
+// environment.
 func (p *process) addCertificates(flags *pflag.FlagSet) {
 	flags.StringVar(&p.access.ca, "ca", "", "accept only certificates of the authorities in `FILE` (PEM)")
 	flags.StringVar(&p.access.cert, "cert", "", "use the client certificate in `FILE` (PEM)")
 	flags.StringVar(&p.access.key, "key", "", "`FILE` with the private key of --cert (PEM)")
 }
 
-// newHub returns a client of the hub with a URL. It sends the token of the
-// user, if there is one.
+// newHub returns a client of the hub at url. The client sends the user's token, if
+// one is given.
 func (p *process) newHub(url string) (*hubclient.Client, error) {
 	secured, err := p.access.tlsConfig()
 	if err != nil {
@@ -86,7 +86,8 @@ func (p *process) ownToken() (string, error) {
 	return lines[0], nil
 }
 
-// tlsConfig returns the certificates in the flags, nil for those of the system.
+// tlsConfig returns the certificates in the flags. Nil stands for the certificates
+// of the system.
 func (a *access) tlsConfig() (*tls.Config, error) {
 	if a.ca == "" && a.cert == "" && a.key == "" {
 		return nil, nil

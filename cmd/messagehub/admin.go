@@ -113,7 +113,7 @@ func dataFlag(flags *pflag.FlagSet) {
 	flags.Lookup("data").Usage = "data `FOLDER` of the hub; its token is there unless " + tokenVariable + " is set"
 }
 
-// loginName returns the default name of the operator who gives an order.
+// loginName returns the login name of the user, which is the default of --who.
 func loginName() string {
 	u, err := user.Current()
 	if err != nil {
@@ -194,7 +194,7 @@ func (q *queueCommand) prepare(actor string, order bool) (err error) {
 	return nil
 }
 
-// path returns the path of the queue at the hub.
+// path returns the HTTP path of the queue, followed by more.
 func (q *queueCommand) path(more string) string { return "/v1/admin/queues/" + q.actor.String() + more }
 
 // order sends an operator's order, and prints that the hub executed it.

@@ -131,7 +131,7 @@ func measureBackup(b *testing.B, events int) {
 	acknowledged := next - 1
 	var backing sync.WaitGroup
 	backups := 0
-	backing.Go(func() { // backups run one after another, so that there are enough peeks during them
+	backing.Go(func() { // backups run one after another, for a sufficient number of peeks during backups
 		defer cancel()
 		for until := time.Now().Add(span); time.Now().Before(until); backups++ {
 			began := time.Now()

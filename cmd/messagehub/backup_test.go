@@ -339,7 +339,7 @@ func TestBackupAndRestore_ReportWhyTheyCannotRun(t *testing.T) {
 		"wrong file":        {[]string{"restore", write("wrong", []byte("text\n")), "--data", empty}, "the file is no archive"},
 		"empty file":        {[]string{"restore", write("none", nil), "--data", empty}, "the file is no archive"},
 		"a folder":          {[]string{"restore", folder, "--data", empty}, "is no file"},
-		"no file":           {[]string{"restore", filepath.Join(folder, "missing"), "--data", empty}, "there is no such file"},
+		"no file":           {[]string{"restore", filepath.Join(folder, "missing"), "--data", empty}, "the file does not exist"},
 		"not empty":         {[]string{"restore", file, "--data", data}, "it is not empty"},
 		"of a running hub":  {[]string{"restore", file, "--data", filepath.Join(folder, "running")}, "another process uses it"},
 		"cold of a running": {[]string{"backup", "--data", filepath.Join(folder, "running"), write("x", nil)}, "messagehub backup --url"},

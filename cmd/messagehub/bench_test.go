@@ -155,7 +155,7 @@ func TestBench_MeasuresAnAccountOnlyIfItIsNamed(t *testing.T) {
 	require.Equal(t, 0, got.status, got.err)
 	require.Equal(t, []bench.Options{{Seed: 1}, {Endpoint: "https://test.example.com/", Key: "c2VjcmV0", Quick: true, Seed: 9}}, seen)
 	require.Contains(t, got.err, "measuring on the account at https://test.example.com/\n")
-	require.Contains(t, got.out, "All figures were scenarioFunc on the account")
+	require.Contains(t, got.out, "All figures were measured on the account")
 	require.NotContains(t, got.out+got.err, "c2VjcmV0")
 }
 

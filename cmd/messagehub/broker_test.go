@@ -47,7 +47,7 @@ func brokerAt(t *testing.T, url string, args ...string) result {
 	return messagehub(t, "", append(append([]string{"broker"}, args...), "--url", url)...)
 }
 
-// brokerOK runs a command that must succeed, and returns what it prints.
+// brokerOK runs a command that must succeed, and returns its standard output.
 func brokerOK(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := brokerAt(t, url, args...)

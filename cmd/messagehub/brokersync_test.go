@@ -69,7 +69,7 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 		"broker: {channels: [{id: a, token-file: none}]}":                                           "messagehub: channel a: token-file: open none: no such file or directory\n",
 		"broker: {channels: [{id: a, token: 'hush hush'}]}":                                         "messagehub: channel a: token: want printable ASCII without blanks\n",
 		"broker: {channels: [{id: a, token: x}, {id: b}]}":                                          "messagehub: nothing was changed: channel b: it is new and has no token; name a token-file or a token-env\n",
-		"broker: {consumers: [{channel: a, id: b, token: x, callback-url: 'http://127.0.0.1:1/'}]}": "messagehub: nothing was changed: consumer a/b: there is no channel a, neither in the file nor in the hub\n",
+		"broker: {consumers: [{channel: a, id: b, token: x, callback-url: 'http://127.0.0.1:1/'}]}": "messagehub: nothing was changed: consumer a/b: channel a is neither in the file nor in the hub\n",
 		"": "messagehub: hub.yaml: it has no producers, channels or consumers; want broker: {channels: [{id: …, token-file: …}]}\n",
 	} {
 		require.Equal(t, result{1, "", want}, syncParties(t, hub, text, nil), text)
@@ -77,8 +77,8 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	require.Equal(t, "there are no channels\n", brokerOK(t, hub, "list", "channels"))
 }
 
-// The hub fails after some changes: the command reports how many it made, and
-// the next run completes them.
+// The hub fails after some changes: the command reports the number of changes so
+// far, and the next run makes the remaining ones.
 func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	hub := brokerHub(t)
 	target, err := url.Parse(hub)

@@ -41,7 +41,7 @@ func chartSettings(t *testing.T, choose func(settings map[string]any) bool) map[
 	}
 }
 
-// TestChartNotes_HaveOnlyCommandsThatAreAccepted reads what helm install prints.
+// NOTES.txt is the text that helm install prints.
 func TestChartNotes_HaveOnlyCommandsThatAreAccepted(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/helm/messagehub/templates/NOTES.txt")
 	require.NoError(t, err)

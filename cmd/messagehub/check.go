@@ -24,7 +24,7 @@ type checkCommand struct {
 	p       *process
 	url     string // hub that runs the check; "": this process
 	actor   string
-	resume  string // file with the position of the check; "": none
+	resume  string // file with the position of the check; "": the position is not stored
 	repair  bool
 	json    bool
 	verbose bool

@@ -50,8 +50,8 @@ func TestCheck_ReportsDamagedObjects(t *testing.T) {
 	for _, args := range [][]string{{}, {"--repair"}} {
 		got := messagehub(t, "", append([]string{"check", "--data", data}, args...)...)
 		require.Equal(t, 1, got.status, got.err)
-		require.Contains(t, got.out, `  DAMAGE        L5   count-wrong          1 of 1 bucket, such as bucket reports: object "b": it has 1 rows`)
-		require.Contains(t, got.out, "messagehub objects crawl BUCKET")
+		require.Contains(t, got.out, `  DAMAGE        L5   count-wrong          1 of 1 bucket, such as bucket reports: object "b": the object has 1 rows`)
+		require.Contains(t, got.out, "messagehub objects crawl")
 		require.NotContains(t, got.out, "messagehub queue")
 	}
 	h := startHub(t, "--data", data)

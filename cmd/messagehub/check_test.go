@@ -313,7 +313,7 @@ func TestCheck_ResumesAfterAnInterruption(t *testing.T) {
 	s := &scriptedCheck{pages: 3, stop: 1}
 	require.EqualError(t, run(s, "here"), "out of reach; the same command resumes after 100 recipients")
 	require.Empty(t, out.String())
-	require.EqualError(t, run(s, "elsewhere"), "--resume: "+file+" belongs to a check of here without --repair; remove it, or name another file")
+	require.EqualError(t, run(s, "elsewhere"), "--resume: "+file+" belongs to a check of here without --repair; remove the file, or name another one")
 
 	s.stop = 0
 	require.ErrorIs(t, run(s, "here"), exitError(1))
@@ -329,5 +329,5 @@ func TestCheck_ResumesAfterAnInterruption(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "it is complete")
 
 	require.NoError(t, os.WriteFile(file, []byte("notes"), 0o600))
-	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not what a check has kept; remove it, or name another file")
+	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not what a check has kept; remove the file, or name another one")
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestCrashLosesNothing kills a hub under load repeatedly, and compares what
-// was acknowledged with what was delivered.
+// TestCrashLosesNothing kills a hub under load repeatedly, and compares the
+// acknowledged events with the delivered ones.
 //
 // MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS set the number of runs and of
 // kills in each run, as `make crash` does; the defaults are 1 and 15.

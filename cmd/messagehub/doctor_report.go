@@ -13,7 +13,7 @@ import (
 // doctorFormat is the version of the report's JSON format.
 const doctorFormat = 1
 
-// A doctorReport is what messagehub doctor and messagehub config check print.
+// A doctorReport is the report of messagehub doctor and messagehub config check.
 type doctorReport struct {
 	Format       int              `json:"format"`
 	Version      string           `json:"version"` // version of the program

@@ -20,7 +20,7 @@ type generatedContent struct {
 	filling       int64                     // number of bytes of data, over all events
 
 	next int       // index of the next event
-	part io.Reader // the part that is being read; nil before the head
+	part io.Reader // the part that Read is reading; nil before the first Read
 }
 
 // newContent returns content of size bytes. If the ids alone need more bytes, the

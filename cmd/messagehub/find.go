@@ -120,7 +120,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	return query, nil
 }
 
-// run searches for an id, and prints what was found.
+// run searches for an id, and prints the results.
 func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string, query url.Values) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()

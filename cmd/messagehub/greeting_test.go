@@ -60,7 +60,7 @@ func (h *hubProcess) commands(t testing.TB) (commands []string) {
 	return commands
 }
 
-// shell runs a command in another folder, and returns what it prints.
+// shell runs a command in another folder, and returns its output.
 func shell(t testing.TB, command string) (out, errs string, err error) {
 	t.Helper()
 	sh := exec.Command("sh", "-c", command)

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// unfinishedCommands are commands that pages may name before they exist.
+// unfinishedCommands lists commands that pages may name although the commands do
+// not exist yet.
 var unfinishedCommands = []string{"backup", "restore"}
 
 var heredoc = regexp.MustCompile(`<<-?'?([A-Z]+)'?`)

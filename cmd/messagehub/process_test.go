@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// program returns the path of the program, which is built once with the flags of a
-// release.
+// program returns the path of the built program. The program is built once.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()

@@ -121,7 +121,7 @@ func TestQueueTable_FitsLongNames(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
 	}
-	require.Contains(t, out.String(), "and 3 drawers more; --json shows them all\n")
+	require.Contains(t, out.String(), "and 3 more drawers; --json shows all\n")
 }
 
 func TestDeadLetters_PrintNoControlCharactersOfRecords(t *testing.T) {

@@ -39,7 +39,7 @@ func TestDeliveries_AreReplayed(t *testing.T) {
 	id := strings.Fields(got.out)[1]
 	called(4)
 	require.Eventually(t, func() bool {
-		return strings.Contains(subscriptions(t, hub, "replay", subscriptionA, "--show", id).out, "is done: 1 made again")
+		return strings.Contains(subscriptions(t, hub, "replay", subscriptionA, "--show", id).out, "is done: 1 repeated")
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, 0, subscriptions(t, hub, "replay", subscriptionA, "--stop", id).status)
 	got = subscriptions(t, hub, "replay", subscriptionA, "--from", "yesterday")

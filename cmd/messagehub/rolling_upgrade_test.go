@@ -227,7 +227,7 @@ func (r *rollingRun) check(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
 }
 
-// report returns the results as a page.
+// report returns the results as a page in Markdown.
 func (r *rollingRun) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Rolling upgrade\n\n`make rolling-upgrade` wrote this. %s, %d CPUs, %s.\n\n", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.Version())

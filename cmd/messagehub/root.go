@@ -42,7 +42,7 @@ const (
 	exitNoData = 3
 )
 
-// An exitError only sets the exit status; nothing is printed for it.
+// An exitError only sets the exit status. run does not print it.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

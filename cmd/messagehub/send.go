@@ -146,7 +146,7 @@ func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal
 	if !ok {
 		return err
 	}
-	if answer != nil { // the other events of the batch are stored
+	if answer != nil { // the hub stored the other events of the batch
 		s.conflicts += len(refused.Errors)
 		for _, f := range refused.Errors {
 			progress.Printf("%s", s.locateFault(f, b))

@@ -296,7 +296,7 @@ func TestSubscriptionsSync_ChangesNothingUnlessAllIsValid(t *testing.T) {
 		strings.Replace(twoSubscriptions, "actor: "+actorA+"\n", "", 1):      "--actor is missing; say who you are",
 		strings.Replace(twoSubscriptions, "actor: "+actorA, "actor: 1", 1):   "",
 		"actor: " + actorA + "\nsubscriptions: []\n":                         "nothing was changed: the file has no subscriptions, so --prune would delete all subscriptions; delete them one by one",
-		strings.Replace(twoSubscriptions, subscriptionB, subscriptionA, 1):   "uuid: " + subscriptionA + " is that of line 3, too",
+		strings.Replace(twoSubscriptions, subscriptionB, subscriptionA, 1):   "uuid: " + subscriptionA + " is also in line 3",
 		strings.Replace(twoSubscriptions, "paused: true", "hmac: 'hush'", 1): `line 8: "hmac": unknown`,
 		strings.Replace(twoSubscriptions, "callback_url", "callback_uri", 1): `"callback_uri": unknown; known are attachments, callback_url,`,
 	} {

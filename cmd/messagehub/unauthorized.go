@@ -17,9 +17,9 @@ func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	if !isProblem || problem.Status != http.StatusUnauthorized {
 		return ""
 	}
-	text := "this command has shown no token"
+	text := "this command sent no token"
 	if p.access.shown != "" {
-		text = "this command has shown the token of " + p.access.shown
+		text = "this command sent the token of " + p.access.shown
 	}
 	tokenFlag := "token-file"
 	if cmd.Flags().Lookup("operator-token-file") != nil {

@@ -85,7 +85,7 @@ func TestUpgrade_ShowsNodesAndRaisesTheLevelOnceAllKnowIt(t *testing.T) {
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "the store has level 2, and this version knows levels up to 1: use version dev or a newer one")
 	stopNew()
-	require.Contains(t, d.upgrade(nextLevels).out, "No node works on the store.")
+	require.Contains(t, d.upgrade(nextLevels).out, "No node uses the store.")
 }
 
 func TestUpgrade_WorksOnAFolderWhoseHubIsStopped(t *testing.T) {

@@ -23,8 +23,8 @@ type buildReport struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 
-	// Formats has the highest format that the program knows for each kind of
-	// stored document, by area.
+	// Formats has, by area and kind of stored document, the highest format that
+	// the program knows.
 	Formats map[string]map[string]int `json:"formats"`
 
 	Files map[string]int `json:"files"` // formats of the files in a data folder, by store

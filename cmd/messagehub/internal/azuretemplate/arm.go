@@ -30,7 +30,7 @@ func writeARM(t *template) []byte {
 	return b.Bytes()
 }
 
-// writeParameters returns a file with parameters.
+// writeParameters returns a parameter file with values.
 func writeParameters(values orderedObject) []byte {
 	parameters := orderedObject{}
 	for _, v := range values {

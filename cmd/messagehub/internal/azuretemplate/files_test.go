@@ -351,8 +351,8 @@ func TestMain_ParametersOfThePlatformsAreItsOwn(t *testing.T) {
 
 var declaration = regexp.MustCompile(`(?m)^(?:param|resource|module) (\w+)`)
 
-// No Bicep compiler is available, so the test compares what the two formats
-// declare.
+// No Bicep compiler is available, so the test compares the declarations in the two
+// formats.
 func TestBicep_DeclaresWhatARMHas(t *testing.T) {
 	cfg := load(t)
 	text := string(azuretemplate.Bicep(cfg))

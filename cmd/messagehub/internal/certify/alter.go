@@ -61,7 +61,7 @@ func breakSignatures(r *http.Request) {
 // errBroken is the read error that interrupts a body.
 var errBroken = errors.New("the caller interrupts the body")
 
-// breakBody sends half of the body and then closes the connection.
+// breakBody sends the first half of the body, and closes the connection.
 func breakBody(r *http.Request) {
 	body := bodyOf(r)
 	r.GetBody = nil

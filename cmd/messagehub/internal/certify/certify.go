@@ -68,8 +68,8 @@ type Result struct {
 	Check   string  `json:"check"`
 	Level   Level   `json:"level"`
 	Outcome Outcome `json:"outcome"`
-	Answer  string  `json:"answer"`           // what the receiver did, or why the check was skipped
-	Advice  string  `json:"advice,omitempty"` // what to do after a failure
+	Answer  string  `json:"answer"`           // how the receiver answered, or why the check was skipped
+	Advice  string  `json:"advice,omitempty"` // next step after a failure
 }
 
 // Run calls the receiver and returns the results of all checks, in the order in

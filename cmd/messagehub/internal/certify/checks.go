@@ -15,7 +15,7 @@ import (
 type check struct {
 	name   string // the property of a correct receiver
 	level  Level
-	advice string // what to do after a failure
+	advice string // next step after a failure
 
 	always bool                     // the check also runs if the first call was not accepted
 	skip   func(*certifyRun) string // returns why the check is skipped, or "" if it runs; nil: the check always runs

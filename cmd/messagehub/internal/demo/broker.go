@@ -27,7 +27,7 @@ type brokerDemo struct {
 	producer  string
 	tokens    map[string]string // tokens by the id of the channel or the producer
 	consumers []*demoConsumer
-	limit     time.Duration // timeout of each wait
+	limit     time.Duration // timeout of the demo
 	messages  int
 }
 
@@ -125,7 +125,7 @@ func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// errBrokerSlow is the cause when the demo of the broker takes too long.
+// errBrokerSlow is the cause of the context's end when the demo exceeds its limit.
 var errBrokerSlow = errors.New("the broker has not delivered in time")
 
 func (b *brokerDemo) playAll(ctx context.Context, url string) error {

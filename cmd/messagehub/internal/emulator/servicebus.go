@@ -23,7 +23,7 @@ type ServiceBus struct {
 	Listen    []string         // HOST:PORT of each listener
 	Key       string           // secret of the key with all rights; "": the well-known one
 	Engine    embedded.Options // Keys lists further keys; Logger is ignored: Options has the logger
-	Entities  string           // file with the entities to create; "": none
+	Entities  string           // file with the entities to create; "": no file
 	TLS       bool             // permit TLS, with a self-signed certificate
 	CertFile  string           // receives the certificate; "": no file
 	LogFrames bool             // print each AMQP frame to Err
@@ -69,7 +69,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		return err
 	}
 	handler := busHandler(namespace)
-	serving.AnyHost = true // checkHosts checks them, for each listener
+	serving.AnyHost = true // checkHosts checks the host names, for each listener
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, len(listeners))

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// Validate refuses options with which the account cannot be served, and an address at which anyone could use it.
+// Validate rejects invalid options, and an address at which other machines could use the account without a secret key.
 func (c *Cosmos) Validate() error {
 	levels := []string{"", "Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 	hasOldReads := c.MaxStale > 0 || c.MaxLag > 0
@@ -64,7 +64,7 @@ type duration struct {
 
 var containerName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Validate refuses options with which the account cannot be served, and an address at which anyone could use it.
+// Validate rejects invalid options, and an address at which other machines could use the account without a secret key.
 func (b *Blob) Validate() error {
 	const least, limit = 3, 63
 	for _, name := range b.Engine.Containers {
@@ -78,7 +78,7 @@ func (b *Blob) Validate() error {
 	return b.checkListen(b.Listen, b.openReason())
 }
 
-// Validate refuses options with which the namespace cannot be served, and an address at which anyone could use it.
+// Validate rejects invalid options, and an address at which other machines could use the namespace without a secret key.
 func (b *ServiceBus) Validate() error {
 	if len(b.Listen) == 0 {
 		return fmt.Errorf("--listen: want HOST:PORT, such as 127.0.0.1:5672")

@@ -127,7 +127,7 @@ func TestParse_NamesEachFaultByItsLine(t *testing.T) {
 		entry("    hmac_secret_key_env: NONE"):                                  "f.yaml line 4: hmac_secret_key_env: the variable NONE is not set",
 		entry("    hmac_secret_key_file: none"):                                 "f.yaml line 4: hmac_secret_key_file: no such file",
 		entry("    hmac_secret_key_env: KEY\n    hmac_secret_key: " + hidden):   "f.yaml line 2: want one of hmac_secret_key_env and hmac_secret_key",
-		entry("  - uuid: " + first + "\n    callback_url: https://example.org"): "f.yaml line 4: uuid: " + first + " is that of line 2, too",
+		entry("  - uuid: " + first + "\n    callback_url: https://example.org"): "f.yaml line 4: uuid: " + first + " is also in line 2",
 		strings.Repeat("#", subscriptionfile.MaxSize+1):                         fmt.Sprintf("f.yaml: want at most %d bytes", subscriptionfile.MaxSize),
 	} {
 		_, err := parse(t, text)
@@ -213,9 +213,9 @@ func TestPlan_RejectsImpossibleChanges(t *testing.T) {
 	newer := storedSubscription(t, first, `,"rate":5`)
 	require.Equal(t, []string{"rate"}, newer.Unknown)
 	_, err = plan(t, "    method: PUT", false, newer)
-	require.ErrorContains(t, err, "the hub has rate of it, which this version would remove; use a newer messagehub")
+	require.ErrorContains(t, err, "the subscription has rate, which this version does not know and would remove; use a newer messagehub")
 	_, err = plan(t, "    hmac_secret_key: x", false, storedSubscription(t, first, `,"rate":5,"signed":true`))
-	require.ErrorContains(t, err, "the hub has rate of it")
+	require.ErrorContains(t, err, "the subscription has rate")
 	_, err = plan(t, "", false, newer)
 	require.NoError(t, err)
 

@@ -15,7 +15,7 @@ type Resource struct {
 	Type, APIVersion, Name string
 	ID                     string         // id within the resource group
 	Scope                  string         // id of the resource to which an extension applies; "" for other resources
-	Body                   map[string]any // other members, evaluated: location, properties and the like
+	Body                   map[string]any // evaluated values of the other members, such as location and properties
 	dependsOn              []string
 }
 
