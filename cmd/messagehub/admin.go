@@ -54,9 +54,9 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	return c, nil
 }
 
-// showOperatorFor lets a client without a token send the operator's token if
+// useOperatorTokenFor lets a client without a token send the operator's token if
 // the hub requires that token for topic.
-func (p *process) showOperatorFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
+func (p *process) useOperatorTokenFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
 	if topic != domain.ObjectsTopic || c.Token != "" {
 		return nil
 	}

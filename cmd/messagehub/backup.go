@@ -155,7 +155,7 @@ func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error,
 		if err == nil {
 			err = requireEnd(reading)
 		}
-		reading.CloseWithError(err) // ends write if the archive is damaged
+		reading.CloseWithError(err) // stops write if the archive is damaged
 		verified <- result{s, err}
 	}()
 	err := write(io.MultiWriter(to, writing))

@@ -23,7 +23,7 @@ type brokerConsumer struct {
 
 	mu    sync.Mutex
 	calls map[string]int // number of calls by payload
-	last  time.Time      // time at which the newest message arrived for the first time
+	last  time.Time      // time of the latest call with a new message
 	more  chan struct{}
 }
 
@@ -48,8 +48,7 @@ func (c *brokerConsumer) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	nudge(c.more)
 }
 
-// lastCall returns the time at which the newest message arrived for the first
-// time.
+// lastCall returns the time of the latest call with a new message.
 func (c *brokerConsumer) lastCall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,9 +51,9 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// got returns the number of delivered events, whose calls exceed failures, and the
+// countDelivered returns the number of delivered events, whose calls exceed failures, and the
 // number of all calls.
-func (r *pushReceiver) got() (events, calls int) {
+func (r *pushReceiver) countDelivered() (events, calls int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.calls {
@@ -70,7 +70,7 @@ func (r *pushReceiver) await(t *testing.T, want int) {
 	t.Helper()
 	timeout := time.After(patience)
 	for {
-		got, _ := r.got()
+		got, _ := r.countDelivered()
 		if got >= want {
 			return
 		}
@@ -123,7 +123,7 @@ func TestPushLosesNothing(t *testing.T) {
 		h.kill() // kill while calls are running and retries are waiting
 	}
 	for name, r := range map[string]*pushReceiver{"up": up, "flaky": flaky} {
-		got, calls := r.got()
+		got, calls := r.countDelivered()
 		t.Logf("%s: %d events, %d calls", name, got, calls)
 		if limit := published*(r.failures+1) + kills*16; got != published || calls > limit {
 			t.Errorf("%s: %d events with %d calls, want %d with at most %d", name, got, calls, published, limit)

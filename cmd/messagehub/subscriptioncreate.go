@@ -210,7 +210,7 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		if err := p.showOperatorFor(d.draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
+		if err := p.useOperatorTokenFor(d.draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)

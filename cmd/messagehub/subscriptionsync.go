@@ -75,7 +75,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 			return p.usage("--actor: %s has the subscriptions of %s", args[0], f.Actor)
 		}
 		for i := range f.Subscriptions {
-			if err := p.showOperatorFor(f.Subscriptions[i].Draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
+			if err := p.useOperatorTokenFor(f.Subscriptions[i].Draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,7 @@ func issuerFile(t *testing.T) string {
 
 func TestToken_IsRefusedWithoutAPurpose(t *testing.T) {
 	for want, args := range map[string][]string{
-		"permits nothing":                 {"token"},
+		"permits nothing":               {"token"},
 		"--actor: ":                     {"token", "--actor", "Jørgen"},
 		"--domain: ":                    {"token", "--domain", ""},
 		"--role: want operator":         {"token", "--role", "actor"},

@@ -336,7 +336,7 @@ func TestRun_ReportsThatSignaturesAreNotChecked(t *testing.T) {
 	results := run(t, accepts, func(o *certify.Options) { o.Secrets = nil })
 	require.False(t, certify.HasFailed(results))
 	require.NoError(t, certify.Print(&b, "x", results))
-	require.Contains(t, b.String(), "\nIt accepts calls without a signature,")
+	require.Contains(t, b.String(), "\nThe receiver accepts calls without a signature,")
 	b.Reset()
 	require.NoError(t, certify.Print(&b, "x", run(t, correctReceiver(bySecret(t), http.StatusUnauthorized), nil)))
 	require.NotContains(t, b.String(), "without a signature,")

@@ -16,7 +16,7 @@ const BatchBytes = 8 << 20
 // A Poster sends events to a hub, one request after another.
 type Poster struct {
 	Hub     *Client
-	Timeout time.Duration // limit for one body, including repetitions
+	Timeout time.Duration // timeout for one body, including repetitions
 
 	reached bool // a response of the hub was received
 }

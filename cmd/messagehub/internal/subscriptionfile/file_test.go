@@ -220,7 +220,7 @@ func TestPlan_RejectsImpossibleChanges(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = subscriptionfile.Plan(&subscriptionfile.File{}, []*hubclient.Subscription{newer}, true)
-	require.ErrorContains(t, err, "--prune would delete all of them")
+	require.ErrorContains(t, err, "--prune would delete all subscriptions")
 }
 
 func TestExport_IsReadAsItWasStored(t *testing.T) {
