@@ -338,7 +338,7 @@ func TestBackupAndRestore_ReportWhyTheyCannotRun(t *testing.T) {
 		"changed":           {[]string{"restore", write("changed", changed), "--data", empty}, "damaged or incomplete"},
 		"wrong file":        {[]string{"restore", write("wrong", []byte("text\n")), "--data", empty}, "the file is no archive"},
 		"empty file":        {[]string{"restore", write("none", nil), "--data", empty}, "the file is no archive"},
-		"a folder":          {[]string{"restore", folder, "--data", empty}, "is no file"},
+		"a folder":          {[]string{"restore", folder, "--data", empty}, "is not a file"},
 		"no file":           {[]string{"restore", filepath.Join(folder, "missing"), "--data", empty}, "the file does not exist"},
 		"not empty":         {[]string{"restore", file, "--data", data}, "it is not empty"},
 		"of a running hub":  {[]string{"restore", file, "--data", filepath.Join(folder, "running")}, "another process uses it"},

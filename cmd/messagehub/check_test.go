@@ -318,7 +318,7 @@ func TestCheck_ResumesAfterAnInterruption(t *testing.T) {
 	s.stop = 0
 	require.ErrorIs(t, run(s, "here"), exitError(1))
 	require.Equal(t, []string{"", "1"}, s.asked)
-	require.Equal(t, "going on after 100 recipients\n", errs.String())
+	require.Equal(t, "resuming after 100 recipients\n", errs.String())
 	var report hub.CheckReport
 	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
 	require.EqualValues(t, 300, report.Recipients)
