@@ -329,5 +329,5 @@ func TestCheck_ResumesAfterAnInterruption(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "it is complete")
 
 	require.NoError(t, os.WriteFile(file, []byte("notes"), 0o600))
-	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not what a check has kept; remove the file, or name another one")
+	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not a state that a check wrote; remove the file, or name another one")
 }
