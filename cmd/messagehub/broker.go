@@ -260,11 +260,11 @@ func (b *brokerCommand) asConsumer() {
 	}
 }
 
-// parseChannel returns an error unless the first argument is the id of a channel.
+// parseChannel returns the id of the channel that the first argument names.
 func parseChannel(args []string) (domain.PartyID, error) { return domain.Channels.Parse(args[0]) }
 
-// parseConsumer returns an error unless the first two arguments are the ids of a channel and of a
-// consumer.
+// parseConsumer returns the id of the consumer that the first two arguments name: a channel, and
+// one of its consumers.
 func parseConsumer(args []string) (domain.PartyID, error) {
 	channel, err := parseChannel(args)
 	if err != nil {

@@ -83,7 +83,7 @@ func connectionMember(connection, name string) (string, bool) {
 }
 
 // checkReachable fails if no process listens at the address of an emulator.
-// Microsoft's client would retry for a while before it reports that.
+// Microsoft's client would retry for a while before it reports the closed port.
 func (b *busPlace) checkReachable(ctx context.Context) error {
 	if b.dial == "" {
 		return nil
