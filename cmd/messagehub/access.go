@@ -13,40 +13,41 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// ownTokenVariable has the token of the user, from an issuer.
+// ownTokenVariable names the variable with the user's token from an issuer.
 const ownTokenVariable = "MESSAGEHUB_TOKEN"
 
-// access is how a command reaches a hub: with a token, and with the
-// certificates of both sides.
+// access has the settings with which a command connects to a hub: the token
+// that it sends, and the certificates of TLS.
 type access struct {
 	tokenFile     string
-	tokenFlag     string // the flag for tokenFile; "": --token-file
+	tokenFlag     string // name of the flag that sets tokenFile; "": --token-file
 	ca, cert, key string
 
 	isOperator bool   // the command is for operators
-	shown      string // where the token came from; "": there was none
+	shown      string // source of the token; "": the command has no token
 }
 
-// addAccess adds the flags of access.
+// addAccess adds the flags for the token and the certificates.
 func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-file") }
 
-// addAccessBy adds the flags of access to a command whose flag --token-file may mean another token.
+// addAccessBy is addAccess for commands in which --token-file may mean another
+// token: tokenFlag is the name of the flag for the user's token.
 func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
 	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "`FILE` with the token of your issuer; default: the token in "+ownTokenVariable)
 	p.addCertificates(flags)
 }
 
-// addCertificates adds the certificate flags of access, for commands that use
-// tokens of another kind. The token of an issuer comes from the environment
-// only.
+// addCertificates adds only the flags for the certificates. The commands that call
+// it use tokens of another kind, and read an issuer's token only from the
+// environment.
 func (p *process) addCertificates(flags *pflag.FlagSet) {
 	flags.StringVar(&p.access.ca, "ca", "", "accept only certificates of the authorities in `FILE` (PEM)")
 	flags.StringVar(&p.access.cert, "cert", "", "use the client certificate in `FILE` (PEM)")
 	flags.StringVar(&p.access.key, "key", "", "`FILE` with the private key of --cert (PEM)")
 }
 
-// newHub returns a client of the hub with a URL. It sends the token of the
-// user, if there is one.
+// newHub returns a client of the hub at url. The client sends the user's token, if
+// one is given.
 func (p *process) newHub(url string) (*hubclient.Client, error) {
 	secured, err := p.access.tlsConfig()
 	if err != nil {
@@ -85,7 +86,8 @@ func (p *process) ownToken() (string, error) {
 	return lines[0], nil
 }
 
-// tlsConfig returns the certificates in the flags, nil for those of the system.
+// tlsConfig returns the certificates in the flags. Nil stands for the certificates
+// of the system.
 func (a *access) tlsConfig() (*tls.Config, error) {
 	if a.ca == "" && a.cert == "" && a.key == "" {
 		return nil, nil

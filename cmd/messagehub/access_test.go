@@ -44,9 +44,9 @@ var hubCommands = map[string]string{
 	"domain": "", "actor": "--actor a", "health": "", "find": anID, "log-level": "",
 }
 
-// tokenFileFlags are the flags for the token of an issuer where it is not
-// --token-file, "" for none. A producer of the broker has another kind of
-// token, a bus has keys, and a probe sends no token.
+// tokenFileFlags lists the commands whose flag for the issuer's token is not
+// --token-file; "" means that the command has no such flag. A producer of the
+// broker has another kind of token, a bus has keys, and a probe sends no token.
 var tokenFileFlags = map[string]string{
 	"broker broadcast": "", "domain": "", "health": "",
 	"broker put producer": "operator-token-file", "broker put channel": "operator-token-file", "broker put consumer": "operator-token-file",

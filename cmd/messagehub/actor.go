@@ -30,7 +30,7 @@ func (p *process) simulateActorCommand() *cobra.Command {
 	}
 	a.addFlags(p, cmd)
 	cmd.Flags().StringVar(&group, "group", "", "only bundles of the group of domains with this `NAME`, such as timeseries")
-	cmd.Flags().Lookup("timeout").Usage = "repeat a request to which nothing arrives for this `TIME`"
+	cmd.Flags().Lookup("timeout").Usage = "repeat a request that has no response within this `TIME`"
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		if _, err := peekOptions(group, "", "", 0); err != nil {
 			return p.usage("%w", err)

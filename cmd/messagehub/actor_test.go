@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stoppingWriter calls stop once its text matches.
+// A stoppingWriter calls stop once the text written to it matches.
 type stoppingWriter struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -54,7 +54,7 @@ func TestActor_ConfirmsBundlesUntilItIsStopped(t *testing.T) {
 	require.Equal(t, 3, messagehub(t, "", "peek", "--url", url, "--actor", actorA).status, "all is confirmed")
 }
 
-func TestActor_EndsWithAnErrorThatARetryCannotHelp(t *testing.T) {
+func TestActor_EndsWithAPermanentError(t *testing.T) {
 	url := memoryHub(t, nil)
 	got := messagehub(t, "", "actor", "--url", url, "--actor", actorA, "--group", "weather")
 	require.Equal(t, 1, got.status)

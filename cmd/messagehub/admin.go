@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// tokenVariable has the token of operators. It is not on the command line,
-// which other users can read.
+// tokenVariable names the variable with the operators' token. No flag takes
+// this token, because other users of the machine can read command lines.
 const tokenVariable = "MESSAGEHUB_ADMIN_TOKEN"
 
 // variable returns a variable of the environment, "" if it is not set.
@@ -35,8 +35,8 @@ func (p *process) variable(name string) string {
 	return found
 }
 
-// newOperator returns a client that sends the operator's token, if there is
-// one. It warns if others can read the token on its way.
+// newOperator returns a client that sends the operator's token, if one is
+// configured. It warns if the connection is not encrypted.
 func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, error) {
 	c, err := p.newHub(url)
 	if err != nil {
@@ -54,9 +54,9 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	return c, nil
 }
 
-// showOperatorFor lets a client without a token send the operator's token, if
-// topic is one for which the hub requires it.
-func (p *process) showOperatorFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
+// useOperatorTokenFor lets a client without a token send the operator's token if
+// the hub requires that token for topic.
+func (p *process) useOperatorTokenFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
 	if topic != domain.ObjectsTopic || c.Token != "" {
 		return nil
 	}
@@ -67,17 +67,17 @@ func (p *process) showOperatorFor(topic string, in config.Inputs, c *hubclient.C
 	return nil
 }
 
-// warnIfReadable warns if others can read what a client sends.
+// warnIfReadable warns if a client sends what (a secret) over plain HTTP.
 func (p *process) warnIfReadable(c *hubclient.Client, what string) {
 	if !c.IsPrivate() {
 		fmt.Fprintf(p.err, "messagehub: warning: %s is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", what, c.Base)
 	}
 }
 
-// operatorToken returns the token in the environment, otherwise the one in the
-// configuration, otherwise the one that a hub keeps in its data folder. The
-// last is sent to another machine only if the folder is named: the default
-// folder belongs to a hub on this machine.
+// operatorToken returns the token in the environment, otherwise the token in
+// the configuration, otherwise the token in the hub's data folder. The token of
+// the default folder belongs to a hub on this machine, so it is sent to another
+// machine only if the folder is named.
 func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, error) {
 	p.access.shown = ""
 	if token := p.variable(tokenVariable); token != "" {
@@ -99,7 +99,7 @@ func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, 
 	token, err := node.ReadAdminToken(cfg.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil // the answer of the hub says what to do
+		return "", nil // the hub's error says what to do
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%w; run this command as the user that the hub runs as, or set %s", err, tokenVariable)
 	}
@@ -113,7 +113,7 @@ func dataFlag(flags *pflag.FlagSet) {
 	flags.Lookup("data").Usage = "data `FOLDER` of the hub; its token is there unless " + tokenVariable + " is set"
 }
 
-// loginName returns the default name of the operator who gives an order.
+// loginName returns the login name of the user, which is the default of --who.
 func loginName() string {
 	u, err := user.Current()
 	if err != nil {
@@ -122,7 +122,8 @@ func loginName() string {
 	return u.Username
 }
 
-// A queueCommand is what the commands about one queue have in common.
+// A queueCommand has the flags and the client that all commands about one queue
+// share.
 type queueCommand struct {
 	p       *process
 	url     string
@@ -135,8 +136,8 @@ type queueCommand struct {
 	actor domain.ActorID
 }
 
-// command makes a command with an ACTOR and further arguments. If order is
-// true, it has the flags --who and --why.
+// command returns a command with the argument ACTOR and further arguments. If
+// order is true, the command has the flags --who and --why.
 func (q *queueCommand) command(use, short string, order bool, body func(ctx context.Context, args []string) error) *cobra.Command {
 	names := strings.Fields(use)[1:]
 	cmd := &cobra.Command{
@@ -187,16 +188,16 @@ func (q *queueCommand) prepare(actor string, order bool) (err error) {
 			return fmt.Errorf("--who is missing, and your login name is not known; say who you are")
 		}
 		if q.why == "" {
-			return fmt.Errorf("--why is missing; say why, for whoever reads the records later")
+			return fmt.Errorf("--why is missing; say why, for the record")
 		}
 	}
 	return nil
 }
 
-// path returns the path of the queue at the hub.
+// path returns the HTTP path of the queue, followed by more.
 func (q *queueCommand) path(more string) string { return "/v1/admin/queues/" + q.actor.String() + more }
 
-// order sends an order, and prints that it was executed.
+// order sends an operator's order, and prints that the hub executed it.
 func (q *queueCommand) order(ctx context.Context, what string, about map[string]string) (*http.Response, error) {
 	fields := map[string]string{"who": q.who, "why": q.why}
 	for name, value := range about {

@@ -85,7 +85,7 @@ func backUpFolder(ctx context.Context, cfg *config.Config, w io.Writer) error {
 	return err
 }
 
-// backUpHub writes the archive that a running hub makes.
+// backUpHub writes the archive that a running hub creates.
 func backUpHub(ctx context.Context, remote *hubclient.Client, w io.Writer) error {
 	resp, err := remote.Do(ctx, http.MethodGet, "/v1/admin/backup", "", nil)
 	if err != nil {
@@ -95,13 +95,13 @@ func backUpHub(ctx context.Context, remote *hubclient.Client, w io.Writer) error
 	from := &failingReader{from: resp.Body}
 	_, err = io.Copy(w, from)
 	if from.err != nil {
-		return fmt.Errorf("the hub at %s ended the backup before it was whole; see its log (%w)", remote.Base, from.err)
+		return fmt.Errorf("the hub at %s ended the backup before it was complete; see its log (%w)", remote.Base, from.err)
 	}
 	return err
 }
 
-// A failingReader records an error of its reader, so that it is not mistaken
-// for an error of the writer.
+// A failingReader records an error of its reader, so that the error is not
+// mistaken for an error of the writer.
 type failingReader struct {
 	from io.Reader
 	err  error
@@ -115,7 +115,8 @@ func (r *failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// writeBackup writes an archive to a file or stdout, and verifies it as it is written.
+// writeBackup writes an archive to a file or stdout, and verifies the archive
+// while it is written.
 func (p *process) writeBackup(ctx context.Context, file string, write func(io.Writer) error) error {
 	began := time.Now()
 	progress := p.newTransfer("backed up")
@@ -154,11 +155,11 @@ func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error,
 		if err == nil {
 			err = requireEnd(reading)
 		}
-		reading.CloseWithError(err) // ends write if the archive is damaged
+		reading.CloseWithError(err) // stops write if the archive is damaged
 		verified <- result{s, err}
 	}()
 	err := write(io.MultiWriter(to, writing))
-	_ = writing.CloseWithError(err) // nil: the archive is complete
+	_ = writing.CloseWithError(err) // a nil err ends the archive
 	r := <-verified
 	if err != nil {
 		return r.Summary, err
@@ -166,7 +167,8 @@ func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error,
 	return r.Summary, r.err
 }
 
-// requireEnd waits until the writer of an archive has closed it.
+// requireEnd reads until the writer of an archive closes it, and fails if more
+// bytes follow.
 func requireEnd(r io.Reader) error {
 	if n, err := io.Copy(io.Discard, r); err != nil || n > 0 {
 		return errors.Join(backup.ErrDamaged, err)
@@ -174,8 +176,8 @@ func requireEnd(r io.Reader) error {
 	return nil
 }
 
-// transferFault returns an error that says that a backup or a restore was
-// interrupted, if it was.
+// transferFault replaces the error of a backup or a restore that was
+// interrupted by one that says so.
 func transferFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end; nothing was changed")
@@ -191,7 +193,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sizeText returns a number of bytes as text for people.
+// sizeText returns a number of bytes as text with a unit.
 func sizeText(bytes int64) string {
 	switch {
 	case bytes >= 1e9:

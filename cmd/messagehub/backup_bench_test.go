@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// benchActors is the number of actors that get the events of a benchmark, in
-// turn.
+// benchActors is the number of actors that receive the events of a benchmark,
+// in turn.
 const benchActors = 1000
 
 // benchEvents returns events with payloads for many actors.
@@ -131,7 +131,7 @@ func measureBackup(b *testing.B, events int) {
 	acknowledged := next - 1
 	var backing sync.WaitGroup
 	backups := 0
-	backing.Go(func() { // backups run one after another, so that there are enough peeks during them
+	backing.Go(func() { // backups run one after another, for a sufficient number of peeks during backups
 		defer cancel()
 		for until := time.Now().Add(span); time.Now().Before(until); backups++ {
 			began := time.Now()
@@ -178,7 +178,8 @@ func measureBackup(b *testing.B, events int) {
 }
 
 // checkRestored repairs a restored folder as the help of restore says, requires
-// that a second check finds nothing, and returns the number of its events.
+// that a second check finds nothing, and returns the number of events in the
+// folder.
 func checkRestored(b *testing.B, data string) (events int) {
 	if out, err := backupCommandOf(b, "check", "--data", data, "--repair").CombinedOutput(); err != nil {
 		b.Fatalf("check --repair: %v: %s", err, out)

@@ -17,8 +17,8 @@ import (
 )
 
 // TestBackupAndRestore_KilledLeaveTheOldOrTheWhole kills backups and restores
-// at random moments. MESSAGEHUB_BACKUP_KILLS is the number of kills, which make
-// backup-kills sets; MESSAGEHUB_BACKUP_SEED repeats the same moments.
+// at random moments. MESSAGEHUB_BACKUP_KILLS sets the number of kills, as
+// `make backup-kills` does; MESSAGEHUB_BACKUP_SEED repeats the same moments.
 func TestBackupAndRestore_KilledLeaveTheOldOrTheWhole(t *testing.T) {
 	kills, seed := number(t, "MESSAGEHUB_BACKUP_KILLS", 4), uint64(number(t, "MESSAGEHUB_BACKUP_SEED", time.Now().UnixNano()))
 	k := &backupKills{t: t, random: rand.New(rand.NewPCG(seed, 1)), folder: t.TempDir(), data: dataFolder(t)}
@@ -73,7 +73,7 @@ func (k *backupKills) kill(span time.Duration, args ...string) {
 	cmd := backupCommandOf(k.t, args...)
 	require.NoError(k.t, cmd.Start())
 	_ = clock.Sleep(k.t.Context(), time.Duration(k.random.Int64N(int64(span)*11/10)))
-	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Process.Kill() // an error means that the command has ended
 	_ = cmd.Wait()
 }
 
@@ -113,7 +113,7 @@ func (k *backupKills) killRestore(n int, file string) {
 	}
 	if got := check(); got.status == 0 {
 		k.whole++
-		wants(got) // the folder has everything
+		wants(got) // the restored folder must have every event
 		again := messagehub(k.t, "", "restore", file, "--data", folder)
 		require.Contains(k.t, again.err, "it is not empty")
 	} else {

@@ -22,7 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// startBackedUp starts a hub in a folder.
+// startBackedUp starts a hub that keeps its data in a folder, and returns it with
+// an operator's client.
 func startBackedUp(t *testing.T, data string, more ...string) (h *hubProcess, hub *hubclient.Client) {
 	t.Helper()
 	h = startHub(t, append([]string{"--data", data, "--log-level", "warn"}, more...)...)
@@ -55,8 +56,8 @@ func idsOf(t testing.TB, body []byte) (ids []string) {
 	return ids
 }
 
-// drain dequeues everything that waits for actors, and returns how often each
-// event came.
+// drain peeks and dequeues until nothing waits for the actors. It returns how
+// often each event was received.
 func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	t.Helper()
 	seen := make(map[string]int)
@@ -79,8 +80,8 @@ func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	return seen
 }
 
-// A backupLoad sends events, and dequeues those of one actor, until it is
-// stopped.
+// A backupLoad sends events to all actors and dequeues the events of one actor,
+// until it is stopped.
 type backupLoad struct {
 	t      *testing.T
 	hub    *hubclient.Client
@@ -90,15 +91,15 @@ type backupLoad struct {
 	mu       sync.Mutex
 	next     int
 	sent     map[string]bool // acknowledged events
-	asked    map[string]bool // events in a bundle whose Dequeue has begun
-	dequeued map[string]bool // events in a bundle whose Dequeue was answered
+	started  map[string]bool // events in a bundle whose Dequeue was sent
+	dequeued map[string]bool // events in a bundle whose Dequeue succeeded
 }
 
-// snapshot returns copies of the three sets.
-func (l *backupLoad) snapshot() (sent, asked, dequeued map[string]bool) {
+// snapshot returns copies of the sets sent, started and dequeued.
+func (l *backupLoad) snapshot() (sent, started, dequeued map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.sent), maps.Clone(l.asked), maps.Clone(l.dequeued)
+	return maps.Clone(l.sent), maps.Clone(l.started), maps.Clone(l.dequeued)
 }
 
 func (l *backupLoad) send(ctx context.Context) error {
@@ -122,7 +123,7 @@ func (l *backupLoad) send(ctx context.Context) error {
 	return nil
 }
 
-// await returns when n more events are acknowledged.
+// await returns after n more events have been acknowledged.
 func (l *backupLoad) await(n int) {
 	before, _, _ := l.snapshot()
 	for now := before; len(now) < len(before)+n; now, _, _ = l.snapshot() {
@@ -144,7 +145,7 @@ func (l *backupLoad) dequeue(ctx context.Context) error {
 			continue
 		}
 		ids := idsOf(l.t, body)
-		l.note(l.asked, ids)
+		l.note(l.started, ids)
 		if _, err := l.hub.Dequeue(context.WithoutCancel(ctx), "actor-0", id); err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 	const actors, backups = 3, 2
 	data, folder := dataFolder(t), t.TempDir()
 	h, hub := startBackedUp(t, data)
-	l := &backupLoad{t: t, hub: hub, actors: actors, next: 1, more: make(chan struct{}, 1), sent: map[string]bool{}, asked: map[string]bool{}, dequeued: map[string]bool{}}
+	l := &backupLoad{t: t, hub: hub, actors: actors, next: 1, more: make(chan struct{}, 1), sent: map[string]bool{}, started: map[string]bool{}, dequeued: map[string]bool{}}
 	_, err := hub.SendEvents(t.Context(), payloadEvents(900_000, 500, actors))
 	require.NoError(t, err)
 	for _, id := range idsOf(t, payloadEvents(900_000, 500, actors)) {
@@ -182,8 +183,8 @@ func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 	load.Go(func() error { return l.dequeue(ctx) })
 
 	type taken struct {
-		file                         string
-		sent, dequeued, sentA, asked map[string]bool
+		file                           string
+		sent, dequeued, sentA, started map[string]bool
 	}
 	var all []taken
 	for i := range backups {
@@ -193,7 +194,7 @@ func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 		got := messagehub(t, "", "backup", "--url", h.url(t), "--data", data, b.file)
 		require.Equal(t, 0, got.status, got.err)
 		require.Contains(t, got.err, "backed up ")
-		b.sentA, b.asked, _ = l.snapshot()
+		b.sentA, b.started, _ = l.snapshot()
 		all = append(all, b)
 	}
 	stop()
@@ -204,11 +205,11 @@ func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 		restored := filepath.Join(folder, fmt.Sprint("restored-", i))
 		got := messagehub(t, "", "restore", b.file, "--data", restored)
 		require.Equal(t, 0, got.status, got.err)
-		isSound(t, restored)
+		requireSound(t, restored)
 		h, hub := startBackedUp(t, restored)
 		seen := drain(t, hub, actors)
 		for id := range b.sent {
-			if seen[id] == 0 && !b.asked[id] {
+			if seen[id] == 0 && !b.started[id] {
 				t.Errorf("backup %d: %s was acknowledged before it began, and is lost", i, id)
 			}
 		}
@@ -257,7 +258,7 @@ func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
-func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
+func TestRestore_WithFreezeReturnsNoBundleUntilThawed(t *testing.T) {
 	data, folder := newStoppedFolder(t, 2), t.TempDir()
 	file, restored := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "restored")
 	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
@@ -289,7 +290,7 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	require.Contains(t, got.out, "disk lost")
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 
-	h, hub = startBackedUp(t, restored) // it does not freeze the queues again
+	h, hub = startBackedUp(t, restored) // the queues are not frozen again
 	isThawed(hub, "actor-0")
 	isFrozen(hub, "actor-1")
 	isFrozen(hub, "later")
@@ -307,7 +308,7 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
-func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
+func TestBackupAndRestore_ReportWhyTheyCannotRun(t *testing.T) {
 	data, folder := newStoppedFolder(t, 1), t.TempDir()
 	file, empty := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "empty")
 	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
@@ -337,8 +338,8 @@ func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
 		"changed":           {[]string{"restore", write("changed", changed), "--data", empty}, "damaged or incomplete"},
 		"wrong file":        {[]string{"restore", write("wrong", []byte("text\n")), "--data", empty}, "the file is no archive"},
 		"empty file":        {[]string{"restore", write("none", nil), "--data", empty}, "the file is no archive"},
-		"a folder":          {[]string{"restore", folder, "--data", empty}, "is no file"},
-		"no file":           {[]string{"restore", filepath.Join(folder, "missing"), "--data", empty}, "there is no such file"},
+		"a folder":          {[]string{"restore", folder, "--data", empty}, "is not a file"},
+		"no file":           {[]string{"restore", filepath.Join(folder, "missing"), "--data", empty}, "the file does not exist"},
 		"not empty":         {[]string{"restore", file, "--data", data}, "it is not empty"},
 		"of a running hub":  {[]string{"restore", file, "--data", filepath.Join(folder, "running")}, "another process uses it"},
 		"cold of a running": {[]string{"backup", "--data", filepath.Join(folder, "running"), write("x", nil)}, "messagehub backup --url"},
@@ -361,7 +362,7 @@ func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
 	require.NoError(t, running.stop(t, syscall.SIGTERM), running.stderrText())
 }
 
-// A hub that dies, or a proxy that cuts the answer, leaves the previous file.
+// If the hub dies or a proxy cuts the response, the previous file remains.
 func TestBackup_ThatIsInterruptedKeepsTheOldFile(t *testing.T) {
 	data, file := newStoppedFolder(t, 1), filepath.Join(t.TempDir(), "hub.backup")
 	whole := messagehub(t, "", "backup", "--data", data, "-")
@@ -371,7 +372,7 @@ func TestBackup_ThatIsInterruptedKeepsTheOldFile(t *testing.T) {
 		text   string
 		want   string
 	}{
-		"a hub that dies":  {true, whole.out[:len(whole.out)/2], "ended the backup before it was whole"},
+		"a hub that dies":  {true, whole.out[:len(whole.out)/2], "ended the backup before it was complete"},
 		"a proxy":          {false, whole.out[:len(whole.out)/2], "damaged or incomplete"},
 		"another byte":     {false, whole.out[:100] + string(whole.out[100]^1) + whole.out[101:], "damaged or incomplete"},
 		"something behind": {false, whole.out + "more", "damaged or incomplete"},

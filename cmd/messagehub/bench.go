@@ -14,7 +14,7 @@ import (
 
 func (p *process) benchCommand() *cobra.Command {
 	b := &command.Bench{Program: "messagehub", Args: p.args[1:], Environ: p.environ, Out: p.out, Err: p.err, Find: p.scenarios, Hub: func(context.Context) (string, error) { return os.Executable() }}
-	if version != "dev" { // a development build is run from its source tree
+	if version != "dev" { // a development build runs in its source tree
 		b.Commit = version
 	}
 	cmd := &cobra.Command{
@@ -51,8 +51,8 @@ func (p *process) benchCommand() *cobra.Command {
 	return cmd
 }
 
-// explainMovedFlag adds to the error of a flag that bench no longer has the
-// program that has it now.
+// explainMovedFlag names, in the error of a flag that was moved out of bench,
+// the program that has the flag now.
 func explainMovedFlag(err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if ok && (unknown.GetSpecifiedName() == "results" || unknown.GetSpecifiedName() == "plots") {

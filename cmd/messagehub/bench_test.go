@@ -16,11 +16,12 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// A measured is a scenario whose figures the test reports.
-type measured func(ctx context.Context, o bench.Options, tell func(figure.Figure)) error
+// A scenarioFunc is the body of a scenario; it reports the figures that a test
+// chooses.
+type scenarioFunc func(ctx context.Context, o bench.Options, tell func(figure.Figure)) error
 
-// benched runs the bench with the given scenarios in this process.
-func benched(ctx context.Context, scenarios []bench.Scenario, args ...string) result {
+// runBench runs the bench with the given scenarios in this process.
+func runBench(ctx context.Context, scenarios []bench.Scenario, args ...string) result {
 	var out, errs bytes.Buffer
 	status := run(ctx, &process{
 		args: append([]string{"messagehub", "bench"}, args...), out: &out, err: &errs,
@@ -30,11 +31,11 @@ func benched(ctx context.Context, scenarios []bench.Scenario, args ...string) re
 	return result{status, out.String(), errs.String()}
 }
 
-func scenario(name string, do measured) bench.Scenario {
+func scenario(name string, do scenarioFunc) bench.Scenario {
 	return bench.NewScenario(name, "what "+name+" does", do)
 }
 
-// scenarioOf returns a scenario that reports one figure, whose target is at most 10.
+// scenarioOf returns a scenario that reports one figure; the target is at most 10.
 func scenarioOf(name string, value float64) bench.Scenario {
 	return scenario(name, func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.25})
@@ -47,8 +48,8 @@ func scenarioOf(name string, value float64) bench.Scenario {
 	})
 }
 
-func TestTheBenchSaysWhatItFound(t *testing.T) {
-	got := benched(t.Context(), []bench.Scenario{scenarioOf("one", 9.5), scenarioOf("two", 1)})
+func TestBench_PrintsItsResults(t *testing.T) {
+	got := runBench(t.Context(), []bench.Scenario{scenarioOf("one", 9.5), scenarioOf("two", 1)})
 	require.Equal(t, 0, got.status, got.err)
 	require.Equal(t, "one: what one does\n"+
 		"  layout  metric  value  unit  target\n"+
@@ -66,18 +67,18 @@ func TestTheBenchSaysWhatItFound(t *testing.T) {
 		"two (2 of 2): measuring, 50 %, 0s\n", regexp.MustCompile(`\d+s\n`).ReplaceAllString(got.err, "0s\n"), "a line for each step, and nothing that steers a terminal")
 }
 
-func TestAMissedTargetIsExitStatus1(t *testing.T) {
-	got := benched(t.Context(), []bench.Scenario{scenarioOf("one", 10.5), scenarioOf("two", 1)})
+func TestBench_ExitsWith1ForAMissedTarget(t *testing.T) {
+	got := runBench(t.Context(), []bench.Scenario{scenarioOf("one", 10.5), scenarioOf("two", 1)})
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "  hub     Peek     10.5  ms    ≤ 10    MISSED\n")
 	require.Contains(t, got.out, "\ntargets missed: 1 of 2\n")
 	require.NotContains(t, got.err, "messagehub:", "the last line has said it")
 }
 
-func TestAScenarioThatFailsDoesNotStopTheOthers(t *testing.T) {
+func TestBench_ContinuesAfterAFailedScenario(t *testing.T) {
 	broken := scenario("broken", func(context.Context, bench.Options, func(figure.Figure)) error { return errors.New("no account") })
 	file := filepath.Join(t.TempDir(), "figures.json")
-	got := benched(t.Context(), []bench.Scenario{broken, scenarioOf("two", 1)}, "--json", file)
+	got := runBench(t.Context(), []bench.Scenario{broken, scenarioOf("two", 1)}, "--json", file)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "broken: what broken does\n  not complete: scenario broken: no account\n")
 	require.Contains(t, got.out, "\nall targets are met, 1 of 1\n")
@@ -85,7 +86,7 @@ func TestAScenarioThatFailsDoesNotStopTheOthers(t *testing.T) {
 	require.FileExists(t, file)
 }
 
-func TestAStoppedBenchSaysWhatItKnows(t *testing.T) {
+func TestBench_PrintsItsFiguresWhenItIsStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	slow := scenario("slow", func(ctx context.Context, _ bench.Options, tell func(figure.Figure)) error {
@@ -95,7 +96,7 @@ func TestAStoppedBenchSaysWhatItKnows(t *testing.T) {
 		return ctx.Err()
 	})
 	file := filepath.Join(t.TempDir(), "figures.json")
-	got := benched(ctx, []bench.Scenario{scenarioOf("one", 1), slow, scenarioOf("never", 1)}, "--json", file)
+	got := runBench(ctx, []bench.Scenario{scenarioOf("one", 1), slow, scenarioOf("never", 1)}, "--json", file)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "  hub     Peek        1  ms    ≤ 10    ok\n")
 	require.Contains(t, got.out, "  hub     Save        3  RU\n  not complete: stopped\n")
@@ -104,10 +105,10 @@ func TestAStoppedBenchSaysWhatItKnows(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-func TestTheFileOfTheBenchIsWhereItWasAskedFor(t *testing.T) {
+func TestBench_WritesItsFiguresAsJSON(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "a", "figures.json")
-	got := benched(t.Context(), []bench.Scenario{scenarioOf("one", 1)}, "--json", file)
+	got := runBench(t.Context(), []bench.Scenario{scenarioOf("one", 1)}, "--json", file)
 	require.Equal(t, 0, got.status, got.err)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestTheFileOfTheBenchIsWhereItWasAskedFor(t *testing.T) {
 		"scenario": "one", "layout": "hub", "metric": "Peek", "value": 1.0, "unit": "ms", "target": "≤ 10", "ok": true,
 	}}, figures)
 
-	got = benched(t.Context(), []bench.Scenario{scenarioOf("one", 1)}, "--json", folder)
+	got = runBench(t.Context(), []bench.Scenario{scenarioOf("one", 1)}, "--json", folder)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "messagehub: --json: ")
 }
@@ -127,7 +128,7 @@ func TestBench_MeasuresOnlyTheHub(t *testing.T) {
 		tell(figure.Figure{Scenario: "count", Layout: "hub", Metric: "layouts beside", Value: float64(len(o.Beside)), OK: true})
 		return nil
 	})
-	got := benched(t.Context(), []bench.Scenario{count})
+	got := runBench(t.Context(), []bench.Scenario{count})
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, "  hub     layouts beside      0\n")
 }
@@ -142,15 +143,15 @@ func TestBench_NamesTheProgramThatHasItsFormerFlags(t *testing.T) {
 	require.NotContains(t, got.err, "compare", "it was no flag of bench")
 }
 
-func TestTheBenchMeasuresAnAccountOnlyWhereItIsNamed(t *testing.T) {
+func TestBench_MeasuresAnAccountOnlyIfItIsNamed(t *testing.T) {
 	var seen []bench.Options
 	look := scenario("look", func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		seen = append(seen, bench.Options{Endpoint: o.Endpoint, Key: o.Key, Quick: o.Quick, Seed: o.Seed})
 		tell(figure.Figure{Scenario: "look", Layout: "hub", Metric: "Peek", Value: 1, OK: true, Modelled: o.Endpoint == ""})
 		return nil
 	})
-	require.Equal(t, 0, benched(t.Context(), []bench.Scenario{look}).status)
-	got := benched(t.Context(), []bench.Scenario{look}, "--cosmos-endpoint", "https://test.example.com/", "--quick", "--seed", "9")
+	require.Equal(t, 0, runBench(t.Context(), []bench.Scenario{look}).status)
+	got := runBench(t.Context(), []bench.Scenario{look}, "--cosmos-endpoint", "https://test.example.com/", "--quick", "--seed", "9")
 	require.Equal(t, 0, got.status, got.err)
 	require.Equal(t, []bench.Options{{Seed: 1}, {Endpoint: "https://test.example.com/", Key: "c2VjcmV0", Quick: true, Seed: 9}}, seen)
 	require.Contains(t, got.err, "measuring on the account at https://test.example.com/\n")
@@ -169,7 +170,7 @@ func TestBench_MeasuresNothingIfItsCommandLineIsInvalid(t *testing.T) {
 		"unknown flag: --fast":              {"--fast"},
 		"--broker is for the scenario push": {"--broker", "never"},
 	} {
-		got := benched(t.Context(), []bench.Scenario{never}, args...)
+		got := runBench(t.Context(), []bench.Scenario{never}, args...)
 		require.Equal(t, 2, got.status, got.err)
 		require.Contains(t, got.err, want)
 	}
@@ -181,6 +182,6 @@ func TestBench_MeasuresNothingIfItsCommandLineIsInvalid(t *testing.T) {
 	require.Equal(t, 0, got.status)
 	require.Contains(t, got.out, "broker  messages are broadcast")
 
-	got = benched(t.Context(), []bench.Scenario{never, scenarioOf("one", 1)}, "--list")
+	got = runBench(t.Context(), []bench.Scenario{never, scenarioOf("one", 1)}, "--list")
 	require.Equal(t, result{0, "never  what never does\none    what one does\n", ""}, got)
 }

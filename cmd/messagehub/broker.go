@@ -39,35 +39,36 @@ func (p *process) brokerCommand() *cobra.Command {
 	return cmd
 }
 
-// A brokerCommand is what the commands about the broker have in common.
+// A brokerCommand has the flags and the clients that all commands about the
+// broker share.
 type brokerCommand struct {
 	p       *process
 	url     string
 	timeout time.Duration
 	json    bool
 
-	// own is the token of a channel or a consumer, which a request may send in
-	// place of the operator's token; nil: the command has no such flag. asOwner
-	// returns the credentials with it.
+	// own is the flag for the token of a channel or a consumer, which the request
+	// sends in place of the operator's token; nil: the command has no such flag.
+	// asOwner returns the credentials with that token.
 	own     *tokenFlag
 	asOwner func(token string) brokerclient.Credentials
 
-	// hasNewToken means that --token-file has the new token of a party, so the
-	// operator's token is in --operator-token-file.
+	// hasNewToken means that --token-file sets the new token of a party, so
+	// --operator-token-file has the operator's token.
 	hasNewToken bool
 
-	// producer has the credentials of a command for producers; nil: the command
-	// is for others.
+	// producer has the credentials of a command that acts for a producer; nil for
+	// all other commands.
 	producer *brokerclient.Credentials
 
-	hub    *hubclient.Client // explains why no hub answers
+	hub    *hubclient.Client // writes the error when the hub cannot be reached
 	client *brokerclient.Client
 }
 
 const operatorTokenFile = "--operator-token-file"
 
-// command makes a command with the arguments in use; an argument in brackets is
-// optional. parse checks them before anything is sent.
+// command returns a command with the arguments that use names; an argument in
+// brackets is optional. parse validates the arguments before a request is sent.
 func (b *brokerCommand) command(use, short, long, example string, parse func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	name, _, _ := strings.Cut(use, " ")
 	cmd := &cobra.Command{
@@ -109,8 +110,8 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 	return cmd
 }
 
-// argumentsOf checks the number of arguments against the words in capital
-// letters in use.
+// argumentsOf returns a check that requires one argument for each word of use
+// in capital letters.
 func argumentsOf(use string) cobra.PositionalArgs {
 	var names []string
 	optional := 0
@@ -136,7 +137,7 @@ func argumentsOf(use string) cobra.PositionalArgs {
 	}
 }
 
-// connectClients makes the clients. name is the name of the command.
+// connectClients creates the clients. name is the name of the command.
 func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error) {
 	if b.hasNewToken {
 		b.p.access.tokenFlag = operatorTokenFile
@@ -158,8 +159,8 @@ func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error
 	return err
 }
 
-// credentials returns the credentials of the requests: those of a producer,
-// otherwise the token in the flags, otherwise the operator's token.
+// credentials returns the credentials of the requests: the producer's
+// credentials, otherwise the token in the flags, otherwise the operator's token.
 func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Credentials, err error) {
 	if b.producer != nil {
 		return *b.producer, nil
@@ -184,13 +185,13 @@ func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Creden
 	return brokerclient.Credentials{AdminToken: operator.Token}, nil
 }
 
-// isOfIssuer reports whether a token is a signed token of an issuer: its header
-// is JSON. Tokens of channels and consumers are random texts.
+// isOfIssuer reports whether a token was signed by an issuer: the header of such
+// a token is JSON. The tokens of channels and consumers are random texts.
 func isOfIssuer(token string) bool {
 	return identity.IsSigned(token) && strings.HasPrefix(token, "eyJ")
 }
 
-// explainError returns an error that says what to do if no hub answers.
+// explainError adds what to do to an error of the connection to the hub.
 func (b *brokerCommand) explainError(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return b.hub.Unreachable(err)
@@ -209,7 +210,7 @@ type tokenFlag struct {
 	text  string
 	file  string
 
-	isIssuersToo bool // the token may also be one of an issuer
+	isIssuersToo bool // the flag also accepts a token of an issuer
 }
 
 func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
@@ -220,7 +221,8 @@ func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
 	f.StringVar(&t.file, t.name+"-file", "", "`FILE` whose first line is the token of the "+t.whose)
 }
 
-// readToken returns the token, "" without one.
+// readToken returns the token of the flag, or of the file that it names; "" if
+// the flag is not set.
 func (t *tokenFlag) readToken() (string, error) {
 	token := t.text
 	switch {
@@ -258,11 +260,11 @@ func (b *brokerCommand) asConsumer() {
 	}
 }
 
-// parseChannel returns an error unless the first argument is the id of a channel.
+// parseChannel returns the id of the channel that the first argument names.
 func parseChannel(args []string) (domain.PartyID, error) { return domain.Channels.Parse(args[0]) }
 
-// parseConsumer returns an error unless the first two arguments are the ids of a channel and of a
-// consumer.
+// parseConsumer returns the id of the consumer that the first two arguments name: a channel, and
+// one of its consumers.
 func parseConsumer(args []string) (domain.PartyID, error) {
 	channel, err := parseChannel(args)
 	if err != nil {

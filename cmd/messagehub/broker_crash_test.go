@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A brokerConsumer takes 20 ms for each call, and counts the calls of each
+// A brokerConsumer answers each call after 20 ms, and counts the calls with each
 // message.
 type brokerConsumer struct {
 	*httptest.Server
 
 	mu    sync.Mutex
 	calls map[string]int // number of calls by payload
-	last  time.Time      // when a message came for the first time, the latest such time
+	last  time.Time      // time of the latest call with a new message
 	more  chan struct{}
 }
 
@@ -48,15 +48,15 @@ func (c *brokerConsumer) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	nudge(c.more)
 }
 
-// lastCall returns the latest time at which a message came for the first time.
+// lastCall returns the time of the latest call with a new message.
 func (c *brokerConsumer) lastCall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
 }
 
-// countMissing returns how many messages have not come, and how many calls were
-// repeated.
+// countMissing returns how many messages have not arrived, and how many calls
+// were repeated.
 func (c *brokerConsumer) countMissing(messages []string) (missing, repeated int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +89,8 @@ func sendForm(t *testing.T, hub, path string, fields ...string) {
 }
 
 // broadcastUntilKilled lets several producers send messages until the hub is
-// gone, and kills the hub in the middle. It returns the messages that were
-// answered with 201.
+// dead; it kills the hub after count messages. It returns the messages that the
+// hub accepted with 201.
 func broadcastUntilKilled(t *testing.T, h *hubProcess, hub string, count int) (accepted []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -129,9 +129,9 @@ func broadcastUntilKilled(t *testing.T, h *hubProcess, hub string, count int) (a
 }
 
 // TestTheBrokerLosesNothing kills a hub while messages are broadcast and delivered. The system that
-// it replaces was back after 21 s, and repeated 21 calls.
+// the broker replaces needed 21 s to recover, and repeated 21 calls.
 func TestTheBrokerLosesNothing(t *testing.T) {
-	const concurrency = 16 // calls to a consumer at the same time
+	const concurrency = 16 // concurrent calls to a consumer
 	consumer := newBrokerConsumer(t)
 	environ := []string{
 		"MESSAGEHUB_PUSH_ALLOW=127.0.0.0/8", "MESSAGEHUB_PUSH_INSECURE_HTTP=true",

@@ -20,13 +20,13 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A failSafeWorld has accounts that several hubs share, and a channel with
-// consumers, each of which counts its calls. Each hub is a process.
-type failSafeWorld struct {
+// failSafeHubs are hubs that share accounts, each in a separate process, and a
+// channel with consumers. Calls are counted by consumer.
+type failSafeHubs struct {
 	*testing.T
 	environ []string
 	sent    []string
-	started time.Time // when the last hub was started
+	started time.Time // time at which the newest hub was started
 
 	mu    sync.Mutex
 	calls map[string]map[string]int // number of calls by consumer and message
@@ -34,14 +34,14 @@ type failSafeWorld struct {
 }
 
 // sharedConsumers is the number of consumers: enough that any third of the
-// shards has some. A hub that joins first gets the shards without consumers,
-// because nothing of them has to be released.
+// shards has some. A hub that joins acquires the shards without consumers first,
+// because no other hub has to release jobs of these shards.
 const sharedConsumers = 100
 
-func newFailSafeWorld(t *testing.T) *failSafeWorld {
+func newFailSafeHubs(t *testing.T) *failSafeHubs {
 	t.Helper()
-	t.Parallel() // these tests wait most of the time
-	w := &failSafeWorld{T: t, calls: make(map[string]map[string]int), more: make(chan struct{}, 1)}
+	t.Parallel() // these tests mostly wait
+	w := &failSafeHubs{T: t, calls: make(map[string]map[string]int), more: make(chan struct{}, 1)}
 	cosmos := startEmulator(t, "--in-memory")
 	blob := startBlobs(t, "--data", filepath.Join(t.TempDir(), "blob"))
 	w.environ = []string{
@@ -53,8 +53,8 @@ func newFailSafeWorld(t *testing.T) *failSafeWorld {
 	return w
 }
 
-// hub starts a hub and returns it with its address.
-func (w *failSafeWorld) hub(failSafe string, environ ...string) (h *hubProcess, url string) {
+// startNode starts a hub and returns it with its URL.
+func (w *failSafeHubs) startNode(failSafe string, environ ...string) (h *hubProcess, url string) {
 	w.Helper()
 	environ = append(append([]string{"MESSAGEHUB_BROKER_FAIL_SAFE=" + failSafe}, w.environ...), environ...)
 	h = spawnHubWith(w.T, environ, "--data", dataFolder(w.T), "--bus-listen", "")
@@ -63,8 +63,8 @@ func (w *failSafeWorld) hub(failSafe string, environ ...string) (h *hubProcess, 
 	return h, h.url(w.T)
 }
 
-// open creates the channel and its consumers with a request to a hub.
-func (w *failSafeWorld) open(hub string) {
+// createChannel creates the channel and its consumers at a hub.
+func (w *failSafeHubs) createChannel(hub string) {
 	w.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		payload, _ := io.ReadAll(r.Body)
@@ -85,9 +85,9 @@ func (w *failSafeWorld) open(hub string) {
 	}
 }
 
-// request sends a request to a hub, requires one of several statuses, and
-// returns the body of the answer.
-func (w *failSafeWorld) request(method, url, body string, want []int, headers ...string) string {
+// request sends a request to a hub, requires one of the statuses in want, and
+// returns the body of the response.
+func (w *failSafeHubs) request(method, url, body string, want []int, headers ...string) string {
 	w.Helper()
 	req, err := http.NewRequestWithContext(w.Context(), method, url, strings.NewReader(body))
 	require.NoError(w, err)
@@ -104,7 +104,7 @@ func (w *failSafeWorld) request(method, url, body string, want []int, headers ..
 }
 
 // broadcast sends a message to a hub.
-func (w *failSafeWorld) broadcast(hub string) {
+func (w *failSafeHubs) broadcast(hub string) {
 	w.Helper()
 	message := fmt.Sprint(len(w.sent))
 	w.request(http.MethodPost, hub+"/broker/channel/prices/broadcast", message, []int{http.StatusCreated},
@@ -112,8 +112,8 @@ func (w *failSafeWorld) broadcast(hub string) {
 	w.sent = append(w.sent, message)
 }
 
-// countMissing returns how many deliveries have not come.
-func (w *failSafeWorld) countMissing() (n int) {
+// countMissing returns how many deliveries have not arrived.
+func (w *failSafeHubs) countMissing() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range sharedConsumers {
@@ -127,7 +127,7 @@ func (w *failSafeWorld) countMissing() (n int) {
 }
 
 // awaitAll returns when all consumers have received all messages.
-func (w *failSafeWorld) awaitAll() {
+func (w *failSafeHubs) awaitAll() {
 	w.Helper()
 	timeout := time.After(patience)
 	for w.countMissing() > 0 {
@@ -141,9 +141,9 @@ func (w *failSafeWorld) awaitAll() {
 
 var callsMade = regexp.MustCompile(`(?m)^messagehub_push_call_seconds_count(?:\{[^}]*\})? ([0-9]+)`)
 
-// awaitShared sends messages until each hub has called consumers, and until no
-// hub takes over jobs because it has just started.
-func (w *failSafeWorld) awaitShared(hubs ...string) {
+// awaitShared sends messages until each hub has called consumers, and until the
+// newest hub no longer takes over jobs because of its start.
+func (w *failSafeHubs) awaitShared(hubs ...string) {
 	w.Helper()
 	end := time.Now().Add(patience)
 	for len(hubs) > 0 {
@@ -158,27 +158,27 @@ func (w *failSafeWorld) awaitShared(hubs ...string) {
 	<-time.After(time.Until(w.started.Add(13 * time.Second)))
 }
 
-// An overdueList is the answer of a hub about overdue jobs.
+// An overdueList is a hub's list of overdue jobs.
 type overdueList struct {
 	Jobs []struct{ RetriggerURL string }
 }
 
-// overdue returns the jobs that a hub lists as overdue, with the paths that
-// re-trigger them.
-func (w *failSafeWorld) overdue(hub string) overdueList {
+// overdue returns the jobs that a hub lists as overdue, each with the path that
+// re-triggers the job.
+func (w *failSafeHubs) overdue(hub string) overdueList {
 	w.Helper()
 	var l overdueList
 	require.NoError(w, json.Unmarshal([]byte(w.request(http.MethodGet, hub+"/broker/overdue?delay=10ms", "", []int{http.StatusOK}, "X-Broker-Admin-Token", operatorToken)), &l))
 	return l
 }
 
-// The jobs of a dead hub are taken over within 10 seconds, unless the setting
-// has another time.
-func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
-	w := newFailSafeWorld(t)
-	a, first := w.hub("on")
-	_, second := w.hub("on")
-	w.open(first)
+// Another hub takes over the jobs of a dead hub within 10 seconds, unless the
+// setting has another duration.
+func TestJobsOfADeadHub_AreTakenOver(t *testing.T) {
+	w := newFailSafeHubs(t)
+	a, first := w.startNode("on")
+	_, second := w.startNode("on")
+	w.createChannel(first)
 	w.awaitShared(second, first)
 	a.kill()
 	killed := time.Now()
@@ -189,16 +189,16 @@ func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
 	require.Empty(t, w.overdue(second).Jobs)
 }
 
-func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
-	w := newFailSafeWorld(t)
-	a, first := w.hub("off")
-	_, second := w.hub("off")
-	w.open(first)
+func TestJobsOfADeadHub_WithoutTakeoverWaitForARetrigger(t *testing.T) {
+	w := newFailSafeHubs(t)
+	a, first := w.startNode("off")
+	_, second := w.startNode("off")
+	w.createChannel(first)
 	w.awaitShared(second, first)
 	a.kill()
 	w.broadcast(second)
 	end := time.Now().Add(patience)
-	for len(w.overdue(second).Jobs) == 0 { // the other hub does not know yet that the first is dead
+	for len(w.overdue(second).Jobs) == 0 { // the second hub does not know yet that the first is dead
 		require.True(t, time.Now().Before(end), "the jobs of the dead hub are not listed")
 	}
 	waiting := w.countMissing()
@@ -208,19 +208,19 @@ func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
 	for retriggered := 0; w.countMissing() > 0; {
 		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.countMissing())
 		for _, j := range w.overdue(second).Jobs {
-			// The re-trigger of another job of the shard may have come before.
+			// 409: another job of the same shard was re-triggered before.
 			w.request(http.MethodPost, second+j.RetriggerURL, "", []int{http.StatusAccepted, http.StatusConflict}, "X-Broker-Admin-Token", operatorToken)
 			retriggered++
 		}
 	}
 }
 
-func TestAWorker_HasTheJobsOfADeadHubRetriggered(t *testing.T) {
-	w := newFailSafeWorld(t)
-	a, first := w.hub("off")
-	_, second := w.hub("off")
-	worker, third := w.hub("worker", "MESSAGEHUB_BROKER_RETRIGGER_URL="+second, "MESSAGEHUB_BROKER_RATIONAL_DELAY=1s")
-	w.open(first)
+func TestWorker_RetriggersTheJobsOfADeadHub(t *testing.T) {
+	w := newFailSafeHubs(t)
+	a, first := w.startNode("off")
+	_, second := w.startNode("off")
+	worker, third := w.startNode("worker", "MESSAGEHUB_BROKER_RETRIGGER_URL="+second, "MESSAGEHUB_BROKER_RATIONAL_DELAY=1s")
+	w.createChannel(first)
 	w.awaitShared(second, third, first)
 	a.kill()
 	killed := time.Now()

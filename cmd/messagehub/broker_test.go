@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// brokerHub starts a hub in memory whose broker gives up after two attempts.
+// brokerHub starts a hub in memory whose broker makes two attempts per job.
 func brokerHub(t *testing.T) (url string) {
 	t.Helper()
 	cfg := config.Default()
@@ -47,7 +47,7 @@ func brokerAt(t *testing.T, url string, args ...string) result {
 	return messagehub(t, "", append(append([]string{"broker"}, args...), "--url", url)...)
 }
 
-// brokerOK runs a command that must succeed, and returns what it prints.
+// brokerOK runs a command that must succeed, and returns its standard output.
 func brokerOK(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := brokerAt(t, url, args...)
@@ -56,7 +56,7 @@ func brokerOK(t *testing.T, url string, args ...string) string {
 	return got.out
 }
 
-// answeringReceiver starts a receiver that answers each call with the status.
+// answeringReceiver starts a receiver that answers each call with status.
 func answeringReceiver(t *testing.T, status *atomic.Int64) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
@@ -91,11 +91,11 @@ func awaitJob(t *testing.T, hub, message, status string) {
 	}, patience, 5*time.Millisecond)
 }
 
-// The commands of the guide: a newcomer sees the first delivery.
+// The test runs the commands of the guide.
 func TestBroker_ShowsANewcomerTheFirstDelivery(t *testing.T) {
 	hub := brokerHub(t)
 	called := make(chan []byte, 1)
-	listener, stop := listeningTo(t, called, "--consumer-token", "secret-3", "--headers", "--json")
+	listener, stop := startListenTo(t, called, "--consumer-token", "secret-3", "--headers", "--json")
 	got := messagehub(t, `broker:
   producers: [{id: me, token: secret-1}]
   channels: [{id: news, token: secret-2}]
@@ -125,7 +125,7 @@ func TestBrokerListen_RefusesTheCallsOfAnotherConsumer(t *testing.T) {
 	called := make(chan []byte, 10)
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("another\n"), 0o600))
-	listener, stop := listeningTo(t, called, "--consumer-token-file", file, "--headers")
+	listener, stop := startListenTo(t, called, "--consumer-token-file", file, "--headers")
 	putPrices(t, hub, listener)
 	id := broadcastPrice(t, hub, "--text", "x")
 	text := string(<-called)
@@ -142,7 +142,7 @@ func TestBrokerPut_CreatesAndChanges(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("# of the shop\nhush-p\n"), 0o600))
 	require.Equal(t, "there are no producers\n", brokerOK(t, hub, "list", "producers"))
 	require.Equal(t, "created producer shop\n", brokerOK(t, hub, "put", "producer", "shop", "--token-file", file))
-	require.Equal(t, "producer shop existed, and is as wanted now\n", brokerOK(t, hub, "put", "producer", "shop", "--name", "The shop"))
+	require.Equal(t, "producer shop existed, and is up to date now\n", brokerOK(t, hub, "put", "producer", "shop", "--name", "The shop"))
 	require.Equal(t, "created channel prices\n", brokerOK(t, hub, "put", "channel", "prices", "--token", "hush-c"))
 	require.Equal(t, "created consumer prices/billing\n",
 		brokerOK(t, hub, "put", "consumer", "prices", "billing", "--callback-url", "http://127.0.0.1:1/", "--token", "hush-k"))
@@ -158,7 +158,7 @@ func TestBrokerPut_CreatesAndChanges(t *testing.T) {
 	got := brokerAt(t, hub, "list", "channels", "--limit", "1")
 	require.Equal(t, 0, got.status)
 	require.Contains(t, got.out, "other")
-	require.Equal(t, "messagehub: there are more; --limit shows more of them\n", got.err)
+	require.Equal(t, "messagehub: the list is longer; --limit shows more of it\n", got.err)
 
 	for _, refused := range []struct {
 		args []string
@@ -174,7 +174,7 @@ func TestBrokerPut_CreatesAndChanges(t *testing.T) {
 	}
 }
 
-func TestBrokerMessages_ShowWhatBecameOfThem(t *testing.T) {
+func TestBrokerMessages_ShowTheirJobs(t *testing.T) {
 	hub := brokerHub(t)
 	var status atomic.Int64
 	status.Store(http.StatusNoContent)
@@ -209,7 +209,7 @@ func TestBrokerMessages_ShowWhatBecameOfThem(t *testing.T) {
 	require.Contains(t, brokerAt(t, hub, "message", "prices", "m0.99").err, "there is no message m0.99")
 }
 
-func TestBrokerDeadLetters_AreListedAndBegunAgain(t *testing.T) {
+func TestBrokerDeadLetters_AreListedAndRetriggered(t *testing.T) {
 	hub := brokerHub(t)
 	var status atomic.Int64
 	status.Store(http.StatusServiceUnavailable)
@@ -233,7 +233,7 @@ func TestBrokerDeadLetters_AreListedAndBegunAgain(t *testing.T) {
 	require.Equal(t, 1, brokerAt(t, hub, "retrigger", "prices", first, "billing", "--token", "hush").status)
 }
 
-func TestBrokerPeek_FetchesWhatWaitsUntilItIsDequeued(t *testing.T) {
+func TestBrokerPeek_RepeatsABundleUntilItIsDequeued(t *testing.T) {
 	hub := brokerHub(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
@@ -279,7 +279,7 @@ func TestBroker_RefusesAWrongCommandLine(t *testing.T) {
 		"list":                                          "want LIST and perhaps CHANNEL",
 		"list people":                                   `want producers, channels or consumers, got "people"`,
 		"list consumers":                                "want the CHANNEL of the consumers",
-		"list channels x":                               "only consumers are those of a CHANNEL",
+		"list channels x":                               "only the list consumers takes a CHANNEL",
 		"list channels --limit 0":                       "--limit: want at least 1, got 0",
 		"broadcast":                                     "want CHANNEL and perhaps FILE",
 		"broadcast a " + creds:                          "want a FILE, - for stdin, or --text",
@@ -323,7 +323,7 @@ func TestBroker_RefusesAWrongCommandLine(t *testing.T) {
 	}
 }
 
-func TestBroker_SaysWhichTokenIsMissing(t *testing.T) {
+func TestBroker_NamesTheMissingToken(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := runWith(t, nil, "broker", "list", "channels")
 	require.Equal(t, result{2, "", "messagehub: list: no token is given; as an operator, set MESSAGEHUB_ADMIN_TOKEN or MESSAGEHUB_TOKEN, or name the data folder of the hub with --data\n" +
@@ -337,7 +337,7 @@ func TestBroker_SaysWhichTokenIsMissing(t *testing.T) {
 	require.Equal(t, 0, runWith(t, nil, "broker", "broadcast", "--help").status)
 }
 
-func TestBroker_SaysThatNoHubListens(t *testing.T) {
+func TestBroker_ReportsThatNoHubListens(t *testing.T) {
 	got := brokerAt(t, "http://127.0.0.1:1", "dlq", "prices", "billing")
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "messagehub: no hub listens at http://127.0.0.1:1; start one with messagehub serve, or name another with --url")
@@ -354,7 +354,7 @@ func TestBroker_WarnsBeforeATokenCanBeRead(t *testing.T) {
 	require.NotContains(t, errs.String(), "hush")
 }
 
-func TestBrokerBroadcast_BoundsWhatItReads(t *testing.T) {
+func TestBrokerBroadcast_LimitsTheSizeOfItsInput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large")
 	require.NoError(t, os.WriteFile(file, make([]byte, 1<<20+1), 0o600))
 	args := []string{"broker", "broadcast", "prices", "--producer", "shop", "--producer-token", "p", "--channel-token", "c"}

@@ -69,7 +69,8 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	return cmd
 }
 
-// parseArguments checks the command line as the hub would check the request.
+// parseArguments validates the command line by the rules that the hub applies
+// to the request.
 func (b *broadcastCommand) parseArguments(args []string) error {
 	channel, err := parseChannel(args)
 	if err != nil {
@@ -124,7 +125,7 @@ func parseHeaders(texts []string) (map[string]string, error) {
 	return all, nil
 }
 
-// readPayload reads the payload.
+// readPayload sets the payload of the message from the text or the file.
 func (b *broadcastCommand) readPayload() (err error) {
 	if b.text != nil {
 		b.message.Payload = []byte(*b.text)

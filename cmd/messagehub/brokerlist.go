@@ -12,9 +12,9 @@ func addLimit(cmd *cobra.Command, limit *int) {
 	cmd.Flags().IntVar(limit, "limit", 100, "show at most `NUMBER` rows")
 }
 
-// showList prints up to limit elements of a list, as a JSON object with one
-// array called member or with show, and prints to stderr whether there are
-// more.
+// showList prints up to limit elements of a list: with show, or as a JSON object
+// whose only member is an array with the name member. If the list is longer, it
+// prints that to stderr.
 func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, member string, show func([]*T) error) error {
 	found, hasMore, err := collectUpTo(all, limit)
 	if err != nil {
@@ -26,12 +26,12 @@ func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, memb
 		err = show(found)
 	}
 	if err == nil && hasMore {
-		fmt.Fprintln(b.p.err, "messagehub: there are more; --limit shows more of them")
+		fmt.Fprintln(b.p.err, "messagehub: the list is longer; --limit shows more of it")
 	}
 	return err
 }
 
-// collectUpTo returns up to limit elements, and whether there are more.
+// collectUpTo returns up to limit elements, and whether the list is longer.
 func collectUpTo[T any](all iter.Seq2[*T, error], limit int) (found []*T, hasMore bool, err error) {
 	for element, err := range all {
 		if err != nil {
@@ -45,7 +45,7 @@ func collectUpTo[T any](all iter.Seq2[*T, error], limit int) (found []*T, hasMor
 	return found, false, nil
 }
 
-// showElements prints a list as a JSON object with one array.
+// showElements prints a list as a JSON object whose only member is an array.
 func (p *process) showElements(member string, elements any) error {
 	text, err := json.Marshal(elements)
 	if err != nil {

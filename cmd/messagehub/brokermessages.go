@@ -41,7 +41,7 @@ func (p *process) brokerMessages() *cobra.Command {
 				return p.showMessages(channel.String(), all)
 			})
 		})
-	cmd.Flags().StringVar(&since, "since", "", "only those whose status has changed since this `TIME`, as 2030-01-31T12:00:00Z, or a duration before now, such as 24h")
+	cmd.Flags().StringVar(&since, "since", "", "only messages whose status has changed since this `TIME`, as 2030-01-31T12:00:00Z, or a duration before now, such as 24h")
 	addLimit(cmd, &limit)
 	b.jsonFlag(cmd.Flags())
 	return cmd
@@ -84,7 +84,7 @@ func (p *process) brokerMessage() *cobra.Command {
 	return cmd
 }
 
-// checkMessageID refuses a text that is not the id of a message.
+// checkMessageID returns an error for a text that cannot be the id of a message.
 func checkMessageID(id string) error {
 	if id == "" || id == "." || id == ".." {
 		return fmt.Errorf("MESSAGE: want the id of a message, got %q", id)

@@ -51,7 +51,7 @@ func (p *process) brokerDequeue() *cobra.Command {
 	var consumer domain.PartyID
 	var bundle string
 	return b.command("dequeue CHANNEL CONSUMER BUNDLE", "Confirm the messages of a bundle",
-		"The consumer is never called with them. BUNDLE is the id that peek printed. The command may be repeated.",
+		"The hub does not call the consumer with these messages. BUNDLE is the id that peek printed. The command may be repeated.",
 		"dequeue prices billing 7RUPYM4BQHJLXKZQ6OTYTQK4ZA",
 		func(args []string) (err error) {
 			bundle = args[2]

@@ -19,7 +19,7 @@ func (p *process) brokerPut() *cobra.Command {
 		Use:   "put",
 		Short: "Create or change a producer, a channel or a consumer",
 		Long: "Create or change a producer, a channel or a consumer. The commands may be repeated: without a difference, nothing is\n" +
-			"changed. A new one needs a token, which the hub never shows. Nothing is ever deleted.",
+			"changed. A new party needs a token, which the hub never shows. The commands delete nothing.",
 		Example: "  messagehub broker put channel prices --token-file prices.token\n" +
 			"  messagehub broker put producer shop --token-file shop.token\n" +
 			"  messagehub broker put consumer prices billing --callback-url https://example.org/hook --token-file billing.token",
@@ -71,10 +71,10 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 				_, err = fmt.Fprintf(p.out, "created %s\n", id.Describe())
 				return err
 			}
-			_, err = fmt.Fprintf(p.out, "%s existed, and is as wanted now\n", id.Describe())
+			_, err = fmt.Fprintf(p.out, "%s existed, and is up to date now\n", id.Describe())
 			return err
 		})
-	cmd.Flags().StringVar(&draft.Name, "name", "", "`NAME` for people; default: unchanged, or the id of a new one")
+	cmd.Flags().StringVar(&draft.Name, "name", "", "display `NAME`; default: unchanged, or the id of a new party")
 	if kind == "consumer" {
 		cmd.Flags().StringVar(&draft.CallbackURL, "callback-url", "", "`URL` that the hub calls (required)")
 	}
@@ -115,7 +115,7 @@ func (p *process) brokerList() *cobra.Command {
 			case what == "consumers":
 				return fmt.Errorf("want the CHANNEL of the consumers")
 			case len(args) == 2:
-				return fmt.Errorf("only consumers are those of a CHANNEL")
+				return fmt.Errorf("only the list consumers takes a CHANNEL")
 			default:
 				var ok bool
 				if list, ok = lists[what]; !ok {

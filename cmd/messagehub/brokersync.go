@@ -54,13 +54,13 @@ func (p *process) brokerSync() *cobra.Command {
 	return cmd
 }
 
-// A wantedParty is a party of a file, with its token.
+// A wantedParty is a party that a file declares, with its token.
 type wantedParty struct {
 	config.BrokerParty
 	token string // "": the token is not changed
 }
 
-// readParties reads a file, and the tokens of the parties in it.
+// readParties reads a file, and the token of each party that it declares.
 func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 	input, _, err := p.open(name)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 	return wanted, errors.Join(faults...)
 }
 
-// A partySync changes the parties of a hub to those in a file.
+// A partySync changes the parties of a hub until they are as a file declares.
 type partySync struct {
 	p        *process
 	client   *brokerclient.Client
@@ -97,7 +97,7 @@ type partySync struct {
 type partyStep struct {
 	wanted wantedParty
 	stored *brokerclient.Party // nil: the party is created
-	why    []string            // the members that change, as text
+	why    []string            // a text for each member that changes
 }
 
 func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
@@ -114,7 +114,7 @@ func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
 		step := &steps[i]
 		isChange, err := s.carryOut(ctx, step)
 		if err != nil {
-			return fmt.Errorf("%s: %w; made before it: %s; the command may be repeated",
+			return fmt.Errorf("%s: %w; before the failure: %s; the command may be repeated",
 				step.wanted.ID.Describe(), s.explain(err), terminal.CountOf(changes, "change"))
 		}
 		if isChange {
@@ -150,7 +150,7 @@ func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all
 			hasChannel[w.ID] = true
 		}
 	}
-	for i := 0; i < len(lists); i++ { // each channel that is found adds a list
+	for i := 0; i < len(lists); i++ { // each channel adds the list of its consumers
 		for party, err := range s.client.List(ctx, listOf(lists[i])) {
 			if err != nil {
 				return nil, err
@@ -168,7 +168,7 @@ func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all
 	return all, nil
 }
 
-// listOf returns the client's name of a list.
+// listOf returns a list in the type of the client.
 func listOf(l domain.PartyList) brokerclient.PartyList {
 	channel, isConsumers := l.Channel()
 	switch {
@@ -181,8 +181,8 @@ func listOf(l domain.PartyList) brokerclient.PartyList {
 	}
 }
 
-// planParties returns the steps from stored to wanted, in their order. It fails
-// if that is not possible.
+// planParties returns the steps that change stored into wanted, in the order in
+// which they must run. It fails if wanted cannot be reached.
 func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error) {
 	is := make(map[domain.PartyID]*brokerclient.Party, len(stored))
 	for _, s := range stored {
@@ -198,7 +198,7 @@ func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error
 		case step.stored != nil:
 			step.why = partyDifferences(step.stored, &w)
 		case w.ID.IsConsumer() && is[w.ID.Channel()] == nil && !will[w.ID.Channel()]:
-			faults = append(faults, fmt.Errorf("%s: there is no channel %s, neither in the file nor in the hub", w.ID.Describe(), w.ID.Channel()))
+			faults = append(faults, fmt.Errorf("%s: channel %s is neither in the file nor in the hub", w.ID.Describe(), w.ID.Channel()))
 		case w.token == "":
 			faults = append(faults, fmt.Errorf("%s: it is new and has no token; name a token-file or a token-env", w.ID.Describe()))
 		}
@@ -207,8 +207,8 @@ func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error
 	return steps, errors.Join(faults...)
 }
 
-// partyDifferences returns the members in which a party differs from the wanted
-// one.
+// partyDifferences returns a text for each member in which the stored party
+// differs from w.
 func partyDifferences(is *brokerclient.Party, w *wantedParty) (why []string) {
 	if w.Name != "" && w.Name != is.Name {
 		why = append(why, fmt.Sprintf("name: %s → %s", is.Name, w.Name))
@@ -219,8 +219,8 @@ func partyDifferences(is *brokerclient.Party, w *wantedParty) (why []string) {
 	return why
 }
 
-// carryOut executes a step, and reports whether it changed anything. Only the
-// hub can compare tokens.
+// carryOut executes a step, and reports whether the party changed. Except in a
+// dry run, a step with a token is always sent: only the hub can compare tokens.
 func (s *partySync) carryOut(ctx context.Context, step *partyStep) (isChange bool, err error) {
 	isChange = step.stored == nil || len(step.why) > 0
 	w := &step.wanted

@@ -36,7 +36,7 @@ func syncParties(t *testing.T, hub, text string, environ []string, args ...strin
 	return got
 }
 
-func TestBrokerSync_MakesTheHubAsTheFileSays(t *testing.T) {
+func TestBrokerSync_AppliesTheFile(t *testing.T) {
 	hub := brokerHub(t)
 	const created = "create           producer shop\ncreate           channel prices\ncreate           consumer prices/billing  http://127.0.0.1:1/a\n"
 	require.Equal(t, result{0, created + "3 changes would be made; this was a dry run, nothing was changed\n", ""}, syncParties(t, hub, partyFile, nil, "--dry-run"))
@@ -69,7 +69,7 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 		"broker: {channels: [{id: a, token-file: none}]}":                                           "messagehub: channel a: token-file: open none: no such file or directory\n",
 		"broker: {channels: [{id: a, token: 'hush hush'}]}":                                         "messagehub: channel a: token: want printable ASCII without blanks\n",
 		"broker: {channels: [{id: a, token: x}, {id: b}]}":                                          "messagehub: nothing was changed: channel b: it is new and has no token; name a token-file or a token-env\n",
-		"broker: {consumers: [{channel: a, id: b, token: x, callback-url: 'http://127.0.0.1:1/'}]}": "messagehub: nothing was changed: consumer a/b: there is no channel a, neither in the file nor in the hub\n",
+		"broker: {consumers: [{channel: a, id: b, token: x, callback-url: 'http://127.0.0.1:1/'}]}": "messagehub: nothing was changed: consumer a/b: channel a is neither in the file nor in the hub\n",
 		"": "messagehub: hub.yaml: it has no producers, channels or consumers; want broker: {channels: [{id: …, token-file: …}]}\n",
 	} {
 		require.Equal(t, result{1, "", want}, syncParties(t, hub, text, nil), text)
@@ -77,8 +77,8 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	require.Equal(t, "there are no channels\n", brokerOK(t, hub, "list", "channels"))
 }
 
-// A hub fails in the middle: the command reports how far it has come, and the
-// next run completes the changes.
+// The hub fails after some changes: the command reports the number of changes so
+// far, and the next run makes the remaining ones.
 func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	hub := brokerHub(t)
 	target, err := url.Parse(hub)
@@ -98,7 +98,7 @@ func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	got := syncParties(t, server.URL, partyFile, nil)
 	require.Equal(t, 1, got.status)
 	require.Equal(t, "create           producer shop\ncreate           channel prices\n", got.out)
-	require.Equal(t, "messagehub: consumer prices/billing: The store is unavailable (503): Repeat it.; made before it: 2 changes; the command may be repeated\n", got.err)
+	require.Equal(t, "messagehub: consumer prices/billing: The store is unavailable (503): Repeat it.; before the failure: 2 changes; the command may be repeated\n", got.err)
 	isBroken = false
 	require.Equal(t, result{0, "keep             producer shop\nkeep             channel prices\n" +
 		"create           consumer prices/billing  http://127.0.0.1:1/a\n1 change made\n", ""}, syncParties(t, server.URL, partyFile, nil))

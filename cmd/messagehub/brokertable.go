@@ -26,7 +26,7 @@ func (p *process) showMessages(channel string, all []*brokerclient.StoredMessage
 	return table.Flush()
 }
 
-// showMessage prints a message, and each of its jobs in a line.
+// showMessage prints a message, and one line for each of its jobs.
 func (p *process) showMessage(channel string, m *brokerclient.StoredMessage) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {

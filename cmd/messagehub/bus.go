@@ -18,23 +18,24 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// The default namespace of a domain: the one in the environment, otherwise the
-// one that messagehub serve opens.
+// busVariable names the variable with the default namespace of a domain. If it
+// is not set, the default is the namespace that messagehub serve opens.
 const busVariable = "MESSAGEHUB_SERVICEBUS_CONNECTION"
 
 const defaultBus = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=" + embedded.WellKnownKeyName +
 	";SharedAccessKey=" + embedded.WellKnownKey + ";UseDevelopmentEmulator=true"
 
-// A busPlace is how to reach a namespace.
+// A busPlace is a namespace and the address of its listener.
 type busPlace struct {
-	name    string // name without secrets
-	dial    string // HOST:PORT of an emulator; "" for Azure
+	name    string // name of the namespace, without secrets
+	dial    string // HOST:PORT of an emulator; "" for a namespace on Azure
 	connect domainclient.Connect
 }
 
-// bus parses a connection string, or the name of a namespace on Azure, which is
-// opened with the identity of the machine. Blank, or the word default, means
-// the environment, otherwise the bus of a hub on this machine.
+// bus parses a connection string or the name of a namespace on Azure. A named
+// namespace is opened with the identity of the machine. An empty text and the
+// word default stand for the namespace in busVariable, otherwise for the bus of a
+// hub on this machine.
 func (p *process) bus(text string) (busPlace, error) {
 	if text == "default" {
 		text = ""
@@ -47,7 +48,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	endpoint, isConnection := connectionMember(text, "Endpoint")
 	if !isConnection {
 		if strings.ContainsAny(text, "=;/ ") || !strings.Contains(text, ".") {
-			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // the text is not repeated: it may be a key
+			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // clipped: the text may contain a key
 		}
 		return busPlace{name: text, connect: func() (*azservicebus.Client, error) {
 			credential, err := azidentity.NewDefaultAzureCredential(nil)
@@ -58,7 +59,7 @@ func (p *process) bus(text string) (busPlace, error) {
 		}}, nil
 	}
 	connect := domainclient.ConnectionStringWithTLS(text, secured)
-	if _, err := connect(); err != nil { // this does not connect yet
+	if _, err := connect(); err != nil { // connect only parses; it opens no connection
 		return busPlace{}, fmt.Errorf("the connection string of the bus: %w", err)
 	}
 	place := busPlace{name: strings.Trim(strings.TrimPrefix(endpoint, "sb://"), "/"), connect: connect}
@@ -71,7 +72,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	return place, nil
 }
 
-// connectionMember returns a value in a connection string.
+// connectionMember returns the value of a named member of a connection string.
 func connectionMember(connection, name string) (string, bool) {
 	for part := range strings.SplitSeq(connection, ";") {
 		if key, value, ok := strings.Cut(part, "="); ok && strings.EqualFold(strings.TrimSpace(key), name) {
@@ -81,8 +82,8 @@ func connectionMember(connection, name string) (string, bool) {
 	return "", false
 }
 
-// checkReachable fails at once if nothing listens at the address of an
-// emulator: Microsoft's client would retry for a while before it reports that.
+// checkReachable fails if no process listens at the address of an emulator.
+// Microsoft's client would retry for a while before it reports the closed port.
 func (b *busPlace) checkReachable(ctx context.Context) error {
 	if b.dial == "" {
 		return nil

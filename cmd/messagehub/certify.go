@@ -45,7 +45,7 @@ func (p *process) certifyCommand() *cobra.Command {
 			"  messagehub certify http://127.0.0.1:9000/ --insecure-http --allow 127.0.0.0/8 --hmac-key 'a secret'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("want one URL, that of the receiver")
+				return errors.New("want one URL, the address of the receiver")
 			}
 			return nil
 		},
@@ -89,7 +89,7 @@ func (c *certifyCommand) checkFlags(ctx context.Context, p *process, address str
 		return fmt.Errorf("--timeout: want a time from 1s to 1h, got %s", o.Client.Timeout)
 	}
 	if o.Slow <= 0 || o.Slow >= o.Client.Timeout {
-		return fmt.Errorf("--slow: want a time below that of --timeout, got %s", o.Slow)
+		return fmt.Errorf("--slow: want a time below --timeout, got %s", o.Slow)
 	}
 	if o.Type == "" {
 		return errors.New("--type: want a type of event")
@@ -111,8 +111,8 @@ func (c *certifyCommand) checkFlags(ctx context.Context, p *process, address str
 	return asFlagError(client.CheckURL(ctx, address))
 }
 
-// asFlagError returns an error of a setting, which begins with a JSON pointer,
-// with the name of the flag instead.
+// asFlagError replaces the JSON pointer at the beginning of a setting's error by
+// the name of the flag.
 func asFlagError(err error) error {
 	if err == nil {
 		return nil
@@ -138,7 +138,7 @@ func (c *certifyCommand) readKeys(p *process) error {
 		s, err := webhook.ParseSecret(text)
 		switch {
 		case err != nil && strings.HasPrefix(text, "whpk_"):
-			return fmt.Errorf("--secret: number %d is a public key, which signs nothing; give the private one (whsk_)", i+1)
+			return fmt.Errorf("--secret: number %d is a public key, which cannot sign; give the private key (whsk_)", i+1)
 		case err != nil:
 			return fmt.Errorf("--secret: number %d: %w; a key for Authorization belongs to --hmac-key", i+1, err)
 		}
@@ -199,7 +199,7 @@ func (c *certifyCommand) run(ctx context.Context, p *process) error {
 	return err
 }
 
-// shownURL returns the URL without its query, which may hold a secret.
+// shownURL returns the URL without its query, which may contain a secret.
 func (c *certifyCommand) shownURL() string {
 	u, err := url.Parse(c.opts.Settings.CallbackURL)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestCertify_RefusesAWrongCommandLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "want one URL, that of the receiver"},
+		{nil, "want one URL, the address of the receiver"},
 		{[]string{"http://8.8.8.8/"}, "URL: want https, or --insecure-http"},
 		{[]string{"https://127.0.0.1/"}, "URL: 127.0.0.1 may not be called; use a public address, or allow its range with --allow; a hub needs push.allow for it"},
 		{[]string{"https://169.254.169.254/", "--allow", "169.254.0.0/16"}, "URL: 169.254.169.254 may not be called; use a public address, or allow its range with --allow; a hub needs push.allow for it"},
@@ -32,7 +32,7 @@ func TestCertify_RefusesAWrongCommandLine(t *testing.T) {
 		{[]string{ok, "--type="}, "--type: want a type of event"},
 		{[]string{ok, "--payload", text}, "--payload: " + text + " is not JSON"},
 		{[]string{ok, "--hmac-key", "hush", "--hmac-key", "hush-hush"}, "--hmac-key: want one key: a call has one Authorization header"},
-		{[]string{ok, "--secret", "whpk_hush"}, "--secret: number 1 is a public key, which signs nothing; give the private one (whsk_)"},
+		{[]string{ok, "--secret", "whpk_hush"}, "--secret: number 1 is a public key, which cannot sign; give the private key (whsk_)"},
 		{[]string{ok, "--secret", "hush"}, "--secret: number 1: secret: want whsec_ and the Base64 of 24 to 64 bytes; a key for Authorization belongs to --hmac-key"},
 	} {
 		got := messagehub(t, "", append([]string{"certify"}, tc.args...)...)
@@ -43,7 +43,7 @@ func TestCertify_RefusesAWrongCommandLine(t *testing.T) {
 }
 
 func TestCertify_PassesMessagehubListen(t *testing.T) {
-	url, stop := listening(t, nil, "--secret", webhookSecret, "--hmac-key", "hush")
+	url, stop := startListen(t, nil, "--secret", webhookSecret, "--hmac-key", "hush")
 	args := []string{"certify", url + "hook?token=hush", "--insecure-http", "--allow", "127.0.0.0/8", "--slow", "10ms"}
 	keys := []string{"--secret", webhookSecret, "--hmac-key", "hush"}
 	got := messagehub(t, "", append(args, keys...)...)

@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A checkCommand is a check on the command line.
+// A checkCommand has the flags of messagehub check.
 type checkCommand struct {
 	p       *process
 	url     string // hub that runs the check; "": this process
 	actor   string
-	resume  string // file with the position of the check; "": none
+	resume  string // file with the position of the check; "": the position is not stored
 	repair  bool
 	json    bool
 	verbose bool
@@ -105,7 +105,7 @@ func (c *checkCommand) options() (opts hub.CheckOptions, err error) {
 	return opts, nil
 }
 
-// checkLocally checks in this process.
+// checkLocally checks the store of a configuration in this process.
 func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts hub.CheckOptions) error {
 	if cfg.InMemory {
 		return errors.New("in-memory = true: such a hub stores nothing; name a running one with --url to check inside it")
@@ -128,7 +128,7 @@ func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts
 	return err
 }
 
-// run runs a check, and prints its result.
+// run executes a check, and prints its report. of names what is checked.
 func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions, check hub.Checker) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -138,7 +138,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	}
 	progress := checkreport.NewProgress(c.p.err)
 	if opts.Resume = kept.Report.Resume; opts.Resume != "" {
-		progress.Printf("going on after %s", terminal.CountOf(kept.Report.Recipients, "recipient"))
+		progress.Printf("resuming after %s", terminal.CountOf(kept.Report.Recipients, "recipient"))
 	}
 	before := kept.Report
 	var failed error
@@ -157,7 +157,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	case failed != nil:
 		return failed
 	case err != nil && kept.Report.Resume != "" && domain.KindOf(err) != domain.Invalid:
-		return fmt.Errorf("%w; the same command goes on after %s", interruption(ctx, err), terminal.CountOf(kept.Report.Recipients, "recipient"))
+		return fmt.Errorf("%w; the same command resumes after %s", interruption(ctx, err), terminal.CountOf(kept.Report.Recipients, "recipient"))
 	case err != nil:
 		return interruption(ctx, err)
 	}
@@ -177,11 +177,11 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	return nil
 }
 
-// interruption returns an error that says that a check was interrupted, if it
-// was.
+// interruption replaces the error of a check that was interrupted by one that
+// says so.
 func interruption(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.New("stopped before the end, so nothing can be said about the rest")
+		return errors.New("stopped before the end; the rest was not checked")
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// storedObjects returns the folder of a hub that has stopped, with two objects.
+// storedObjects returns the data folder of a stopped hub that stored two objects.
 func storedObjects(t *testing.T) string {
 	t.Helper()
 	data := dataFolder(t)
@@ -37,7 +37,7 @@ func storedObjects(t *testing.T) string {
 	return data
 }
 
-func TestCheckReadsObjects_AndReportsTheirDamage(t *testing.T) {
+func TestCheck_ReportsDamagedObjects(t *testing.T) {
 	data := storedObjects(t)
 	sound := messagehub(t, "", "check", "--data", data)
 	require.Equal(t, result{0, "check: clean\n  0 recipients, 0 cabinets, 0 drawers, 0 events retained, 0 open bundles\n  2 objects with 2 rows\n", ""}, sound)
@@ -50,8 +50,8 @@ func TestCheckReadsObjects_AndReportsTheirDamage(t *testing.T) {
 	for _, args := range [][]string{{}, {"--repair"}} {
 		got := messagehub(t, "", append([]string{"check", "--data", data}, args...)...)
 		require.Equal(t, 1, got.status, got.err)
-		require.Contains(t, got.out, `  DAMAGE        L5   count-wrong          1 of 1 bucket, such as bucket reports: object "b": it has 1 rows`)
-		require.Contains(t, got.out, "messagehub objects crawl BUCKET")
+		require.Contains(t, got.out, `  DAMAGE        L5   count-wrong          1 of 1 bucket, such as bucket reports: object "b": the object has 1 rows`)
+		require.Contains(t, got.out, "messagehub objects crawl")
 		require.NotContains(t, got.out, "messagehub queue")
 	}
 	h := startHub(t, "--data", data)
@@ -66,7 +66,7 @@ func TestCheckReadsObjects_AndReportsTheirDamage(t *testing.T) {
 	require.Equal(t, 0, messagehub(t, "", "check", "--url", h.url(t), "--actor", actorA).status, "a check of an actor is not about objects")
 }
 
-func TestCheckDoesNotResume_WhereNoCheckOfObjectsHasBeen(t *testing.T) {
+func TestCheck_RejectsAnInvalidResumePosition(t *testing.T) {
 	data, file := storedObjects(t), filepath.Join(t.TempDir(), "state")
 	for _, position := range []string{"objects.!", "objects." + base64.RawURLEncoding.EncodeToString([]byte("none"))} {
 		state, err := json.Marshal(&checkState{Of: data, Report: hub.CheckReport{Objects: 1, Resume: position}})

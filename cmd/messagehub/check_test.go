@@ -28,8 +28,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// newStoppedFolder makes a folder in which a hub has stored an event for each of n
-// actors, each in a separate page.
+// newStoppedFolder returns the data folder of a stopped hub that stored one event
+// for each of n actors, each in a separate page.
 func newStoppedFolder(t *testing.T, n int) string {
 	t.Helper()
 	data, settings := dataFolder(t), filepath.Join(t.TempDir(), "hub.yaml")
@@ -44,8 +44,8 @@ func newStoppedFolder(t *testing.T, n int) string {
 	return data
 }
 
-// eachFound calls do with the documents of a folder that a query finds,
-// container by container.
+// eachFound calls do with each document that a query finds in a container of a
+// data folder.
 func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string)) {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(data, "cosmos")})
@@ -72,7 +72,7 @@ func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.
 	require.Positive(t, found)
 }
 
-// losePointers makes every entry of the catalog point beyond its events.
+// losePointers raises every entry of the catalog above the events of its drawer.
 func losePointers(t *testing.T, data string) {
 	t.Helper()
 	eachFound(t, data, "catalog", "SELECT * FROM c WHERE IS_DEFINED(c.nextSequence)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
@@ -83,7 +83,7 @@ func losePointers(t *testing.T, data string) {
 	})
 }
 
-func TestSoundDataIsClean(t *testing.T) {
+func TestCheck_OfIntactDataIsClean(t *testing.T) {
 	data := newStoppedFolder(t, 3)
 	want := "check: clean\n  3 recipients, 3 cabinets, 3 drawers, 3 events retained, 0 open bundles\n"
 	require.Equal(t, result{0, want, ""}, messagehub(t, "", "check", "--data", data))
@@ -101,7 +101,7 @@ func TestSoundDataIsClean(t *testing.T) {
 	require.Equal(t, one, messagehub(t, "", "check", "--url", h.url(t), "--actor", "actor-1"))
 }
 
-func TestACheckSaysWhyItCannotLook(t *testing.T) {
+func TestCheck_ReportsWhyItCannotRun(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	require.Equal(t, result{1, "", "messagehub: data folder " + none + ": no hub has kept anything there; name its folder with --data\n"},
 		messagehub(t, "", "check", "--data", none))
@@ -121,10 +121,10 @@ func TestACheckSaysWhyItCannotLook(t *testing.T) {
 	got := messagehub(t, "", "check", "--url", server.URL)
 	require.Equal(t, 1, got.status)
 	require.Empty(t, got.out, "half a check is no report")
-	require.Contains(t, got.err, "the answer broke off")
+	require.Contains(t, got.err, "the response is incomplete")
 }
 
-func TestLostPointersAreFoundAndRepaired(t *testing.T) {
+func TestCheck_RepairsLostPointers(t *testing.T) {
 	data := newStoppedFolder(t, 2)
 	losePointers(t, data)
 	found := messagehub(t, "", "check", "--data", data)
@@ -148,7 +148,7 @@ func TestLostPointersAreFoundAndRepaired(t *testing.T) {
 	require.Equal(t, 0, again.status, again.out+again.err)
 }
 
-func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
+func TestCheck_ReportsDamageWithAdviceUntilItIsRepaired(t *testing.T) {
 	data := newStoppedFolder(t, 2)
 	eachFound(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.events)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		_, err := c.DeleteItem(t.Context(), key, id, nil)
@@ -164,7 +164,7 @@ func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
+func TestCheck_CompletesARepairThatWasKilled(t *testing.T) {
 	const actors = 6
 	data := newStoppedFolder(t, actors)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -174,7 +174,7 @@ func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
 		repair.Env = cleanEnviron()
 		require.NoError(t, repair.Start())
 		_ = clock.Sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a random moment
-		_ = repair.Process.Kill()                                                      // it may have ended
+		_ = repair.Process.Kill()                                                      // an error means that the repair has ended
 		_ = repair.Wait()
 
 		repaired := messagehub(t, "", "check", "--data", data, "--repair")
@@ -189,7 +189,7 @@ func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
 	}
 }
 
-func TestAHubThatIsInUseIsCheckedClean(t *testing.T) {
+func TestCheck_OfAHubUnderLoadIsClean(t *testing.T) {
 	h := startHub(t, "--data", t.TempDir())
 	url := h.url(t)
 	remote, err := hubclient.New(url)
@@ -236,9 +236,9 @@ func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-
 	}
 }
 
-func TestACheckDoesNotDelayTheEndOfAHub(t *testing.T) {
+func TestCheck_DoesNotDelayTheStopOfAHub(t *testing.T) {
 	data := newStoppedFolder(t, 200)
-	losePointers(t, data) // so that the repair takes some time
+	losePointers(t, data) // the repair then takes some time
 	h := startHub(t, "--data", data)
 	url := h.url(t)
 	begun := make(chan struct{})
@@ -271,14 +271,15 @@ func TestACheckDoesNotDelayTheEndOfAHub(t *testing.T) {
 	require.Equal(t, "Not ready", refused.Title)
 }
 
-// A scripted check reads pages of recipients, one after another.
-type scripted struct {
+// A scriptedCheck stands for a check: it reports pages of recipients, one after
+// another.
+type scriptedCheck struct {
 	pages int
-	stop  int // stops before this page; 0: at the end
+	stop  int // number of the page before which the check stops; 0: it completes
 	asked []string
 }
 
-func (s *scripted) check(_ context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
+func (s *scriptedCheck) check(_ context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	s.asked = append(s.asked, opts.Resume)
 	report := hub.CheckReport{Findings: []hub.Finding{}}
 	at := 0
@@ -290,7 +291,7 @@ func (s *scripted) check(_ context.Context, opts hub.CheckOptions) (hub.CheckRep
 			return report, errors.New("out of reach")
 		}
 		report.Recipients += 100
-		opts.Progress(report) // in the middle of the page, which will be read again
+		opts.Progress(report) // reported in the middle of the page; a resumed check reads this page again
 		report.Found++
 		report.Findings = append(report.Findings, hub.Finding{Kind: "entry-high", Where: fmt.Sprint(at)})
 		report.Resume = fmt.Sprint(at + 1)
@@ -300,24 +301,24 @@ func (s *scripted) check(_ context.Context, opts hub.CheckOptions) (hub.CheckRep
 	return report, nil
 }
 
-func TestAnInterruptedCheckContinues(t *testing.T) {
+func TestCheck_ResumesAfterAnInterruption(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state")
 	var out, errs bytes.Buffer
-	run := func(s *scripted, of string) error {
+	run := func(s *scriptedCheck, of string) error {
 		out.Reset()
 		errs.Reset()
 		c := &checkCommand{p: &process{out: &out, err: &errs}, resume: file, json: true}
 		return c.run(t.Context(), of, hub.CheckOptions{}, s.check)
 	}
-	s := &scripted{pages: 3, stop: 1}
-	require.EqualError(t, run(s, "here"), "out of reach; the same command goes on after 100 recipients")
+	s := &scriptedCheck{pages: 3, stop: 1}
+	require.EqualError(t, run(s, "here"), "out of reach; the same command resumes after 100 recipients")
 	require.Empty(t, out.String())
-	require.EqualError(t, run(s, "elsewhere"), "--resume: "+file+" belongs to a check of here without --repair; remove it, or name another file")
+	require.EqualError(t, run(s, "elsewhere"), "--resume: "+file+" belongs to a check of here without --repair; remove the file, or name another one")
 
 	s.stop = 0
 	require.ErrorIs(t, run(s, "here"), exitError(1))
 	require.Equal(t, []string{"", "1"}, s.asked)
-	require.Equal(t, "going on after 100 recipients\n", errs.String())
+	require.Equal(t, "resuming after 100 recipients\n", errs.String())
 	var report hub.CheckReport
 	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
 	require.EqualValues(t, 300, report.Recipients)
@@ -328,5 +329,5 @@ func TestAnInterruptedCheckContinues(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "it is complete")
 
 	require.NoError(t, os.WriteFile(file, []byte("notes"), 0o600))
-	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not what a check has kept; remove it, or name another file")
+	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not a state that a check wrote; remove the file, or name another one")
 }

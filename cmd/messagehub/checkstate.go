@@ -11,18 +11,19 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A checkState is the position of a check, kept in a file so that another check
-// resumes there. A process that dies while it writes leaves the previous state.
+// A checkState is the position of a check, stored in a file so that a later check
+// resumes there. If the process dies during a write, the file keeps the previous
+// state.
 type checkState struct {
-	file    string // "": nothing is stored
+	file    string // "": the state is not stored
 	written time.Time
 
-	Of     string          `json:"of"` // what is checked
+	Of     string          `json:"of"` // the store that is checked
 	Repair bool            `json:"repair"`
-	Report hub.CheckReport `json:"report"` // findings before the position
+	Report hub.CheckReport `json:"report"` // counts and findings up to the position
 }
 
-// readFile reads the file, if there is one.
+// readFile sets the report from the file, if the file exists.
 func (s *checkState) readFile() error {
 	if s.file == "" {
 		return nil
@@ -36,18 +37,19 @@ func (s *checkState) readFile() error {
 	}
 	var found checkState
 	if err := json.Unmarshal(text, &found); err != nil || found.Report.Resume == "" {
-		return fmt.Errorf("--resume: %s is not what a check has kept; remove it, or name another file", s.file)
+		return fmt.Errorf("--resume: %s is not a state that a check wrote; remove the file, or name another one", s.file)
 	}
 	if found.Of != s.Of || found.Repair != s.Repair {
-		return fmt.Errorf("--resume: %s belongs to a check of %s%s; remove it, or name another file", s.file, found.Of,
+		return fmt.Errorf("--resume: %s belongs to a check of %s%s; remove the file, or name another one", s.file, found.Of,
 			map[bool]string{true: " with --repair", false: " without --repair"}[found.Repair])
 	}
 	s.Report = found.Report
 	return nil
 }
 
-// saveReport stores a report from time to time, if its position is new: the
-// counts in between belong to a part that will be read again.
+// saveReport stores a report about once a second, and only if its position
+// changed. Counts after the last position are not stored, because a resumed check
+// reads that part again.
 func (s *checkState) saveReport(report *hub.CheckReport) error {
 	const every = time.Second
 	if s.file == "" || report.Resume == "" || report.Resume == s.Report.Resume || time.Since(s.written) < every {
@@ -69,7 +71,7 @@ func (s *checkState) saveReport(report *hub.CheckReport) error {
 	return nil
 }
 
-// removeFile removes the file, because the check is complete.
+// removeFile removes the file of a completed check.
 func (s *checkState) removeFile() error {
 	if s.file == "" {
 		return nil

@@ -30,15 +30,14 @@ func TestCommandsPage_HasEveryCommandAndFlag(t *testing.T) {
 	require.Equal(t, b.String(), string(text), "run make pages")
 }
 
-// isWholeCommand reports whether cmd itself does something, in addition to the
-// commands below it.
+// isWholeCommand reports whether cmd does something without a subcommand.
 func isWholeCommand(cmd *cobra.Command) bool {
 	hasFlags := false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { hasFlags = hasFlags || f.Name != "help" && f.Name != "version" })
 	return cmd.HasParent() && cmd.HasSubCommands() && hasFlags
 }
 
-// writeCommand writes the sections of cmd and of the commands below it.
+// writeCommand writes the sections of cmd and of its subcommands.
 func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.Runnable() && cmd.HasParent() && !cmd.HasSubCommands() || isWholeCommand(cmd) {
 		fmt.Fprintf(b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."), cmd.UseLine())

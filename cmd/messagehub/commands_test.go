@@ -37,8 +37,8 @@ func messagehub(t *testing.T, stdin string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// memoryHub starts a hub that keeps everything in memory, with its handler
-// wrapped by wrap.
+// memoryHub starts a hub that stores everything in memory, and returns its URL.
+// wrap wraps the hub's handler.
 func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
@@ -70,7 +70,7 @@ func events(from, to int) string {
 
 const bundleID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-func TestAnEventGoesFromSendOverPeekToDequeue(t *testing.T) {
+func TestCommands_SendPeekAndDequeueAnEvent(t *testing.T) {
 	url := memoryHub(t, nil)
 	peek := []string{"peek", "--url", url, "--actor", actorA}
 
@@ -93,7 +93,7 @@ func TestAnEventGoesFromSendOverPeekToDequeue(t *testing.T) {
 	require.Equal(t, result{3, "", "no data waits for 5790001330552\n"}, messagehub(t, "", peek...))
 }
 
-func TestPeek_ReportsWhyNothingCanBeFetched(t *testing.T) {
+func TestPeek_ReportsWhyItCannotFetch(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, event(1, ""), "send", "--url", url, "-")
 	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
@@ -105,7 +105,7 @@ func TestPeek_ReportsWhyNothingCanBeFetched(t *testing.T) {
 		messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--group", "weather"))
 }
 
-func TestPeekDoesNotTakeHalfABodyForABundle(t *testing.T) {
+func TestPeek_RejectsATruncatedBundle(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("MessageId", bundleID)
 		w.Header().Set("Content-Length", "100")
@@ -114,10 +114,10 @@ func TestPeekDoesNotTakeHalfABodyForABundle(t *testing.T) {
 	defer server.Close()
 	got := messagehub(t, "", "peek", "--url", server.URL, "--actor", actorA)
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.err, "messagehub: the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (unexpected EOF)\n")
+	require.Contains(t, got.err, "messagehub: the body is incomplete, so the output is not the whole bundle; peek again, and the hub repeats it (unexpected EOF)\n")
 }
 
-func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestCommands_RejectAWrongCommandLineBeforeSending(t *testing.T) {
 	url := memoryHub(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("got %s %s", r.Method, r.URL) })
 	})
@@ -133,7 +133,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"send", "--servicebus=here", "-"}, `--servicebus: want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got "here"`},
 		{[]string{"domain", "now"}, `unknown command "now" for "messagehub domain"`},
 		{[]string{"domain", "--name", "a b"}, `--name: origin: want only A-Z a-z 0-9 . _ -, got "a b"`},
-		{[]string{"domain", "--actors", "0"}, "--actors: want 1 to 1000000 of them, got 0"},
+		{[]string{"domain", "--actors", "0"}, "--actors: want 1 to 1000000 actors, got 0"},
 		{[]string{"domain", "--send", "-1"}, "--send: want at least 0"},
 		{[]string{"domain", "--rate", "NaN"}, "--rate: want at least 0"},
 		{[]string{"domain", "--batch", "0"}, "--batch: want at least 1"},
@@ -165,7 +165,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"queue", "skip", "--url", url, "a", "--why", "x"}, "want ACTOR and BUNDLE"},
 		{[]string{"queue", "skip", "--url", url, "a", "b", "--why", "x"}, `bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "b"`},
 		{[]string{"queue", "replay", "--url", url, "a", "a/b", "--why", "x"}, `group: want only A-Z a-z 0-9 . _ -, got "a/b"`},
-		{[]string{"queue", "freeze", "--url", url, "a"}, "--why is missing; say why, for whoever reads the records later"},
+		{[]string{"queue", "freeze", "--url", url, "a"}, "--why is missing; say why, for the record"},
 		{[]string{"queue", "melt", "a"}, `unknown command "melt" for "messagehub queue"`},
 		{[]string{"check", "now"}, `unknown command "now" for "messagehub check"`},
 		{[]string{"check", "--listen", "x"}, "unknown flag: --listen"},
@@ -192,7 +192,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestAClosedPortIsReportedAtOnce(t *testing.T) {
+func TestSend_ReportsAClosedPortImmediately(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
@@ -206,7 +206,7 @@ func TestAClosedPortIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnotherServerIsNotTakenForAHub(t *testing.T) {
+func TestCommands_DetectAServerThatIsNoHub(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	require.Equal(t,
@@ -214,13 +214,13 @@ func TestAnotherServerIsNotTakenForAHub(t *testing.T) {
 		messagehub(t, "", "peek", "--url", server.URL, "--actor", "a"))
 }
 
-func TestVersionNamesTheProgramAndItsCompiler(t *testing.T) {
+func TestVersion_NamesTheProgramAndItsCompiler(t *testing.T) {
 	require.Equal(t,
 		result{0, fmt.Sprintf("messagehub dev (%s, %s/%s)\n", runtime.Version(), runtime.GOOS, runtime.GOARCH), ""},
 		messagehub(t, "", "version"))
 }
 
-func TestHelpShowsEveryCommand(t *testing.T) {
+func TestHelp_ShowsEveryCommand(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)
@@ -233,7 +233,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	}
 }
 
-func TestSendNamesAFileThatCannotBeOpened(t *testing.T) {
+func TestSend_NamesAFileThatCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")
 	require.Equal(t, result{1, "", "messagehub: open " + missing + ": no such file or directory\n"}, messagehub(t, "", "send", missing))

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A composeService is a service in deploy/compose.yaml, with the members that a
-// test needs.
+// A composeService is a service in deploy/compose.yaml, with the members that the
+// tests read.
 type composeService struct {
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
@@ -24,7 +24,8 @@ type composeService struct {
 	Image     string       `yaml:"image"`
 }
 
-// dependencies are the conditions of depends_on by service; "": started.
+// dependencies has the conditions of depends_on by service; "" means
+// service_started.
 type dependencies map[string]string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -53,7 +54,8 @@ func (s *composeService) isOurs() bool { return strings.HasPrefix(s.Image, "mess
 
 var composeVariable = regexp.MustCompile(`\$\{(\w+):-([^}]*)\}`)
 
-// readCompose returns the services of the file, with the defaults of its variables.
+// readCompose returns the services of deploy/compose.yaml. Variables have their
+// default values.
 func readCompose(t *testing.T) map[string]*composeService {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/compose.yaml")

@@ -18,16 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test runs the commands of deploy/compose.yaml with their environment,
-// except that each service has free loopback ports in place of a name, and a
-// folder in place of a volume.
+// The test runs the commands of deploy/compose.yaml with their environment. Each
+// service has free loopback ports in place of a host name, and a folder in place
+// of a volume.
 func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
-	program(t) // built before the measurement of time starts
+	program(t) // built before the measurement starts
 	began := time.Now()
-	c := &composed{folder: t.TempDir(), services: readCompose(t), addresses: make(map[string]string), processes: make(map[string]*composeProcess)}
+	c := &composeServices{folder: t.TempDir(), services: readCompose(t), addresses: make(map[string]string), processes: make(map[string]*composeProcess)}
 	c.startAll(t)
 
-	// An event that one node stores can be fetched from the other one.
+	// An event that hub-a stores can be fetched from the other node.
 	url := "http://" + c.addresses["hub-a:8080"]
 	recipient := "5790000000005"
 	event := fmt.Sprintf(`{"id":%q,"recipient":%q,"origin":"TimeSeries","contentType":"Readings","documentType":"D1","supportsBundling":true,"weight":1}`, uuid.NewString(), recipient)
@@ -39,22 +39,22 @@ func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
 
 	c.processes["actor"].await(t, regexp.MustCompile(`dequeued \S+: [1-9]\d* bytes`))
 	c.processes["domain"].await(t, regexp.MustCompile(`answered \S+ in`))
-	c.processes["domain"].await(t, regexp.MustCompile(`notice: 5790001330552 holds`))
+	c.processes["domain"].await(t, regexp.MustCompile(`notice: 5790001330552 dequeued`))
 	c.checkLogs(t)
 	c.stopAll(t)
 }
 
-// composed are the running services.
-type composed struct {
+// composeServices are the running services of the file.
+type composeServices struct {
 	folder    string
 	services  map[string]*composeService
-	addresses map[string]string // by SERVICE:PORT in the file
+	addresses map[string]string // address on this machine by SERVICE:PORT in the file
 	processes map[string]*composeProcess
-	order     []string // names in the order of their start
+	order     []string // names of the services in the order of their start
 }
 
 // startAll starts each service once its dependencies are healthy or have ended.
-func (c *composed) startAll(t *testing.T) {
+func (c *composeServices) startAll(t *testing.T) {
 	t.Helper()
 	ours := make(map[string]*composeService)
 	for name, s := range c.services {
@@ -80,7 +80,7 @@ func (c *composed) startAll(t *testing.T) {
 	}
 }
 
-func (c *composed) isStartable(s *composeService) bool {
+func (c *composeServices) isStartable(s *composeService) bool {
 	for name := range s.DependsOn {
 		if c.processes[name] == nil {
 			return false
@@ -92,10 +92,10 @@ func (c *composed) isStartable(s *composeService) bool {
 var greetedAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
 // start starts a service, and waits until services that depend on it may start.
-func (c *composed) start(t *testing.T, name string, s *composeService) {
+func (c *composeServices) start(t *testing.T, name string, s *composeService) {
 	t.Helper()
 	p := &composeProcess{exited: make(chan struct{}), more: make(chan struct{})}
-	var ports []string                                                                    // addresses at which it listens, as in the file
+	var ports []string                                                                    // addresses at which the service listens, as in the file
 	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // the environment of deploy/Dockerfile
 	if !c.isNode(name) {
 		environ = cleanEnviron()
@@ -116,7 +116,7 @@ func (c *composed) start(t *testing.T, name string, s *composeService) {
 		close(p.exited)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // an error means that the process has ended
 		<-p.exited
 	})
 	c.processes[name], c.order = p, append(c.order, name)
@@ -138,12 +138,12 @@ func (c *composed) start(t *testing.T, name string, s *composeService) {
 	c.checkHealth(t, name, s)
 }
 
-func (c *composed) isNode(name string) bool { return strings.HasPrefix(name, "hub-") }
+func (c *composeServices) isNode(name string) bool { return strings.HasPrefix(name, "hub-") }
 
 // translate returns a text of the file with addresses and folders of this
 // machine. An address at which the service itself listens becomes a free port,
 // and is added to ports.
-func (c *composed) translate(text, name string, ports *[]string) string {
+func (c *composeServices) translate(text, name string, ports *[]string) string {
 	port, isListener := strings.CutPrefix(text, ":")
 	if !isListener {
 		port, isListener = strings.CutPrefix(text, name+":")
@@ -151,7 +151,7 @@ func (c *composed) translate(text, name string, ports *[]string) string {
 	if isListener {
 		*ports = append(*ports, port)
 		if c.isNode(name) && port == "8081" {
-			return "localhost:0" // a text that differs from that of the first listener, so there are two
+			return "localhost:0" // differs from the text of the first listener, so that two ports are opened
 		}
 		return "127.0.0.1:0"
 	}
@@ -168,7 +168,7 @@ func (c *composed) translate(text, name string, ports *[]string) string {
 }
 
 // checkHealth runs the health check of a service until it succeeds.
-func (c *composed) checkHealth(t *testing.T, name string, s *composeService) {
+func (c *composeServices) checkHealth(t *testing.T, name string, s *composeService) {
 	t.Helper()
 	require.Greater(t, len(s.Healthcheck.Test), 2, name)
 	require.Equal(t, []string{"CMD", "/usr/bin/messagehub", "health"}, s.Healthcheck.Test[:3])
@@ -196,7 +196,7 @@ func (c *composed) checkHealth(t *testing.T, name string, s *composeService) {
 }
 
 // checkLogs fails if a service has logged a warning.
-func (c *composed) checkLogs(t *testing.T) {
+func (c *composeServices) checkLogs(t *testing.T) {
 	t.Helper()
 	for name, p := range c.processes {
 		require.NotRegexp(t, `"level":"(WARN|ERROR)"|level=(WARN|ERROR)|(?i)warning:`, p.text(), name)
@@ -204,7 +204,7 @@ func (c *composed) checkLogs(t *testing.T) {
 }
 
 // stopAll stops the services, and fails if one of them ends with an error.
-func (c *composed) stopAll(t *testing.T) {
+func (c *composeServices) stopAll(t *testing.T) {
 	t.Helper()
 	for _, name := range slices.Backward(c.order) {
 		p := c.processes[name]
@@ -224,7 +224,7 @@ func (c *composed) stopAll(t *testing.T) {
 type composeProcess struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
-	err    error         // error of its exit
+	err    error         // error of Wait; set before exited is closed
 
 	mu      sync.Mutex
 	written strings.Builder

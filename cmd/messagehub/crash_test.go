@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestCrashLosesNothing kills a hub under load repeatedly, and compares what
-// was acknowledged with what was delivered.
+// TestCrashLosesNothing kills a hub under load repeatedly, and compares the
+// acknowledged events with the delivered ones.
 //
-// MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS ask for more than one run of
-// 15 kills, as make crash does; MESSAGEHUB_CRASH_SEED repeats the same moments
-// and events.
+// MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS set the number of runs and of
+// kills in each run, as `make crash` does; the defaults are 1 and 15.
+// MESSAGEHUB_CRASH_SEED repeats the same moments and events.
 func TestCrashLosesNothing(t *testing.T) {
 	runs, kills := number(t, "MESSAGEHUB_CRASH_RUNS", 1), number(t, "MESSAGEHUB_CRASH_KILLS", 15)
 	seed := number(t, "MESSAGEHUB_CRASH_SEED", time.Now().UnixNano())
@@ -50,7 +50,7 @@ const (
 	crashActors  = 2
 )
 
-// A crashRun has four writers and two actors that continue while the hub is
+// A crashRun has four writers and two actors. They continue while the hub is
 // killed and restarted.
 type crashRun struct {
 	seed   uint64
@@ -58,15 +58,15 @@ type crashRun struct {
 	hub    *hubPlace
 	actors []energymarket.Actor
 
-	stop  chan struct{}   // closed when the last kill is done; then writers finish
-	quiet chan struct{}   // closed when all writers have finished; then actors drain and finish
-	mail  []chan struct{} // wakes an actor for which something was stored
+	stop  chan struct{}   // closed after the last kill, to stop the writers
+	quiet chan struct{}   // closed when all writers have stopped, so that the actors drain and stop
+	mail  []chan struct{} // by actor: receives a value when an event was stored
 
-	acknowledged  atomic.Int64 // acknowledged events
-	operations    atomic.Int64 // operations that were answered
+	acknowledged  atomic.Int64 // number of acknowledged events
+	operations    atomic.Int64 // number of requests with a response
 	answered      chan struct{}
-	lostReplies   atomic.Int64 // lost replies to Dequeue
-	already       atomic.Int64 // answers 404 after a lost reply
+	lostReplies   atomic.Int64 // number of lost replies to Dequeue
+	already       atomic.Int64 // number of replies 404 after a lost reply
 	repeatedPeeks atomic.Int64
 }
 
@@ -92,7 +92,7 @@ func crash(t *testing.T, seed uint64, kills int) {
 		return writers.Wait()
 	})
 
-	last := r.killing(ctx, t, kills)
+	last := r.killRepeatedly(ctx, t, kills)
 	close(r.stop)
 	if err := load.Wait(); err != nil {
 		t.Errorf("seed %d: %v\n%s", seed, err, last.stderrText())
@@ -100,8 +100,8 @@ func crash(t *testing.T, seed uint64, kills int) {
 	if err := last.stop(t, syscall.SIGTERM); err != nil {
 		t.Errorf("seed %d: after SIGTERM: %v\n%s", seed, err, last.stderrText())
 	}
-	r.isEmpty(ctx, t, last.data)
-	isSound(t, last.data)
+	r.requireNothingLeft(ctx, t, last.data)
+	requireSound(t, last.data)
 	verdict := r.ledger.Check()
 	t.Logf("seed %d: %d kills, %d events acknowledged, %d peeks repeated, %d dequeues without an answer, of which %d had happened: %s",
 		seed, kills, r.acknowledged.Load(), r.repeatedPeeks.Load(), r.lostReplies.Load(), r.already.Load(), verdict)
@@ -113,15 +113,15 @@ func crash(t *testing.T, seed uint64, kills int) {
 	}
 }
 
-// killing starts and kills hubs on one folder, and returns the last one, which
-// still runs.
-func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubProcess {
+// killRepeatedly starts and kills hubs on one folder, one after another. The last
+// hub, which it returns, still runs.
+func (r *crashRun) killRepeatedly(ctx context.Context, t *testing.T, kills int) *hubProcess {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	data := t.TempDir()
 	for kill := 0; ; kill++ {
 		h := spawnHub(t, "--data", data, "--log-level", "warn")
 		h.data = data
-		if kill < kills && random.IntN(8) == 0 { // some are killed early, while they open the folder
+		if kill < kills && random.IntN(8) == 0 { // kill some hubs while they open the folder
 			_ = clock.Sleep(ctx, time.Duration(random.IntN(40))*time.Millisecond)
 			h.kill()
 			continue
@@ -139,8 +139,9 @@ func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubPro
 	}
 }
 
-// isEmpty requires that a new hub on the folder has nothing for the actors.
-func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
+// requireNothingLeft requires that a new hub on the folder returns no data to the
+// actors.
+func (r *crashRun) requireNothingLeft(ctx context.Context, t *testing.T, data string) {
 	h := startHub(t, "--data", data)
 	hub, err := hubclient.New(h.url(t))
 	if err != nil {
@@ -157,9 +158,9 @@ func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 	}
 }
 
-// isSound requires that a check finds no damage after crashes, repairs
-// everything that it finds, and then finds nothing.
-func isSound(t *testing.T, data string) {
+// requireSound requires that a check after crashes finds no damage and repairs
+// all of its findings, and that a second check finds nothing.
+func requireSound(t *testing.T, data string) {
 	t.Helper()
 	repaired := messagehub(t, "", "check", "--data", data, "--repair")
 	t.Logf("%s", repaired.out)
@@ -172,7 +173,7 @@ func isSound(t *testing.T, data string) {
 	}
 }
 
-// await waits until n more operations have been answered.
+// await waits until n more requests have a response.
 func (r *crashRun) await(ctx context.Context, n int64) {
 	for until := r.operations.Load() + n; r.operations.Load() < until; {
 		select {
@@ -191,6 +192,6 @@ func (r *crashRun) done() {
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it has a wake-up already
+	default: // the channel already has a value
 	}
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A deadLettersCommand is what the commands about dead letters have in common.
+// A deadLettersCommand has the flags and the client that all commands about dead
+// letters share.
 type deadLettersCommand struct {
 	p       *process
 	url     string
@@ -54,7 +55,7 @@ func (p *process) deadLettersCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes a command. check validates the arguments before anything is
+// command returns a command. check validates the arguments before a request is
 // sent.
 func (d *deadLettersCommand) command(use, short, long, example string, isOrder bool, check func(args []string) error, body func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
@@ -126,7 +127,7 @@ func (p *process) deadLettersList() *cobra.Command {
 			}
 			return d.listLetters(ctx, args[0])
 		})
-	cmd.Flags().StringVar(&d.reason, "reason", "", "only those with this `REASON`")
+	cmd.Flags().StringVar(&d.reason, "reason", "", "only dead letters with this `REASON`")
 	cmd.Flags().IntVar(&d.limit, "limit", 100, "show at most `NUMBER` rows")
 	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer unchanged")
 	return cmd
@@ -162,12 +163,13 @@ func (d *deadLettersCommand) listLetters(ctx context.Context, queue string) erro
 		return err
 	}
 	if more {
-		fmt.Fprintln(d.p.err, "messagehub: there may be more; --limit shows more of them, --reason those with one reason")
+		fmt.Fprintln(d.p.err, "messagehub: the list may be longer; --limit shows more of it, --reason one reason only")
 	}
 	return nil
 }
 
-// checkOneLetter requires arguments that name one dead letter.
+// checkOneLetter requires the arguments QUEUE and NUMBER, which name one dead
+// letter.
 func checkOneLetter(args []string) error {
 	if len(args) != 2 {
 		return errors.New("want QUEUE and NUMBER, the sequence number that list prints")
@@ -225,8 +227,8 @@ func (p *process) deadLettersRecords() *cobra.Command {
 	return cmd
 }
 
-// deadLettersOrder makes the command that sends dead letters again, or the one
-// that deletes them.
+// deadLettersOrder returns the command resend if isResend is true, otherwise the
+// command delete.
 func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	d := &deadLettersCommand{p: p}
 	name, verb, long := "delete", "Delete dead letters", "Their messages are lost."
@@ -235,7 +237,7 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 		long = "A copy of each is sent to its queue, and the dead letter is deleted. If the cause is not repaired, the\nmessage becomes a dead letter with another number again."
 	}
 	cmd := d.command(name+" QUEUE [NUMBER]", verb,
-		long+"\n\nGive the NUMBER of one, or --all and --reason for all with that reason. With --all, the command asks for confirmation.",
+		long+"\n\nGive the NUMBER of one dead letter, or --all and --reason for all dead letters with that reason. With --all, the command asks for confirmation.",
 		name+" dataavailable 17 --why 'ticket 4711'", true,
 		func(args []string) error {
 			switch {
@@ -272,7 +274,7 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	return cmd
 }
 
-// printDone prints the result of an order.
+// printDone prints the result of an order for n dead letters.
 func (d *deadLettersCommand) printDone(n int, format string, args ...any) error {
 	if d.json {
 		return json.NewEncoder(d.p.out).Encode(map[string]int{"count": n})
@@ -282,7 +284,7 @@ func (d *deadLettersCommand) printDone(n int, format string, args ...any) error 
 }
 
 // orderAll counts the dead letters with the reason, asks for confirmation, and
-// gives the order for those that it has counted.
+// sends the order for the counted dead letters only.
 func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, by hubclient.DeadLetterAction) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -299,7 +301,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 		count += int64(len(page))
 		if len(page) > 0 {
 			var last hubclient.DeadLetter
-			_ = json.Unmarshal(page[len(page)-1], &last) // an empty number is refused below
+			_ = json.Unmarshal(page[len(page)-1], &last) // an empty number is rejected below
 			through = last.SequenceNumber
 		}
 		return true
@@ -310,7 +312,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 	if count == 0 {
 		return d.printDone(0, "%s has no dead letters with the reason %s\n", terminal.Printable(queue), terminal.Printable(d.reason))
 	}
-	late.Stop() // no limit for the answer of a person
+	late.Stop() // the timeout does not apply while a person answers
 	what := fmt.Sprintf("%s of %s with the reason %s", terminal.CountOf(count, "dead letter"), terminal.Printable(queue), terminal.Printable(d.reason))
 	if !d.isSure && !d.askConfirmation(what, done) {
 		return fmt.Errorf("nothing was done to %s; answer yes, or use --yes", what)
@@ -323,7 +325,8 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 	return d.printDone(sum, "%s %s of %s\n", done, terminal.CountOf(int64(sum), "dead letter"), terminal.Printable(queue))
 }
 
-// askConfirmation asks whether to carry out an order.
+// askConfirmation asks a person to confirm an order, and reports whether the
+// answer was yes.
 func (d *deadLettersCommand) askConfirmation(what, done string) bool {
 	fmt.Fprintf(d.p.err, "%s will be %s. Type yes to continue: ", what, done)
 	answer, err := bufio.NewReader(io.LimitReader(d.p.in, 1<<10)).ReadString('\n')

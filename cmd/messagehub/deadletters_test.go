@@ -16,16 +16,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A letterHub is a hub in this process with dead letters in the queue without
-// sessions.
+// A letterHub is a hub in this process. Its queue without sessions has dead
+// letters.
 type letterHub struct {
 	*testing.T
 	url   string
 	queue string
 }
 
-// newLetterHub returns a hub to which messages were sent that it cannot store,
-// with the given bodies.
+// newLetterHub starts a hub, and sends it a message with each of the bodies,
+// which the hub cannot store.
 func newLetterHub(t *testing.T, bodies ...string) *letterHub {
 	t.Helper()
 	cfg := config.Default()
@@ -84,7 +84,7 @@ func TestDeadLetters_AreListedAndShown(t *testing.T) {
 	require.Equal(t, result{0, h.queue + " has no such dead letters\n", ""}, h.run("", "list", h.queue, "--reason", "damaged"))
 	first := h.run("", "list", h.queue, "--limit", "1")
 	require.NotContains(t, first.out, "m2")
-	require.Equal(t, "messagehub: there may be more; --limit shows more of them, --reason those with one reason\n", first.err)
+	require.Equal(t, "messagehub: the list may be longer; --limit shows more of it, --reason one reason only\n", first.err)
 
 	shown := h.run("", "show", append([]string{h.queue, "1"}, because...)...)
 	require.Zero(t, shown.status, shown.err)
@@ -93,7 +93,7 @@ func TestDeadLetters_AreListedAndShown(t *testing.T) {
 	require.Contains(t, h.run("", "show", append([]string{h.queue, "2"}, because...)...).out, "\nbody, 2 bytes:\n[\n\n")
 	require.Contains(t, h.run("", "show", append([]string{h.queue, "3"}, because...)...).out, "\nbody, in base64, 1 byte:\n/w==\n")
 	require.Contains(t, h.run("", "show", append([]string{h.queue, "3", "--json"}, because...)...).out, `"base64":"/w=="}`)
-	require.Equal(t, result{0, "no operator has done anything to the dead letters of this queue\n", ""}, h.run("", "records", "dataavailable-fifo"))
+	require.Equal(t, result{0, "no order of an operator is recorded for the dead letters of this queue\n", ""}, h.run("", "records", "dataavailable-fifo"))
 	require.Contains(t, h.run("", "records", h.queue).out, "  look dead letter 3 (not-json): done\n    by kim: ticket 4711\n")
 }
 

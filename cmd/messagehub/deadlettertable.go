@@ -86,7 +86,7 @@ func (p *process) showDeadLetter(d *hubclient.DeadLetter) error {
 	return err
 }
 
-// printableLines is terminal.Printable for text of several lines.
+// printableLines applies terminal.Printable to each line of a text.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -97,7 +97,7 @@ func printableLines(text string) string {
 
 func (p *process) showDeadLetterRecords(records []hubclient.DeadLetterRecord) error {
 	if len(records) == 0 {
-		_, err := fmt.Fprintln(p.out, "no operator has done anything to the dead letters of this queue")
+		_, err := fmt.Fprintln(p.out, "no order of an operator is recorded for the dead letters of this queue")
 		return err
 	}
 	for i := range records {

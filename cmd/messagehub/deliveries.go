@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A deliveriesCommand is what the commands about deliveries have in common.
+// A deliveriesCommand has the flags and the client that all commands about
+// deliveries share.
 type deliveriesCommand struct {
 	p       *process
 	url     string
@@ -40,7 +41,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes a command with one argument, which parse validates.
+// command returns a command with one argument, which parse validates.
 func (d *deliveriesCommand) command(name, argument, short, long, example string, parse func(string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " " + argument, Short: short, Long: short + ".\n\n" + long,
@@ -73,7 +74,8 @@ func (d *deliveriesCommand) command(name, argument, short, long, example string,
 	return cmd
 }
 
-// client returns a client for the actor or, if none is named, for an operator.
+// client returns a client for the actor in --actor or, without that flag, for an
+// operator.
 func (d *deliveriesCommand) client(in config.Inputs) (*hubclient.Client, error) {
 	if d.actor != "" {
 		hub, err := (&actorCommand{url: d.url, actor: d.actor}).checkActor(d.p)
@@ -119,11 +121,11 @@ func (p *process) deliveriesList() *cobra.Command {
 				return err
 			}
 			if hasMore {
-				fmt.Fprintln(p.err, "messagehub: there are more; --limit shows more of them, --state those in one state")
+				fmt.Fprintln(p.err, "messagehub: the list is longer; --limit shows more of it, --state one state only")
 			}
 			return nil
 		})
-	cmd.Flags().StringVar(&state, "state", "", "only those in this `STATE`: waiting, calling, retrying, delivered or dead")
+	cmd.Flags().StringVar(&state, "state", "", "only deliveries in this `STATE`: waiting, calling, retrying, delivered or dead")
 	cmd.Flags().IntVar(&limit, "limit", 100, "show at most `NUMBER` rows")
 	return cmd
 }
@@ -162,7 +164,7 @@ func (p *process) deliveriesExplain() *cobra.Command {
 		})
 }
 
-// showJSON prints an answer of the hub in one line.
+// showJSON prints a response of the hub in one line.
 func (p *process) showJSON(text []byte) error {
 	_, err := fmt.Fprintln(p.out, strings.TrimSpace(string(text)))
 	return err

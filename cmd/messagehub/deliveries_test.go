@@ -17,8 +17,8 @@ func deliveries(t *testing.T, url, name string, args ...string) result {
 	return messagehub(t, "", append([]string{"deliveries", name, "--url", url, "--actor", actorA}, args...)...)
 }
 
-// publishesEvent publishes an event to the default topic of a hub.
-func publishesEvent(t *testing.T, hub, id string) {
+// publishEvent publishes an event to the default topic of a hub.
+func publishEvent(t *testing.T, hub, id string) {
 	t.Helper()
 	event := strings.NewReader(`{"specversion":"1.0","id":"` + id + `","source":"/x","type":"made"}`)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, hub+"/v1/events", event)
@@ -37,7 +37,7 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 	created := subscriptions(t, hub, "create", "--id", subscriptionA, "--callback-url", receiver.URL)
 	require.Equal(t, 0, created.status, created.err)
 	require.Equal(t, result{0, subscriptionA + " has no such deliveries\n", ""}, deliveries(t, hub, "list", subscriptionA))
-	publishesEvent(t, hub, "event-1")
+	publishEvent(t, hub, "event-1")
 	id := subscriptionA + ".0.0"
 	var got result
 	require.Eventually(t, func() bool {
@@ -60,7 +60,7 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 		require.True(t, json.Valid([]byte(got.out)), got.out)
 	}
 
-	// An operator sees it, and another actor does not.
+	// An operator sees the delivery, and another actor does not.
 	got = withToken(t, operatorToken, "deliveries", "show", id, "--url", hub)
 	require.Equal(t, 0, got.status, got.err)
 	got = messagehub(t, "", "deliveries", "show", id, "--url", hub, "--actor", "another")

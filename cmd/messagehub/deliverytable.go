@@ -58,7 +58,7 @@ func answerOf(a *hubclient.Attempt) string {
 	return fmt.Sprintf("status %d", a.Status)
 }
 
-// showDelivery prints a delivery, and each attempt in a line.
+// showDelivery prints a delivery, and one line for each attempt.
 func (p *process) showDelivery(d *hubclient.MessageDelivery) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
@@ -69,7 +69,7 @@ func (p *process) showDelivery(d *hubclient.MessageDelivery) error {
 	line("delivery", d.ID)
 	line("state", d.State)
 	if d.Inferred {
-		line("", "no attempt is stored any more; the state follows from the progress of the subscription and its filter")
+		line("", "no attempt is stored any longer; the state follows from the progress of the subscription and its filter")
 	}
 	if d.Event != nil {
 		line("event", d.Event.ID)

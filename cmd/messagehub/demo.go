@@ -27,7 +27,7 @@ func (p *process) demoCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&d.Events, "events", 20_000, "`N` events during the day")
 	cmd.Flags().IntVar(&d.Backlog, "backlog", 60_000, "`N` additional events that wait for one actor")
-	cmd.Flags().Uint64Var(&d.Seed, "seed", 1, "the same `N` makes the same day")
+	cmd.Flags().Uint64Var(&d.Seed, "seed", 1, "seed `N`; the same seed generates the same day")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		if d.Events < 0 || d.Backlog < 0 || d.Events+d.Backlog > 10_000_000 {
 			return p.usage("--events, --backlog: want at least 0, and together at most 10,000,000")
@@ -38,7 +38,7 @@ func (p *process) demoCommand() *cobra.Command {
 		defer stop()
 		err := d.Run(ctx)
 		if err != nil && ctx.Err() != nil {
-			return errors.New("stopped before the end, so nothing can be said about the hub")
+			return errors.New("stopped before the end, without a verdict")
 		}
 		return err
 	})

@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A describedCommand describes a command for programs. The program that writes
-// man pages reads it, so that its libraries are not linked into the hub.
+// A describedCommand describes a command in JSON. The program that writes man
+// pages reads the description, so that this program does not link the libraries
+// for man pages.
 type describedCommand struct {
 	Use      string             `json:"use"`
 	Short    string             `json:"short"`
@@ -25,7 +26,7 @@ type describedFlag struct {
 	Type      string `json:"type"`
 	Usage     string `json:"usage"`
 	Default   string `json:"default,omitempty"`
-	NoValue   string `json:"noValue,omitempty"` // the value of the flag if it is given without one
+	NoValue   string `json:"noValue,omitempty"` // value of the flag if the command line has the flag without a value
 }
 
 func (p *process) commandsCommand() *cobra.Command {
@@ -43,7 +44,8 @@ func (p *process) commandsCommand() *cobra.Command {
 	}
 }
 
-// describeCommand returns a command with all commands below it that help shows.
+// describeCommand describes a command and those of its subcommands that help
+// shows.
 func describeCommand(cmd *cobra.Command) describedCommand {
 	d := describedCommand{Use: cmd.Use, Short: cmd.Short, Long: cmd.Long, Example: cmd.Example}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

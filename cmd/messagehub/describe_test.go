@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program that does not link the commands writes man pages from this
+// A program that does not link the commands writes the man pages from their
 // description.
 func TestCommands_AreDescribedWithTheirFlags(t *testing.T) {
 	got := messagehub(t, "", "commands")

@@ -44,8 +44,8 @@ func (p *process) destroyCommand() *cobra.Command {
 	return cmd
 }
 
-// reportDestroyed prints the state of each resource, and then what is left to
-// do.
+// reportDestroyed prints the state of each resource, and then the remaining
+// steps.
 func (p *process) reportDestroyed(all []node.Resource) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, "Nothing to delete: these settings name no Azure account.")
@@ -63,7 +63,7 @@ func (p *process) reportDestroyed(all []node.Resource) error {
 	if left == 0 {
 		return nil
 	}
-	fmt.Fprintf(p.out, "\n%s left. Correct the settings that the errors name, or use the Azure CLI, with your names in place of those in capitals:\n\n", terminal.CountOf(left, "problem"))
+	fmt.Fprintf(p.out, "\n%s left. Correct the settings that the errors name, or use the Azure CLI, with your names in place of the words in capitals:\n\n", terminal.CountOf(left, "problem"))
 	for i := range all {
 		for _, command := range all[i].Commands {
 			fmt.Fprintf(p.out, "  %s\n", command)

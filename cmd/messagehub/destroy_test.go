@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// destroy runs the command with the settings of the deployment.
+// destroy runs messagehub destroy with the settings of the deployment.
 func (d *azureAccounts) destroy(status int) (out, errs string) {
 	d.Helper()
 	var o, e bytes.Buffer
@@ -36,14 +36,15 @@ func TestDestroy_DeletesWhatProvisionHasCreated(t *testing.T) {
 	require.Regexp(t, `(?m)^cosmos +container +streams +missing$`, d.provision(1, "--check"))
 }
 
-// testDomains names queues for each domain that have the prefix of tests.
+// testDomains is the setting domains: the queues of each domain have the prefix
+// test-.
 const testDomains = `[{name: Charges, queue: test-a, reply-queue: test-b, dequeue-queue: test-c},` +
 	`{name: MeteringPoints, queue: test-d, reply-queue: test-e, dequeue-queue: test-f},` +
 	`{name: MarketRoles, queue: test-g, reply-queue: test-h, dequeue-queue: test-i},` +
 	`{name: TimeSeries, queue: test-j, reply-queue: test-k, dequeue-queue: test-l},` +
 	`{name: Aggregations, queue: test-m, reply-queue: test-n, dequeue-queue: test-o}]`
 
-func TestDestroy_RefusesWhatIsNotNamedAsATest(t *testing.T) {
+func TestDestroy_RefusesResourcesWithoutTheTestPrefix(t *testing.T) {
 	d := newAccounts(t)
 	d.environ = append(d.environ, "MESSAGEHUB_BLOB_CONTAINER=test-1")
 	d.provision(0)

@@ -27,10 +27,10 @@ func (p *process) doctorCommand() *cobra.Command {
 			"issuers: name, connection, TLS, the difference between the clocks, the token and its claims, the\n" +
 			"containers and queues, and each right that the hub needs. Rights are tested with a document and a blob that the\n" +
 			"command creates and deletes, and with links to queues, over which no message is sent or received. It uses less than 50 request\n" +
-			"units of the account. If it is killed, its next run deletes what is left.\n\n" +
+			"units of the account. If it is killed, its next run deletes these.\n\n" +
 			"A check is skipped if another check that it needs has found a fault. Every check has a time limit, and all together take\n" +
 			"at most 15 s. Secrets and tokens are not printed.\n\n" +
-			"The exit status is 0 without a fault, 1 with one, and 2 for a wrong command line. Warnings do\n" +
+			"The exit status is 0 without a fault, 1 with a fault, and 2 for a wrong command line. Warnings do\n" +
 			"not change it.",
 		Example: "  messagehub doctor\n" +
 			"  messagehub doctor --online --config hub.yaml\n" +
@@ -61,7 +61,8 @@ func (p *process) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// configurationFaults returns the faults of a configuration that cannot be used.
+// configurationFaults returns a finding for each fault in the error of a
+// configuration.
 func configurationFaults(err error) (found []doctor.Finding) {
 	for _, fault := range config.Faults(err) {
 		f := doctor.Fail("", fault.Error(), "correct the setting")

@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// doctorFormat is the version of the JSON document.
+// doctorFormat is the version of the report's JSON format.
 const doctorFormat = 1
 
-// A doctorReport is what messagehub doctor and messagehub config check print.
+// A doctorReport is the report of messagehub doctor and messagehub config check.
 type doctorReport struct {
 	Format       int              `json:"format"`
 	Version      string           `json:"version"` // version of the program
@@ -25,17 +25,17 @@ type doctorReport struct {
 	Milliseconds int64            `json:"milliseconds"`
 	Findings     []doctor.Finding `json:"checks"`
 
-	hasMore bool // more checks would run with --online
+	hasMore bool // --online would run further checks
 }
 
-// countFindings fills in the numbers of findings.
+// countFindings sets the format and the counts of findings.
 func (r *doctorReport) countFindings() {
 	of := doctor.Report{Findings: r.Findings}
 	r.Format, r.Faults, r.Warnings, r.NotChecked = doctorFormat, of.Count(doctor.Fault), of.Count(doctor.Warning), of.Count(doctor.NotChecked)
 }
 
-// reportDoctor prints a report. If the report has a fault, it returns an error
-// with exit status 1.
+// reportDoctor prints a report. It returns an error with exit status 1 if the
+// report has a fault.
 func (p *process) reportDoctor(r *doctorReport, asJSON bool) error {
 	r.countFindings()
 	if asJSON {
@@ -102,8 +102,7 @@ func (r *doctorReport) printReport(w io.Writer, isColoured bool) {
 	}
 }
 
-// textOf returns the text of a finding for a person. The state is printed
-// before it.
+// textOf returns the text of a finding, which is printed after its state.
 func textOf(f *doctor.Finding) string {
 	text := terminal.Printable(f.Text)
 	if f.State == doctor.NotChecked {

@@ -110,7 +110,7 @@ func TestDoctor_OnlineChecksTheAccountsAndPrintsThePrice(t *testing.T) {
 	}))
 }
 
-func TestDoctor_SaysThatItCalledNoOther(t *testing.T) {
+func TestDoctor_ReportsThatItMadeNoRequest(t *testing.T) {
 	d := newAccounts(t)
 	d.requested = func() { t.Error("without --online it calls no account") }
 	got := runWith(t, d.environ, "doctor", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
@@ -174,7 +174,7 @@ func TestDoctorReport_HasColoursOnlyOnATerminal(t *testing.T) {
 	require.NotContains(t, out.String(), "\x1b[2J", "what others have written moves no cursor")
 }
 
-// The variables of OpenTelemetry are not settings of the hub, and some have
+// The variables of OpenTelemetry are not settings of the hub, and some contain
 // secrets.
 func TestConfigPrint_ShowsNoVariableOfOpenTelemetry(t *testing.T) {
 	environ := []string{

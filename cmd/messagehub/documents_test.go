@@ -84,9 +84,9 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// checkDocuments returns the names of the Markdown files of tree, and a
-// sentence for each link, test, file and make target in them that does not
-// exist. Files below testdata are samples, and are left out.
+// checkDocuments returns the names of the Markdown files of tree, and a sentence
+// for each link, test, file and make target in these files that does not exist.
+// It skips files below testdata, which are samples.
 func checkDocuments(tree fs.FS) (documents, problems []string, err error) {
 	tests := make(map[string]bool)
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -135,7 +135,7 @@ func checkDocuments(tree fs.FS) (documents, problems []string, err error) {
 	return documents, problems, nil
 }
 
-// checkLine returns what is wrong with one line of the Markdown file name.
+// checkLine returns the faults of one line of the Markdown file name.
 func checkLine(tree fs.FS, name, line string, tests, targets map[string]bool) (problems []string) {
 	for _, match := range documentLink.FindAllStringSubmatch(inlineCode.ReplaceAllString(line, ""), -1) {
 		if problem := checkLink(tree, name, match[1]); problem != "" {
@@ -159,8 +159,8 @@ func checkLine(tree fs.FS, name, line string, tests, targets map[string]bool) (p
 	return problems
 }
 
-// checkLink returns what is wrong with a link in the Markdown file name, "" if
-// its target exists. Links to other sites are not followed.
+// checkLink returns the fault of a link in the Markdown file name, "" if the
+// target exists. It does not follow links to other sites.
 func checkLink(tree fs.FS, name, link string) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""
@@ -211,8 +211,8 @@ func anchors(text string) []string {
 	return slices.Collect(maps.Keys(found))
 }
 
-// proseLines returns the lines of a Markdown text; those of fenced blocks of code are
-// empty.
+// proseLines returns the lines of a Markdown text. The lines of fenced code
+// blocks are empty.
 func proseLines(text string) []string {
 	lines := strings.Split(text, "\n")
 	isCode := false

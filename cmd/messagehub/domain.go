@@ -82,7 +82,7 @@ func (d *domainCommand) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.blob, "blob", "", "`URL` or connection string of the storage account that is shared with the hub; default: "+blobConnectionVariable+", "+blobEndpointVariable+", or "+defaultBlob)
 	f.StringVar(&d.exchange, "exchange", contract.ExchangeContainer, "the `CONTAINER` in the storage account")
 	f.IntVar(&d.send, "send", 0, "send `N` events")
-	f.StringVar(&d.actors, "actors", "5790001330552", "`LIST` of actors, separated by commas, or the number of actors to invent")
+	f.StringVar(&d.actors, "actors", "5790001330552", "`LIST` of actors, separated by commas, or the number of actors to generate")
 	f.Float64Var(&d.rate, "rate", 0, "send `N` events per second; 0: as fast as the bus accepts them")
 	f.IntVar(&d.batch, "batch", 1, "`N` events of an actor per message, in JSON; 1: one event, in the format of the original hub")
 	f.Int64Var(&d.weight, "weight", 1, "weight of each event in `KB`")
@@ -151,13 +151,14 @@ func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	return s, nil
 }
 
-// parseActors parses names of actors. For a number, it generates as many names,
-// always the same ones, so that the actors can be simulated too.
+// parseActors parses names of actors. A number stands for that many generated
+// names, which are the same in each run, so that these actors can be simulated
+// too.
 func parseActors(text string) ([]string, error) {
 	const most = 1_000_000
 	if n, err := strconv.Atoi(text); err == nil && len(text) < len("1234567") {
 		if n < 1 || n > most {
-			return nil, fmt.Errorf("want 1 to %d of them, got %d", most, n)
+			return nil, fmt.Errorf("want 1 to %d actors, got %d", most, n)
 		}
 		actors := make([]string, n)
 		for i := range actors {

@@ -22,10 +22,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A doored hub has a bus and an exchange that domains can reach.
-type doored struct {
+// A domainHub is a hub with a bus and shared content that domains can reach.
+type domainHub struct {
 	url     string
-	environ []string // variables that name both for commands
+	environ []string // variables that name the bus and the storage account for commands
 }
 
 // runNode runs a node until the test ends.
@@ -43,34 +43,35 @@ func runNode(t *testing.T, cfg config.Config) *node.Node {
 	return n
 }
 
-// doorsOf starts a hub in memory that requests content from the domain Charges.
-func doorsOf(t *testing.T) doored {
+// startDomainHub starts a hub in memory that requests content from the domain
+// Charges.
+func startDomainHub(t *testing.T) domainHub {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	cfg.Admin.Token = operatorToken
 	cfg.Domains = config.Domains{{Name: domain.Charges, Content: domain.Request}}
 	n := runNode(t, cfg)
-	return doored{n.URL(), []string{
+	return domainHub{n.URL(), []string{
 		busVariable + "=" + strings.Replace(defaultBus, "127.0.0.1:5672", n.BusAddr().String(), 1),
 		blobEndpointVariable + "=" + strings.Replace(defaultBlob, "127.0.0.1:10000", n.BlobAddr().String(), 1),
 	}}
 }
 
-// securedDoorsOf starts a hub whose bus and exchange need TLS and non-default
-// keys. file has the certificate.
-func securedDoorsOf(t *testing.T) (hub doored, file string) {
+// startSecuredDomainHub starts a hub whose bus and storage account require TLS
+// and keys other than the well-known ones. file has the certificate.
+func startSecuredDomainHub(t *testing.T) (hub domainHub, file string) {
 	t.Helper()
 	folder := t.TempDir()
 	_, err := certificate.Load(folder, "localhost", "127.0.0.1")
 	require.NoError(t, err)
-	key := base64.StdEncoding.EncodeToString([]byte("a key of 32 bytes for a test....")) // key of both
+	key := base64.StdEncoding.EncodeToString([]byte("a key of 32 bytes for a test....")) // key of the bus and of the storage account
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	cfg.Admin.Token, cfg.Bus.Key, cfg.Exchange.Key = operatorToken, config.Secret(key), config.Secret(key)
 	cfg.TLS.Certificate, cfg.TLS.Key = filepath.Join(folder, certificate.FileName), filepath.Join(folder, certificate.KeyName)
 	n := runNode(t, cfg)
-	return doored{n.URL(), []string{
+	return domainHub{n.URL(), []string{
 		busVariable + "=Endpoint=sb://" + n.BusAddr().String() + "/;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=" + key,
 		blobConnectionVariable + "=DefaultEndpointsProtocol=https;AccountName=devstoreaccount1;AccountKey=" + key +
 			";BlobEndpoint=https://" + n.BlobAddr().String() + "/devstoreaccount1",
@@ -119,16 +120,16 @@ func (s *screen) await(t *testing.T, pattern string) {
 	}
 }
 
-// A simulated domain runs until it is stopped.
-type simulated struct {
+// A runningDomain is a run of messagehub domain, which continues until stop.
+type runningDomain struct {
 	out, err *screen
 	stop     func() (status int)
 }
 
-// simulate starts messagehub domain with these flags.
-func (d doored) simulate(t *testing.T, args ...string) simulated {
+// simulate starts messagehub domain with the flags in args.
+func (d domainHub) simulate(t *testing.T, args ...string) runningDomain {
 	t.Helper()
-	s := simulated{out: newScreen(), err: newScreen()}
+	s := runningDomain{out: newScreen(), err: newScreen()}
 	ctx, cancel := context.WithCancel(context.Background())
 	status := make(chan int, 1)
 	go func() {
@@ -142,8 +143,8 @@ func (d doored) simulate(t *testing.T, args ...string) simulated {
 	return s
 }
 
-func TestASimulatedDomainSendsAnswersAndHears(t *testing.T) {
-	hub := doorsOf(t)
+func TestDomain_SendsEventsAndContentAndReceivesNotices(t *testing.T) {
+	hub := startDomainHub(t)
 	charges := hub.simulate(t, "--send", "10", "--actors", "2", "--content-size", "100KB", "--notices")
 	charges.out.await(t, `sent 10 events in `)
 	const actor = "5790000000005"
@@ -153,15 +154,15 @@ func TestASimulatedDomainSendsAnswersAndHears(t *testing.T) {
 	require.Contains(t, got.err, "MessageType: RSM-034\n")
 	id := regexp.MustCompile(`MessageId: (\S+)`).FindStringSubmatch(got.err)[1]
 	require.Equal(t, 0, messagehub(t, "", "dequeue", "--url", hub.url, "--actor", actor, id).status)
-	charges.out.await(t, `notice: `+actor+` holds `+id+`_`+actor)
+	charges.out.await(t, `notice: `+actor+` dequeued `+id+`_`+actor)
 	require.Equal(t, 0, charges.stop())
 	require.Regexp(t, `(?m)^answered `+id+`_`+actor+` in \S+: 102400 bytes of NotifyPriceList$`, charges.out.String())
 	require.True(t, strings.HasSuffix(charges.out.String(), "\n10 sent, 1 answered, 0 failed, 1 notices\n"), charges.out.String())
 	require.Empty(t, charges.err.String())
 }
 
-func TestASimulatedDomain_ReachesAHubOverTLS(t *testing.T) {
-	hub, file := securedDoorsOf(t)
+func TestDomain_ConnectsToAHubOverTLS(t *testing.T) {
+	hub, file := startSecuredDomainHub(t)
 	charges := hub.simulate(t, "--send", "3", "--ca", file)
 	charges.out.await(t, `sent 3 events in `)
 	require.Equal(t, 0, charges.stop())
@@ -172,14 +173,14 @@ func TestASimulatedDomain_ReachesAHubOverTLS(t *testing.T) {
 	events := filepath.Join(t.TempDir(), "events")
 	require.NoError(t, os.WriteFile(events, []byte(event(1, "")), 0o600))
 	got = runWith(t, hub.environ, "send", "--servicebus", "--ca", file, events)
-	require.Equal(t, result{0, "1 handed to the bus\n", ""}, got)
+	require.Equal(t, result{0, "1 accepted by the bus\n", ""}, got)
 	stranger := runWith(t, hub.environ, "domain", "--send", "1")
 	require.Equal(t, 1, stranger.status)
 	require.Contains(t, stranger.err, "certificate signed by unknown authority")
 }
 
-func TestASimulatedDomainFailsOnDemand(t *testing.T) {
-	hub := doorsOf(t)
+func TestDomain_FailsRequestsOnDemand(t *testing.T) {
+	hub := startDomainHub(t)
 	charges := hub.simulate(t, "--send", "1", "--fail-every", "1", "--fail-reason", "datasetnotfound", "--batch", "5")
 	charges.out.await(t, `sent 1 events in `)
 	got := messagehub(t, "", "peek", "--url", hub.url, "--actor", actorA, "--wait", "50s", "--timeout", "55s")
@@ -189,8 +190,8 @@ func TestASimulatedDomainFailsOnDemand(t *testing.T) {
 	require.Regexp(t, `\n1 sent, 0 answered, [1-9]\d* failed, 0 notices\n$`, charges.out.String())
 }
 
-func TestASimulatedDomainSendsAtARate(t *testing.T) {
-	hub := doorsOf(t)
+func TestDomain_SendsAtARate(t *testing.T) {
+	hub := startDomainHub(t)
 	began := time.Now()
 	charges := hub.simulate(t, "--send", "11", "--rate", "20")
 	charges.out.await(t, `sent 11 events in `)
@@ -199,9 +200,9 @@ func TestASimulatedDomainSendsAtARate(t *testing.T) {
 	require.True(t, strings.HasSuffix(charges.out.String(), "\n11 sent, 0 answered, 0 failed, 0 notices\n"), charges.out.String())
 }
 
-func TestSendByTheBusKeepsTheOrder(t *testing.T) {
-	hub := doorsOf(t)
-	var lines strings.Builder // requests to MarketRoles, whose bundles list their events
+func TestSendToBus_KeepsTheOrder(t *testing.T) {
+	hub := startDomainHub(t)
+	var lines strings.Builder // events of MarketRoles; the content of its bundles is the list of their events
 	for n := 1; n <= 7; n++ {
 		lines.WriteString(strings.ReplaceAll(event(n, fmt.Sprintf(`,"payload":{"n":%d}`, n)), "Charges", "MarketRoles"))
 	}
@@ -213,8 +214,8 @@ func TestSendByTheBusKeepsTheOrder(t *testing.T) {
 		})
 		return result{status, out.String(), errs.String()}
 	}
-	require.Equal(t, result{0, "7 handed to the bus\n", ""}, send("3"))
-	require.Equal(t, result{0, "7 handed to the bus\n", ""}, send("1"), "sending it again is safe")
+	require.Equal(t, result{0, "7 accepted by the bus\n", ""}, send("3"))
+	require.Equal(t, result{0, "7 accepted by the bus\n", ""}, send("1"), "sending it again is safe")
 	var got []string
 	for len(got) < 7 {
 		peeked := messagehub(t, "", "peek", "--url", hub.url, "--actor", actorA, "--wait", "50s")
@@ -228,20 +229,20 @@ func TestSendByTheBusKeepsTheOrder(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7"}, got)
 }
 
-func TestABadLineIsNamedBeforeItIsOnTheBus(t *testing.T) {
-	hub := doorsOf(t)
+func TestSendToBus_ReportsABadLineBeforeSending(t *testing.T) {
+	hub := startDomainHub(t)
 	var out, errs bytes.Buffer
 	status := run(t.Context(), &process{
 		args: []string{"messagehub", "send", "--servicebus", "-"}, environ: hub.environ,
 		in: strings.NewReader(event(1, "") + "{}\n"), out: &out, err: &errs,
 	})
 	require.Equal(t, result{
-		1, "0 handed to the bus\n",
+		1, "0 accepted by the bus\n",
 		"messagehub: line 2: id: missing; recipient: missing; origin: missing; contentType: missing; documentType: missing; supportsBundling: missing; weight: missing\n",
 	}, result{status, out.String(), errs.String()})
 }
 
-// unusedAddress returns an address at which nothing listens.
+// unusedAddress returns a loopback address at which no process listens.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -250,8 +251,8 @@ func unusedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestAnUnreachableBusOrExchangeIsReportedAtOnce(t *testing.T) {
-	hub, nowhere := doorsOf(t), unusedAddress(t)
+func TestDomain_ReportsAnUnreachableBusOrAccountImmediately(t *testing.T) {
+	hub, nowhere := startDomainHub(t), unusedAddress(t)
 	nobodysBus := strings.Replace(defaultBus, "127.0.0.1:5672", nowhere, 1)
 	bus, _ := strings.CutPrefix(hub.environ[0], busVariable+"=")
 	noBus := "messagehub: no Service Bus listens at " + nowhere + "; start messagehub serve, or name another with --servicebus=CONNECTION or MESSAGEHUB_SERVICEBUS_CONNECTION\n"
@@ -272,7 +273,7 @@ func TestAnUnreachableBusOrExchangeIsReportedAtOnce(t *testing.T) {
 	require.Equal(t, result{1, "", "messagehub: the account " + blob + " has no container elsewhere; name the one that the hub shares with --exchange\n"},
 		messagehub(t, "", "domain", "--servicebus", bus, "--blob", blob, "--exchange", "elsewhere"))
 	wrongKey := "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=d3Jvbmc=;BlobEndpoint=" + blob + ";"
-	require.Equal(t, result{1, "", "messagehub: the account " + blob + " does not let us use the container messagehub-exchange: 403 AuthenticationFailed\n"},
+	require.Equal(t, result{1, "", "messagehub: the account " + blob + " refused access to the container messagehub-exchange: 403 AuthenticationFailed\n"},
 		messagehub(t, "", "domain", "--servicebus", bus, "--blob", wrongKey))
 	got := messagehub(t, "", "domain", "--servicebus", bus, "--blob", blob, "--name", "Weather")
 	require.Equal(t, 1, got.status)

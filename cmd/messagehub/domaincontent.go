@@ -11,23 +11,22 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// A madeContent is a document with something for each event of a bundle. It is
-// generated while it is read, so that it may be of any size; only the ids are
-// in memory.
-type madeContent struct {
+// A generatedContent is a document with a part for each event of a bundle. It is
+// generated during Read, so that it may have any size; only the ids are in memory.
+type generatedContent struct {
 	ids           []uuid.UUID
 	head, tail    string
-	before, after func(id uuid.UUID) string // the text around the data of an event
-	filling       int64                     // bytes of data, of all events together
+	before, after func(id uuid.UUID) string // text before and after the data of an event
+	filling       int64                     // number of bytes of data, over all events
 
 	next int       // index of the next event
-	part io.Reader // the part that is being read; nil before the head
+	part io.Reader // the part that Read is reading; nil before the first Read
 }
 
-// newContent makes content of size bytes, or a little more if the ids alone
-// need more.
-func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.UUID, size int64) *madeContent {
-	c := &madeContent{ids: ids}
+// newContent returns content of size bytes. If the ids alone need more bytes, the
+// content is that long.
+func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.UUID, size int64) *generatedContent {
+	c := &generatedContent{ids: ids}
 	if format == domainclient.FormatXML {
 		c.head = `<?xml version="1.0" encoding="UTF-8"?>` + "\n<bundle id=\"" + escapeXML(r.IdempotencyID) + `" contentType="` + escapeXML(r.ContentType) + "\">\n"
 		c.before = func(id uuid.UUID) string { return `<event id="` + id.String() + `">` }
@@ -45,13 +44,13 @@ func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.
 		c.after = func(uuid.UUID) string { return "\"}\n" }
 		c.tail = "]}\n"
 	}
-	around := len(c.before(uuid.Nil)) + len(c.after(uuid.Nil)) // the same length for every id
+	around := len(c.before(uuid.Nil)) + len(c.after(uuid.Nil)) // every id has the same length
 	c.filling = max(0, size-int64(len(c.head)+len(ids)*around+len(c.tail)))
 	return c
 }
 
 // Read implements io.Reader.
-func (c *madeContent) Read(p []byte) (int, error) {
+func (c *generatedContent) Read(p []byte) (int, error) {
 	if c.part == nil {
 		c.part = strings.NewReader(c.head)
 	}
@@ -63,7 +62,7 @@ func (c *madeContent) Read(p []byte) (int, error) {
 		switch {
 		case c.next < len(c.ids):
 			id := c.ids[c.next]
-			share := c.filling / int64(len(c.ids)-c.next) // the last event gets the rest
+			share := c.filling / int64(len(c.ids)-c.next) // the last event receives the remainder
 			c.filling -= share
 			c.part = io.MultiReader(strings.NewReader(c.before(id)), io.LimitReader(filler{}, share), strings.NewReader(c.after(id)))
 		case c.next == len(c.ids):

@@ -22,7 +22,7 @@ func madeIDs(n int) []uuid.UUID {
 	return ids
 }
 
-func TestMadeContentIsAValidDocumentOfItsSize(t *testing.T) {
+func TestGeneratedContent_IsAValidDocumentOfItsSize(t *testing.T) {
 	r := &domainclient.Request{IdempotencyID: `b_<a&"`, ContentType: "<Price&List>"}
 	for _, n := range []int{0, 1, 2, 7, 1000} {
 		for _, size := range []int{0, 300, 4096, 200_001} {
@@ -75,7 +75,7 @@ func TestMadeContentIsAValidDocumentOfItsSize(t *testing.T) {
 	}
 }
 
-func TestLargeContentIsGeneratedWhileItIsRead(t *testing.T) {
+func TestGeneratedContent_IsGeneratedWhileItIsRead(t *testing.T) {
 	const size = 1 << 30
 	content := newContent(&domainclient.Request{}, domainclient.FormatXML, madeIDs(3), size)
 	n, err := io.Copy(io.Discard, content)
@@ -86,7 +86,7 @@ func TestLargeContentIsGeneratedWhileItIsRead(t *testing.T) {
 	require.Less(t, testing.AllocsPerRun(100, func() { _, _ = again.Read(buffer) }), 5.0)
 }
 
-func TestParseActorsAcceptsANumberOrNames(t *testing.T) {
+func TestParseActors_AcceptsANumberOrNames(t *testing.T) {
 	made, err := parseActors("3")
 	require.NoError(t, err)
 	require.Equal(t, []string{"5790000000005", "5790000000012", "5790000000029"}, made)

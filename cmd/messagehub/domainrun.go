@@ -28,7 +28,7 @@ type domainSimulation struct {
 	*domainCommand
 	recipients []string
 	reason     domainclient.Reason
-	size       int64 // bytes of content; 0: by weight
+	size       int64 // bytes of content of a bundle; 0: the weight decides
 	place      busPlace
 	container  *container.Client
 
@@ -39,8 +39,8 @@ type domainSimulation struct {
 	sent, answered, failed, noticed int
 }
 
-// run simulates a domain until ctx ends: it sends, answers and listens at the
-// same time.
+// run simulates a domain until ctx ends: it concurrently sends events, answers
+// requests for content, and receives the notices of dequeued bundles.
 func (s *domainSimulation) run(ctx context.Context) (err error) {
 	if err := s.place.checkReachable(ctx); err != nil {
 		return err
@@ -66,15 +66,15 @@ func (s *domainSimulation) run(ctx context.Context) (err error) {
 	err = g.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = s.domain.Close(closing) // everything that was surely sent is counted already
+	_ = s.domain.Close(closing) // an error loses nothing: events are counted once the bus has confirmed them
 	fmt.Fprintf(s.p.out, "%d sent, %d answered, %d failed, %d notices\n", s.sent, s.answered, s.failed, s.noticed)
 	switch refused, _ := errors.AsType[*azservicebus.Error](err); {
 	case ctx.Err() != nil:
-		return nil // the simulation ends this way
+		return nil // a cancelled context ends the simulation without an error
 	case refused != nil && refused.Code == azservicebus.CodeNotFound:
 		return fmt.Errorf("the hub has no queues for the domain %s; use --name with one that it knows, or add it to its setting domains (%w)", s.name, err)
 	case refused != nil && refused.Code == azservicebus.CodeUnauthorizedAccess:
-		return fmt.Errorf("the bus does not let us in; check the key in --servicebus or %s (%w)", busVariable, err)
+		return fmt.Errorf("the bus refused the credentials; check the key in --servicebus or %s (%w)", busVariable, err)
 	}
 	return err
 }
@@ -144,8 +144,8 @@ func (s *domainSimulation) eventKind() (contentType, documentType string) {
 	return energymarket.Kinds[i].ContentType, energymarket.Kinds[i].DocumentTypes[0]
 }
 
-// makeContent makes the content of a bundle, or fails if the flags ask for
-// that.
+// makeContent returns the content of a bundle, or an error if the flags request
+// a failure.
 func (s *domainSimulation) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	n := s.requests.Add(1)
 	if s.delay > 0 && clock.Sleep(ctx, s.delay) != nil {
@@ -190,7 +190,7 @@ func (s *domainSimulation) handleNotice(_ context.Context, n *domainclient.Notic
 	defer s.printing.Unlock()
 	s.noticed++
 	if s.notices {
-		s.printLine("notice: %s holds %s", n.Recipient, n.ID)
+		s.printLine("notice: %s dequeued %s", n.Recipient, n.ID)
 	}
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// cutting interrupts every answer to a GET after a number of bytes of its body.
-func cutting(after int, more func(w http.ResponseWriter, r *http.Request) bool) func(http.Handler) http.Handler {
+// cutResponses returns middleware that interrupts every response to a GET after a
+// number of bytes of its body.
+func cutResponses(after int, more func(w http.ResponseWriter, r *http.Request) bool) func(http.Handler) http.Handler {
 	return func(hub http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
@@ -59,7 +60,7 @@ func bigEvents() string {
 
 func TestPeek_ResumesAfterALostConnection(t *testing.T) {
 	var requests atomic.Int32
-	url := memoryHub(t, cutting(64<<10, func(_ http.ResponseWriter, r *http.Request) bool {
+	url := memoryHub(t, cutResponses(64<<10, func(_ http.ResponseWriter, r *http.Request) bool {
 		requests.Add(1)
 		return false
 	}))
@@ -70,12 +71,12 @@ func TestPeek_ResumesAfterALostConnection(t *testing.T) {
 	require.Equal(t, 2_010, strings.Count(got.out, `"sequence":`))
 	require.True(t, strings.HasPrefix(got.out, "[\n{") && strings.HasSuffix(got.out, "}\n]\n"))
 	require.Greater(t, int(requests.Load()), len(got.out)/(64<<10))
-	require.Contains(t, got.err, "messagehub: the line broke: unexpected EOF after 65536 bytes; fetching the rest\n")
+	require.Contains(t, got.err, "messagehub: the connection broke: unexpected EOF after 65536 bytes; fetching the rest\n")
 }
 
-func TestPeekWaitsForAnUnavailableHub(t *testing.T) {
+func TestPeek_WaitsForAnUnavailableHub(t *testing.T) {
 	var tries atomic.Int32
-	url := memoryHub(t, cutting(100_000, func(w http.ResponseWriter, r *http.Request) bool {
+	url := memoryHub(t, cutResponses(100_000, func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/v1/bundles/") {
 			return false
 		}
@@ -97,11 +98,11 @@ func TestPeekWaitsForAnUnavailableHub(t *testing.T) {
 }
 
 func TestPeek_StartsAgainIfItCannotResume(t *testing.T) {
-	url := memoryHub(t, cutting(1<<30, nil))
+	url := memoryHub(t, cutResponses(1<<30, nil))
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	want := messagehub(t, "", "peek", "--url", url, "--actor", actorA)
-	// A proxy that does not support ranges, and that lets more bytes pass each
-	// time.
+	// The proxy does not support ranges, and forwards three times as many bytes in
+	// each attempt.
 	after := 50_000
 	proxied := memoryProxy(t, url, func(r *http.Request) { r.Header.Del("Range") }, func() int { after *= 3; return after })
 	got := messagehub(t, "", "peek", "--url", proxied, "--actor", actorA)
@@ -109,7 +110,7 @@ func TestPeek_StartsAgainIfItCannotResume(t *testing.T) {
 	require.Equal(t, want.out, got.out)
 }
 
-func TestPeekDoesNotMixTwoBundles(t *testing.T) {
+func TestPeek_DoesNotMixTwoBundles(t *testing.T) {
 	for name, path := range map[string]string{"dequeued meanwhile": "", "replaced": "/v1/peek"} {
 		t.Run(name, func(t *testing.T) {
 			url := memoryHub(t, nil)
@@ -126,14 +127,14 @@ func TestPeekDoesNotMixTwoBundles(t *testing.T) {
 			got := messagehub(t, "", "peek", "--url", proxied, "--actor", actorA)
 			require.Equal(t, 1, got.status)
 			require.NotContains(t, got.out, "000000009001")
-			require.Contains(t, got.err, "the body broke off, so what was written is not the whole bundle")
+			require.Contains(t, got.err, "the body is incomplete, so the output is not the whole bundle")
 			require.Contains(t, got.err, map[string]string{"": "Not found (404)", "/v1/peek": "another body"}[path])
 		})
 	}
 }
 
-func TestPeekGivesUpInTime(t *testing.T) {
-	url := memoryHub(t, cutting(100_000, func(w http.ResponseWriter, r *http.Request) bool {
+func TestPeek_GivesUpInTime(t *testing.T) {
+	url := memoryHub(t, cutResponses(100_000, func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/v1/bundles/") {
 			panic(http.ErrAbortHandler)
 		}
@@ -142,10 +143,10 @@ func TestPeekGivesUpInTime(t *testing.T) {
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	got := messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--timeout", "4s")
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.err, "the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (")
+	require.Contains(t, got.err, "the body is incomplete, so the output is not the whole bundle; peek again, and the hub repeats it (")
 }
 
-func TestAFullDiskIsNotRetried(t *testing.T) {
+func TestSend_DoesNotRetryOnAFullDisk(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	full := errors.New("no space left on device")
@@ -161,7 +162,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// memoryProxy starts a proxy of a hub: change alters the requests, and answers
+// memoryProxy starts a proxy of a hub: change alters the requests, and responses
 // to a GET are interrupted after the number of bytes that after returns.
 func memoryProxy(t *testing.T, to string, change func(*http.Request), after func() int) string {
 	t.Helper()

@@ -79,16 +79,16 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.listen, "listen", "127.0.0.1:8081", "serve on `HOST:PORT`")
 	f.StringVar(&e.data, "data", defaultAccount, "store the account in folder `DIR`")
 	f.BoolVar(&e.inMemory, "in-memory", false, "store the account in memory only")
-	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is kept in the folder")
+	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is stored in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
-	f.StringVar(&e.advertise, "advertise", "", "address for the requests of clients, `HOST:PORT`; default: the one that the client has used")
+	f.StringVar(&e.advertise, "advertise", "", "address for the requests of clients, `HOST:PORT`; default: the address that the client used")
 	f.StringVar(&e.gateway, "gateway", "routing", "accept the document ids of this `GATEWAY`: routing, compute, or strict for ids that both accept")
 	e.access.addFlags(f, "account `KEY` in base64")
 	f.StringVar(&e.consistency, "consistency", "", "consistency `LEVEL` of the account: Strong, BoundedStaleness, Session, ConsistentPrefix, Eventual")
 	f.BoolVar(&e.throttle, "throttle", false, "limit every physical partition to its throughput, and answer 429 above it")
 	f.BoolVar(&e.pessimistic, "pessimistic", false, "charge queries a point read for each document they load")
 	f.BoolVar(&e.strictIndex, "strict-index", false, "charge a query in a partition for all others, too, if the partition key is not indexed")
-	f.BoolVar(&e.orderByOnlyIndexed, "order-by-only-indexed", false, "leave out documents without the property of ORDER BY, as Azure did until 2022")
+	f.BoolVar(&e.orderByOnlyIndexed, "order-by-only-indexed", false, "omit documents without the property of ORDER BY, as Azure did until 2022")
 	f.DurationVar(&e.latency.Base, "latency", 0, "let every request about documents take this `TIME`")
 	f.DurationVar(&e.latency.PerKB, "latency-per-kb", 0, "additional latency of this `TIME` for each kilobyte")
 	f.DurationVar(&e.latency.Jitter, "latency-jitter", 0, "additional random latency of up to this `TIME`")
@@ -97,7 +97,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&e.lag, "lag", 0, "let reads without a session token be up to `TIME` old (in memory only)")
 	f.Int64Var(&e.rangeBytes, "range-bytes", 0, "split a physical partition that has more than `N` bytes of documents; default 50 GB")
 	f.Int64Var(&e.querySteps, "query-steps", 50_000_000, "end a query page after `N` steps of 10 to 50 ns, and refuse a query that cannot continue")
-	f.Int64Var(&e.queryMemory, "query-memory", 128<<20, "refuse a query that keeps more than `N` bytes for a page")
+	f.Int64Var(&e.queryMemory, "query-memory", 128<<20, "refuse a query that needs more than `N` bytes of memory for a page")
 	f.DurationVar(&e.sweep, "sweep", time.Minute, "`TIME` between two removals of expired documents")
 	f.BoolVar(&e.logRequests, "log-requests", false, "print each request on stderr, with its status and its request units")
 }
@@ -139,7 +139,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	return o, nil
 }
 
-// openAccount opens the account in a folder that must exist.
+// openAccount opens the Cosmos DB account in an existing folder.
 func openAccount(dir string) (*embedded.Engine, error) {
 	if _, err := os.Stat(filepath.Clean(dir)); err != nil {
 		return nil, fmt.Errorf("no account in %s; name its folder with --data (%w)", dir, err)

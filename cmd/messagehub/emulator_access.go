@@ -10,11 +10,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 )
 
-// keyHelp is the part of an emulator's help about keys and addresses.
+// keyHelp is the part about keys and addresses in the help of each emulator.
 const keyHelp = "Without --key or --key-file it has the well-known key of emulators, and accepts only a loopback\n" +
 	"address, unless --insecure is given. Other users of the machine can read --key in the list of\n" +
 	"processes: use --key-file or " + emulator.KeyVariable + ". On a loopback address it accepts only\n" +
-	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
+	"loopback host names, which prevents DNS rebinding; --host permits further names.\n\n"
 
 // emulatorAccess has the flags for the key and the addresses of an emulator.
 type emulatorAccess struct {
@@ -25,13 +25,13 @@ type emulatorAccess struct {
 
 func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 	f.StringVar(&a.key, "key", "", keyUsage)
-	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulator.KeyVariable+" can hold it too")
+	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulator.KeyVariable+" may have it too")
 	f.StringSliceVar(&a.hosts, "host", nil, "accept requests for host `NAME` on a loopback address too; may be given more than once")
 	f.BoolVar(&a.insecure, "insecure", false, "allow other machines to connect even without a secret key")
 }
 
-// readKey returns the key from the flag, the file or the environment; "" if there is
-// none.
+// readKey returns the key from the flag, the file or the environment; "" if no key
+// is given.
 func (a *emulatorAccess) readKey(p *process) (string, error) {
 	switch {
 	case a.key != "" && a.keyFile != "":

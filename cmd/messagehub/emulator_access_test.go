@@ -22,7 +22,8 @@ import (
 
 var emulators = []string{"cosmos", "blob", "servicebus"}
 
-// spawnEmulator starts an emulator and returns its address and its first line.
+// spawnEmulator starts an emulator, and returns its address and the first line of
+// its output.
 func spawnEmulator(t *testing.T, environ []string, args ...string) (address, greeting string) {
 	t.Helper()
 	cmd := exec.Command(program(t), append([]string{"emulator"}, args...)...)
@@ -120,8 +121,8 @@ func TestEmulatorServiceBus_DoesNotPrintTheSecretOfAKey(t *testing.T) {
 	require.Equal(t, "verysecret", key.Secret)
 }
 
-// Wrong values are refused before a folder is created or a port is opened, with
-// an error that names the flag.
+// A wrong value is rejected before a folder is created or a port is opened. The
+// error names the flag.
 func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	entities := filepath.Join(t.TempDir(), "config.json")
@@ -146,7 +147,7 @@ func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 		"servicebus --entities nowhere":                    "--entities: open nowhere: no such file or directory",
 		"servicebus --entities " + entities:                "--entities: " + entities + ": read entities: line 2, Queues[0].Nam: no such key; known are Name, Properties, Rules",
 		"servicebus --entities " + spans:                   "--entities: " + spans + `: queue q: "1 minute": want a duration such as PT30S`,
-		"servicebus --add-key a=b:send,a=c:listen":         "--add-key: there are two keys a; give one another name",
+		"servicebus --add-key a=b:send,a=c:listen":         "--add-key: two keys have the name a; rename one of them",
 		"servicebus --max-links many":                      `--max-links: want a whole number, got "many"`,
 		"servicebus --token-timeout 0s":                    "--token-timeout 0s: want more than 0s, such as 10s",
 		"cosmos --gateway x":                               `--gateway "x": want routing, compute or strict`,
@@ -165,7 +166,7 @@ func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 	}
 }
 
-func TestEmulators_SayWhatToDoAboutAFolderOrAPort(t *testing.T) {
+func TestEmulators_ExplainAnUnusableFolderOrPort(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, name := range emulators {

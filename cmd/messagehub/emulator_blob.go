@@ -35,7 +35,7 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 			"http://127.0.0.1:10000/" + embedded.WellKnownAccount + "/CONTAINER/BLOB.\n\n" +
 			"A folder is one account. Acknowledged writes are on disk and survive kill -9.\n" +
 			"It supports containers and block blobs only. Requests are signed with the account's\n" +
-			"key, by default that of Azurite, or they have a shared access signature, or a token\n" +
+			"key, by default the key of Azurite, or they have a shared access signature, or a token\n" +
 			"with --trust-tokens. Clients create containers.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM closes the connections\n" +
 			"and stops.\n\n" + strings.TrimSpace(keyHelp),
@@ -61,9 +61,9 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.listen, "listen", "127.0.0.1:10000", "serve on `HOST:PORT`")
 	f.StringVar(&e.data, "data", "./blob-data", "store the account in folder `DIR`")
 	f.BoolVar(&e.inMemory, "in-memory", false, "store the account in memory only")
-	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is kept in the folder")
+	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is stored in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
-	e.access.addFlags(f, "account `KEY` in base64; default: that of Azurite")
+	e.access.addFlags(f, "account `KEY` in base64; default: the key of Azurite")
 	f.BoolVar(&e.trustTokens, "trust-tokens", false, "accept every token of Microsoft Entra ID without verifying it")
 	f.StringSliceVar(&e.containers, "container", nil, "create container `NAME`; may be given more than once")
 	f.StringVar(&e.maxMemory, "max-memory", "4GB", "maximum `SIZE` of all contents of an account in memory; writes above it fail with 507")

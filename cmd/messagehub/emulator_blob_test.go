@@ -58,7 +58,7 @@ func (p *blobProcess) client(t *testing.T) *azblob.Client {
 	return c
 }
 
-func TestBlobsSurviveARestartOfTheEmulator(t *testing.T) {
+func TestBlobEmulator_KeepsBlobsOverARestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "blobs")
 	p := startBlobs(t, "--data", dir, "--container", "exchange")
 	c := p.client(t)
@@ -82,7 +82,7 @@ func TestBlobsSurviveARestartOfTheEmulator(t *testing.T) {
 	require.NoError(t, p.stop(t, syscall.SIGTERM))
 }
 
-func TestABlobEmulatorSaysWhatItCannotDo(t *testing.T) {
+func TestBlobEmulator_RejectsWrongOptions(t *testing.T) {
 	for _, tc := range []struct {
 		args   string
 		status int

@@ -67,9 +67,9 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.inMemory, "in-memory", false, "store the namespace in memory only")
 	f.StringVar(&e.entities, "entities", "", "create the queues, topics and subscriptions in `FILE`")
 	f.BoolVar(&e.createOnUse, "create-on-use", false, "create a queue or a subscription when a client first uses it")
-	f.BoolVar(&e.tls, "tls", false, "let clients use TLS, with a self-signed certificate that is kept in the folder")
+	f.BoolVar(&e.tls, "tls", false, "let clients use TLS, with a self-signed certificate that is stored in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
-	e.access.addFlags(f, "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: that of Microsoft's emulator")
+	e.access.addFlags(f, "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: the secret of Microsoft's emulator")
 	f.StringSliceVar(&e.keys, "add-key", nil, "additional key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen; NAME=@FILE:RIGHTS reads the secret from a file")
 	f.BoolVar(&e.anonymous, "anonymous", false, "give every client all rights, without a token")
 	f.BoolVar(&e.trustTokens, "trust-tokens", false, "accept every token of Microsoft Entra ID without verifying it")
@@ -100,7 +100,7 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	for _, text := range e.keys {
 		key, err := parseKey(text)
 		if err != nil {
-			name, _, _ := strings.Cut(text, "=") // the rest is secret
+			name, _, _ := strings.Cut(text, "=") // the error shows only the name: the value is secret
 			return nil, p.usage("--add-key %s: %w", name, err)
 		}
 		o.Engine.Keys = append(o.Engine.Keys, key)
@@ -112,7 +112,7 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 }
 
 // parseKey parses NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
-// sign, but no colon. @FILE in place of the secret names the file that has it.
+// sign, but no colon. @FILE in place of SECRET names a file that has the secret.
 func parseKey(text string) (embedded.Key, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	i := strings.LastIndex(rest, ":")

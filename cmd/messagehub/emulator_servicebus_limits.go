@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// busLimits are the flags that limit what clients of the emulator may use.
+// busLimits has the flags that limit the resources of the emulator's clients.
 type busLimits struct {
 	connections, links, sessions int
 	buffered                     string
@@ -42,7 +42,7 @@ func (l *busLimits) apply(o *embedded.Options) error {
 	if l.tokenTimeout <= 0 {
 		return fmt.Errorf("--token-timeout %v: want more than 0s, such as 10s", l.tokenTimeout)
 	}
-	o.MaxConnections, o.MaxNetworkConnections = l.connections, l.connections // the process itself opens none
+	o.MaxConnections, o.MaxNetworkConnections = l.connections, l.connections // equal limits, because the process itself opens no connection
 	o.MaxLinks, o.MaxSessions, o.MaxBuffered, o.TokenTimeout = l.links, l.sessions, int64(buffered), l.tokenTimeout
 	return nil
 }

@@ -24,7 +24,7 @@ type busProcess struct {
 	cmd        *exec.Cmd
 	address    string
 	connection string
-	log        chan string // has its whole output once it has ended
+	log        chan string // receives the whole output when the process has ended
 }
 
 func startBus(t *testing.T, args ...string) *busProcess {
@@ -67,7 +67,7 @@ func (p *busProcess) client(t *testing.T, o *azservicebus.ClientOptions) *azserv
 	return c
 }
 
-func TestMessagesSurviveARestartOfTheEmulator(t *testing.T) {
+func TestBusEmulator_KeepsMessagesOverARestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bus")
 	entities := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(entities, []byte(`{"Queues": [{"Name": "q"}]}`), 0o600))
@@ -117,7 +117,7 @@ func fetch(t *testing.T, url string) string {
 	return string(text)
 }
 
-func TestABusEmulatorSaysWhatItCannotDo(t *testing.T) {
+func TestBusEmulator_RejectsWrongOptions(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.json")
 	for _, tc := range []struct {
 		args   []string

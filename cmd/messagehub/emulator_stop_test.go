@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endlessQuery is a query over a document with a long list that no machine
-// completes in reasonable time.
+// endlessQuery joins the long list of a document with itself so often that no
+// machine completes the query in reasonable time.
 const endlessQuery = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l"
 
 func TestEmulator_StopsWhileAQueryRuns(t *testing.T) {
@@ -48,6 +48,6 @@ func TestEmulator_StopsWhileAQueryRuns(t *testing.T) {
 		require.Fail(t, "the emulator waits for the query")
 	}
 	t.Log("stopped after", time.Since(began))
-	giveUp() // otherwise the client would look for the account again
+	giveUp() // otherwise the client would try to reach the account again
 	require.Error(t, <-answered)
 }

@@ -28,7 +28,7 @@ import (
 type emulatorProcess struct {
 	cmd    *exec.Cmd
 	url    string
-	log    *bytes.Buffer // output, to be read once the process has ended
+	log    *bytes.Buffer // output; read it only after the process has ended
 	exited chan error
 }
 
@@ -63,7 +63,8 @@ func (e *emulatorProcess) stop(t *testing.T, signal os.Signal) error {
 	return <-e.exited
 }
 
-// account returns a client that trusts the certificate, if there is one.
+// account returns a client of the emulator. It trusts the certificate in the file
+// cert, unless cert is "".
 func (e *emulatorProcess) account(t *testing.T, cert string) *azcosmos.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -105,7 +106,7 @@ func newContainer(t *testing.T, account *azcosmos.Client) *azcosmos.ContainerCli
 	return c
 }
 
-func TestAnAccountOutlivesItsEmulatorAndTravelsAsLines(t *testing.T) {
+func TestCosmosEmulator_KeepsAndExportsItsAccount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "account")
 	cert := filepath.Join(t.TempDir(), "trust.crt")
 	e := startEmulator(t, "--data", dir, "--tls", "--cert", cert, "--log-requests")
@@ -166,7 +167,7 @@ func TestEmulator_HasTheRequestedThrottlingAndLatency(t *testing.T) {
 	require.NoError(t, e.stop(t, syscall.SIGTERM), e.log.String())
 }
 
-func TestAnEmulatorSaysWhatItCannotDo(t *testing.T) {
+func TestCosmosEmulator_RejectsWrongOptions(t *testing.T) {
 	for _, tc := range []struct {
 		args   []string
 		status int

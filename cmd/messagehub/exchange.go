@@ -22,18 +22,18 @@ import (
 	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// The default storage account that a domain shares with the hub: the one in the
-// environment, otherwise the one that messagehub serve opens.
+// Variables with the storage account that a domain shares with the hub. If
+// neither is set, the default is the account that messagehub serve opens.
 const (
 	blobConnectionVariable = "MESSAGEHUB_BLOB_CONNECTION"
 	blobEndpointVariable   = "MESSAGEHUB_BLOB_ENDPOINT"
 	defaultBlob            = "http://127.0.0.1:10000/" + blobaccount.WellKnownAccount
 )
 
-// exchange returns the container of an account, given by a connection string or
-// its URL. An account on this machine is opened with the well-known key, one on
-// Azure with the identity of the machine. Blank means the environment,
-// otherwise the default.
+// exchange returns a client of the container name in a storage account. text is
+// the account's connection string or URL. A URL on this machine is opened with the
+// well-known key, a URL on Azure with the identity of the machine. An empty text
+// stands for the account in the environment, otherwise for the default account.
 func (p *process) exchange(text, name string) (*container.Client, error) {
 	text = cmp.Or(text, p.variable(blobConnectionVariable), p.variable(blobEndpointVariable), defaultBlob)
 	var options azblob.ClientOptions
@@ -56,7 +56,7 @@ func (p *process) exchange(text, name string) (*container.Client, error) {
 	}
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // the text may contain a key
+		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // clipped: the text may contain a key
 	}
 	client, err := openAccountAt(at, &options)
 	if err != nil {
@@ -69,7 +69,7 @@ const blobPause = 250 * time.Millisecond
 
 func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
 	account := strings.Trim(at.Path, "/")
-	if account == "" { // on Azure, the host has the account
+	if account == "" { // on Azure, the host name contains the account
 		credential, err := azidentity.NewDefaultAzureCredential(nil)
 		if err != nil {
 			return nil, err
@@ -83,8 +83,8 @@ func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, 
 	return azblob.NewClientWithSharedKeyCredential(at.String(), key, options)
 }
 
-// reachExchange fails if the container cannot be reached, before the command
-// starts its work.
+// reachExchange fails if the container cannot be reached. A command calls it
+// before it starts its work.
 func reachExchange(ctx context.Context, exchange *container.Client) error {
 	_, err := exchange.GetProperties(ctx, nil)
 	at, name := exchange.URL(), ""
@@ -100,7 +100,7 @@ func reachExchange(ctx context.Context, exchange *container.Client) error {
 		return fmt.Errorf("the account %s has no container %s; name the one that the hub shares with --exchange", at, name)
 	}
 	if said, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return fmt.Errorf("the account %s does not let us use the container %s: %d %s", at, name, said.StatusCode, said.ErrorCode)
+		return fmt.Errorf("the account %s refused access to the container %s: %d %s", at, name, said.StatusCode, said.ErrorCode)
 	}
 	return fmt.Errorf("no answer from the storage account %s: %w", at, err)
 }

@@ -21,7 +21,7 @@ import (
 // foundKinds are the kinds of ids that a hub can find.
 var foundKinds = []string{"event", "bundle", "request", "delivery", "trace", "published"}
 
-// A findCommand searches for an id.
+// A findCommand has the flags of messagehub find.
 type findCommand struct {
 	p                   *process
 	url                 string
@@ -63,7 +63,7 @@ func (p *process) findCommand() *cobra.Command {
 	flags.StringVar(&f.topic, "topic", "", "`NAME` of the topic of that event (default events)")
 	flags.StringVar(&f.kind, "kind", "", "search for this `KIND` only: "+strings.Join(foundKinds, ", "))
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Minute, "give up after this `TIME`")
-	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
 	dataFlag(flags)
 	p.addAccess(flags)
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
@@ -81,8 +81,8 @@ func (p *process) findCommand() *cobra.Command {
 	return cmd
 }
 
-// queryParameters returns the parameters in addition to the id. It refuses
-// values that a hub would refuse.
+// queryParameters returns the parameters other than the id. It rejects the values
+// that a hub would reject.
 func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	query := make(url.Values)
 	if _, err := hubclient.New(f.url); err != nil {
@@ -104,7 +104,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 		query.Set("origin", f.origin)
 	}
 	if f.topic != "" && f.source == "" {
-		return nil, errors.New("--topic: it needs --source; an event of a topic is known by its source and its id")
+		return nil, errors.New("--topic: it needs --source; an event of a topic is identified by its source and its id")
 	}
 	for name, value := range map[string]string{"source": f.source, "topic": f.topic} {
 		if value != "" {
@@ -120,7 +120,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	return query, nil
 }
 
-// run searches, and prints the result.
+// run searches for an id, and prints the results.
 func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string, query url.Values) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -129,7 +129,7 @@ func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string,
 	line := terminal.NewStatusLine(f.p.err)
 	found, err := hub.Find(ctx, id, query, func(so *hubclient.Found) {
 		if line.Watched {
-			line.Draw(terminal.Clip("searched "+searched(&so.Looked), line.Columns()-1))
+			line.Draw(terminal.Clip("searched "+searchedText(&so.Looked), line.Columns()-1))
 		}
 	})
 	line.Clear()
@@ -148,8 +148,8 @@ func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string,
 	return nil
 }
 
-// stoppedSearch returns an error that says how far an interrupted search has
-// come.
+// stoppedSearch returns the error of an interrupted search, with the number of
+// mailboxes that were searched.
 func stoppedSearch(ctx context.Context, found *hubclient.Found, err error) error {
 	if ctx.Err() != nil {
 		err = errors.New("stopped before the end")
@@ -157,7 +157,7 @@ func stoppedSearch(ctx context.Context, found *hubclient.Found, err error) error
 	if found.Looked.Mailboxes == 0 {
 		return err
 	}
-	return fmt.Errorf("%w, after %s; the others were not searched", err, searched(&found.Looked))
+	return fmt.Errorf("%w, after %s; the others were not searched", err, searchedText(&found.Looked))
 }
 
 func (f *findCommand) printFound(found *hubclient.Found) error {

@@ -60,10 +60,9 @@ func TestFind_ShowsATimelineAndWhatAnEventWaitsFor(t *testing.T) {
 	}
 }
 
-// TestFind_ContinuesByItself searches on a hub that finds each event only in
-// the third answer, refuses one request, and reports a mailbox that it could
-// not read.
-func TestFind_ContinuesByItself(t *testing.T) {
+// The hub of the test finds each event only in its third response, refuses one
+// request, and reports a mailbox that it could not read.
+func TestFind_RequestsFurtherPages(t *testing.T) {
 	requests := 0
 	url := memoryHub(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +90,7 @@ func TestFind_ContinuesByItself(t *testing.T) {
 	require.Equal(t, "Event 1: waiting, actor a\nnot read: b: ?bad\nnot read: b1: ?bad\nnot read: b2: ?bad\nnote: Same.\n", got.out)
 }
 
-func TestFind_SaysHowFarItCameWhenItFails(t *testing.T) {
+func TestFind_ReportsItsProgressWhenItFails(t *testing.T) {
 	requests := 0
 	url := memoryHub(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -107,7 +106,7 @@ func TestFind_SaysHowFarItCameWhenItFails(t *testing.T) {
 	require.Contains(t, got.err, "after 812 mailboxes; the others were not searched")
 }
 
-func TestTheHandbookListsEachCause(t *testing.T) {
+func TestExplain_CausesAreInTheHandbook(t *testing.T) {
 	page := handbookPages(t)["deploy/handbook/incidents.md"]
 	for _, cause := range find.Causes {
 		require.Contains(t, page, fmt.Sprintf("\n| `%s` | ", cause))
@@ -118,7 +117,7 @@ func TestFind_ShowsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 	url := pushHub(t)
 	created := subscriptions(t, url, "create", "--id", subscriptionA, "--callback-url", "http://127.0.0.1:1/")
 	require.Equal(t, 0, created.status, created.err)
-	publishesEvent(t, url, "event-1")
+	publishEvent(t, url, "event-1")
 	got := messagehub(t, "", "find", "--url", url, "event-1", "--source", "/x", "--actor", actorA)
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, "Event of topic events: published\n")

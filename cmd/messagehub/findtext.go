@@ -9,15 +9,14 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// timeColumn is the width of the times in a timeline, findWidth the width of a
-// line.
+// Widths in characters: of the times in a timeline, and of a line.
 const (
 	timeColumn = len("2006-01-02T15:04:05.000Z")
 	findWidth  = 100
 )
 
-// searched returns a text about what was searched.
-func searched(l *hubclient.FoundLooked) string {
+// searchedText returns a text with the number of mailboxes that were searched.
+func searchedText(l *hubclient.FoundLooked) string {
 	text := terminal.CountOf(int64(l.Mailboxes), "mailbox")
 	if l.Mailboxes != 1 {
 		text = strings.TrimSuffix(text, "xs") + "xes"
@@ -28,7 +27,7 @@ func searched(l *hubclient.FoundLooked) string {
 	return text
 }
 
-// findText returns the result of a search for a person.
+// findText returns the results of a search as text.
 func findText(f *hubclient.Found) string {
 	var b strings.Builder
 	for i := range f.Results {
@@ -43,7 +42,7 @@ func findText(f *hubclient.Found) string {
 		case kinds == "":
 			writeWrapped(&b, "", "nothing found")
 		case f.Looked.Mailboxes > 0:
-			writeWrapped(&b, "", fmt.Sprintf("nothing found as %s, in %s", kinds, searched(&f.Looked)))
+			writeWrapped(&b, "", fmt.Sprintf("nothing found as %s, in %s", kinds, searchedText(&f.Looked)))
 		default:
 			writeWrapped(&b, "", "nothing found as "+kinds)
 		}
@@ -91,7 +90,7 @@ func writeResult(b *strings.Builder, r *hubclient.FoundResult) {
 	}
 }
 
-// timeCell returns a time in the width of its column.
+// timeCell returns a time, padded to timeColumn; "-" for nil.
 func timeCell(t *time.Time) string {
 	if t == nil {
 		return fmt.Sprintf("%-*s", timeColumn, "-")

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// greet prints where the hub listens and where it keeps its data and, for a
-// person at a terminal, three commands to try.
+// greet prints the addresses of the hub and its data folder. On a terminal, it
+// also prints three commands to try.
 func (p *process) greet(n *node.Node, cfg *config.Config) {
 	keeps := "keeps its data in " + node.AbsolutePath(cfg.Data)
 	if state := n.FolderState(); state != "" {
@@ -55,9 +55,9 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	}
 }
 
-// printCommands prints three commands that work when they are copied, from any
-// folder and with any configuration. Their actor is new, so that no stored
-// event interferes.
+// printCommands prints three commands that can be copied and run in any folder,
+// whatever the configuration of the hub. Their actor is random, so that no event
+// waits for it.
 func (p *process) printCommands(hubURL string, cfg *config.Config) {
 	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
 	origin, mode, exists := sampleOrigin(cfg)
@@ -81,8 +81,8 @@ func (p *process) printCommands(hubURL string, cfg *config.Config) {
 	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, access, actor, bundle)
 }
 
-// accessFlags returns the flags with which a command reaches a hub that has a
-// certificate ("": none).
+// accessFlags returns the flags with which a command connects to the hub at
+// hubURL. certificate is the hub's certificate file, "" if it serves plain HTTP.
 func accessFlags(hubURL, certificate string) string {
 	flags := ""
 	if certificate != "" {
@@ -95,9 +95,9 @@ func accessFlags(hubURL, certificate string) string {
 	return flags
 }
 
-// urlOfCertificate returns the URL of a hub with a host name in its
-// certificate. It returns hubURL if that host is in the certificate, or if none
-// is found.
+// urlOfCertificate replaces the host of hubURL by a host name in the hub's
+// certificate. It returns hubURL if the certificate is valid for that host, or
+// if the certificate has no usable host name.
 func urlOfCertificate(hubURL, file string) string {
 	text, err := os.ReadFile(file)
 	u, urlErr := url.Parse(hubURL)
@@ -118,7 +118,8 @@ func urlOfCertificate(hubURL, file string) string {
 	return hubURL
 }
 
-// dataFlagOf returns the flag with the data folder, "" for the default folder.
+// dataFlagOf returns the flag --data with the data folder; "" for the default
+// folder.
 func dataFlagOf(cfg *config.Config) string {
 	if cfg.IsDefault("data") {
 		return ""

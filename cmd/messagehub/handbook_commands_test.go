@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// arriving are commands on pages that do not exist yet.
-var arriving = []string{"backup", "restore"}
+// unfinishedCommands lists commands that pages may name although the commands do
+// not exist yet.
+var unfinishedCommands = []string{"backup", "restore"}
 
 var heredoc = regexp.MustCompile(`<<-?'?([A-Z]+)'?`)
 
-// commandsOf returns the words of each command of this program in a shell
-// script, without the name of the program. It understands quotes, continued
-// lines, comments, pipes, assignments, $(…) outside of quotes, and here
-// documents.
+// commandsOf returns the arguments of each call of this program in a shell
+// script. It understands quotes, continued lines, comments, pipes, assignments,
+// $(…) outside of quotes, and here documents.
 func commandsOf(script string) (commands [][]string) {
 	script = strings.ReplaceAll(script, "\\\n", " ")
 	end := ""
@@ -76,7 +76,7 @@ func commandsOfLine(line string) (commands [][]string) {
 }
 
 // splitWords returns the words of a line of a shell script without their
-// quotes. Operators that end a command become the word separator.
+// quotes. It replaces each operator that ends a command by separator.
 func splitWords(line string) (words []string) {
 	var word strings.Builder
 	isWord := false
@@ -137,21 +137,21 @@ func acceptCommand(words []string) error {
 	return errors.Join(cmd.ValidateArgs(rest), cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
 }
 
-// acceptFlags returns an error if a command does not exist, or does not have
-// the flags. Its arguments may be placeholders.
+// acceptFlags returns an error if a command or one of its flags does not exist.
+// The arguments may be placeholders.
 func acceptFlags(words []string) error {
 	_, _, err := parseFlags(words)
 	return err
 }
 
-// parseFlags finds the command and parses its flags. It returns no command for
-// one that is arriving.
+// parseFlags finds the command and parses its flags. The command is nil if it is
+// one of unfinishedCommands.
 func parseFlags(words []string) (cmd *cobra.Command, rest []string, err error) {
 	root := (&process{args: []string{"messagehub"}}).root()
 	root.InitDefaultHelpCmd()
 	cmd, rest, err = root.Find(words)
 	if err != nil || !cmd.HasParent() && len(words) > 0 {
-		if len(words) > 0 && slices.Contains(arriving, words[0]) {
+		if len(words) > 0 && slices.Contains(unfinishedCommands, words[0]) {
 			return nil, nil, nil
 		}
 		if err == nil {

@@ -40,9 +40,8 @@ func handbookPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestHandbook_LinksOnlyToTheTreeAndByHTTPS adds rules to those of
-// [TestDocuments_NameOnlyWhatExists], which tests that each file and heading
-// exists.
+// [TestDocuments_NameOnlyWhatExists] tests that the file and the heading of each
+// link exist.
 func TestHandbook_LinksOnlyToTheTreeAndByHTTPS(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for name, text := range handbookPages(t) {
@@ -113,7 +112,7 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 		variables = append(variables, "MESSAGEHUB_"+strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(setting)))
 	}
 	variables = append(variables, "MESSAGEHUB_CONFIG", ownTokenVariable, "MESSAGEHUB_EMULATOR_KEY")
-	files := []string{"push.key", "hub.key"} // file names that look like settings
+	files := []string{"push.key", "hub.key"} // names of files that look like names of settings
 
 	code := regexp.MustCompile("`([a-z-]+)\\.([a-z-]+)`")
 	setting := regexp.MustCompile("settings? `([a-z.-]+)`")
@@ -133,8 +132,8 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 	}
 }
 
-// TestHandbook_HasOnlyConfigurationsThatLoad loads each block of YAML, except
-// for those whose first line says that they are something else.
+// The test loads each block of YAML, unless the first line of the block says that
+// it is no configuration.
 func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	for name, text := range handbookPages(t) {
 		for _, block := range fencedCode.FindAllStringSubmatch(text, -1) {
@@ -152,9 +151,8 @@ func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	}
 }
 
-// TestHandbook_NamesEachMetricAndNoOther makes monitoring.md the list of
-// metrics. A test of deploy/observability compares rules and dashboards with
-// that list.
+// monitoring.md is the list of metrics: a test of deploy/observability compares
+// rules and dashboards with this page.
 func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	exist := make(map[string]bool)
 	for metric := range registeredMetrics(t) {
@@ -177,8 +175,7 @@ func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	}
 }
 
-// TestHandbook_NamesOnlyRoutesThatExist accepts a path that is the prefix of
-// routes.
+// The test also accepts a path that is the prefix of a route.
 func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	document, err := os.ReadFile("../../api/openapi.yaml")
 	require.NoError(t, err)
@@ -201,7 +198,7 @@ func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// isRoute reports whether a path is a route, or the prefix of one.
+// isRoute reports whether a path matches a route or a prefix of the route.
 func isRoute(path, route string) bool {
 	parts, pattern := strings.Split(path, "/"), strings.Split(route, "/")
 	if len(parts) > len(pattern) {
@@ -215,7 +212,7 @@ func isRoute(path, route string) bool {
 	return true
 }
 
-// TestIncidents_HasASectionForEachAlert reads the rules of alerts below deploy.
+// The test reads the alert rules below deploy.
 func TestIncidents_HasASectionForEachAlert(t *testing.T) {
 	incidents := handbookPages(t)["deploy/handbook/incidents.md"]
 	require.NoError(t, filepath.WalkDir("../../deploy", func(name string, entry fs.DirEntry, err error) error {

@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// healthTimeout is the limit of a probe. Container engines count a late probe
-// as failed.
+// healthTimeout is the timeout of a probe. Container engines count a probe that
+// is late as failed.
 const healthTimeout = 3 * time.Second
 
 func (p *process) healthCommand() *cobra.Command {
@@ -73,8 +73,8 @@ func (p *process) healthCommand() *cobra.Command {
 	return cmd
 }
 
-// probeURL returns the address at which a hub with these settings is probed on
-// its machine.
+// probeURL returns the URL for a probe, on the same machine, of a hub with the
+// settings cfg.
 func probeURL(cfg *config.Config) (string, error) {
 	address := cmp.Or(cfg.AdminListen, cfg.Listen)
 	host, port, err := net.SplitHostPort(address)
@@ -96,7 +96,7 @@ func probeURL(cfg *config.Config) (string, error) {
 	return scheme + net.JoinHostPort(host, port), nil
 }
 
-// probe fails unless the hub answers 200 in time.
+// probe fails unless the hub answers 200 within healthTimeout.
 func (p *process) probe(ctx context.Context, hub *hubclient.Client, ready bool) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -118,7 +118,7 @@ func (p *process) probe(ctx context.Context, hub *hubclient.Client, ready bool) 
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
-		return fmt.Errorf("the answer of %s%s broke off: %w", hub.Base, path, err)
+		return fmt.Errorf("the response of %s%s is incomplete: %w", hub.Base, path, err)
 	}
 	shown := terminal.Printable(string(bytes.TrimSpace(text)))
 	if resp.StatusCode != http.StatusOK {

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
-// health runs the command with an environment.
+// health runs messagehub health with an environment.
 func health(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -28,7 +28,7 @@ func health(t *testing.T, environ []string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-func TestHealth_AsksTheHubOfTheSettings(t *testing.T) {
+func TestHealth_ProbesTheHubOfTheSettings(t *testing.T) {
 	hub := startHub(t, "--in-memory", "--admin-listen", "localhost:0", "--bus-listen", "", "--blob-listen", "")
 	public := strings.TrimPrefix(hub.url(t), "http://")
 	_, port, err := net.SplitHostPort(public)
@@ -47,7 +47,7 @@ func TestHealth_AsksTheHubOfTheSettings(t *testing.T) {
 	require.Equal(t, 0, health(t, nil, "--url", "http://"+public).status)
 }
 
-func TestHealth_AsksAHubWithTLS(t *testing.T) {
+func TestHealth_ProbesAHubWithTLS(t *testing.T) {
 	cert, key := writeCertificate(t)
 	environ := []string{"MESSAGEHUB_TLS_CERT=" + cert, "MESSAGEHUB_TLS_KEY=" + key, tokenVariable + "=" + operatorToken}
 	hub := spawnHubIn(t, environ, "--in-memory", "--admin-listen", "localhost:0", "--bus-listen", "", "--blob-listen", "")
@@ -67,7 +67,7 @@ func TestHealth_FailsUnlessTheAnswerIs200InTime(t *testing.T) {
 			http.Error(w, "it is not ready", http.StatusServiceUnavailable)
 		},
 		"answers 302": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
-		"broke off": func(w http.ResponseWriter, _ *http.Request) {
+		"is incomplete": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "ok")
 		},
@@ -132,7 +132,7 @@ func TestProbeURL_IsOfThisMachine(t *testing.T) {
 	}
 }
 
-// writeCertificate writes a certificate of this machine and its key, and returns the files.
+// writeCertificate writes a certificate for this machine and the certificate's key, and returns the paths of the files.
 func writeCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -143,7 +143,7 @@ func writeCertificate(t *testing.T) (cert, key string) {
 
 var operatorsUse = regexp.MustCompile(`Operators and their tools use (https?)://(\S+)\.`)
 
-// adminAddress returns the address at which a hub serves its operators.
+// adminAddress returns the address of a hub's listener for operators.
 func adminAddress(t testing.TB, h *hubProcess, scheme string) string {
 	t.Helper()
 	found := h.awaitGreeting(t, operatorsUse)
@@ -151,7 +151,7 @@ func adminAddress(t testing.TB, h *hubProcess, scheme string) string {
 	return found[2]
 }
 
-// freeAddress returns an address at which nothing listens.
+// freeAddress returns a loopback address at which no process listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

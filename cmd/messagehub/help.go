@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/docs"
 )
 
-// addHelp adds the command help to root. It also prints pages of the handbook,
-// which the help of root lists.
+// addHelp adds the command help to root. The command also prints pages of the
+// handbook, which the help of root lists.
 func (p *process) addHelp(root *cobra.Command) {
 	root.SetHelpCommand(p.helpCommand())
 	helpOfCommand := root.HelpFunc()
@@ -24,7 +24,7 @@ func (p *process) addHelp(root *cobra.Command) {
 	})
 }
 
-// topicsTable returns the list of pages, in the layout in which the help lists
+// topicsTable returns the list of pages, in the same layout as the list of
 // commands.
 func topicsTable() string {
 	var b strings.Builder
@@ -68,8 +68,8 @@ func (p *process) helpCommand() *cobra.Command {
 	return cmd
 }
 
-// printHelp prints the help of a command or, if there is no such command, a
-// page.
+// printHelp prints the help of the command that args name or, if no command has
+// that name, the page.
 func (p *process) printHelp(root *cobra.Command, args []string) error {
 	if named, rest, err := root.Find(args); err == nil && len(rest) == 0 {
 		named.InitDefaultHelpFlag()
@@ -84,12 +84,12 @@ func (p *process) printHelp(root *cobra.Command, args []string) error {
 	return p.usage("%w", unknownTopic(root, args))
 }
 
-// unknownTopic returns the error about a topic that does not exist. It suggests
-// similar ones.
+// unknownTopic returns the error for a topic that does not exist, with the names
+// of similar topics and commands.
 func unknownTopic(root *cobra.Command, args []string) error {
 	name := strings.Join(args, " ")
 	similar := root.SuggestionsFor(name)
-	topics := &cobra.Command{} // cobra finds similar names among commands
+	topics := &cobra.Command{} // a command for each topic, because cobra compares names of commands
 	for _, page := range docs.Pages() {
 		topics.AddCommand(&cobra.Command{Use: page.Topic, Run: func(*cobra.Command, []string) {}})
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A violation is an error that no crash excuses.
+// A violation is an error that a crash cannot cause.
 type violation struct{ error }
 
-// A hubPlace has the current hub, which is replaced after it was killed.
+// A hubPlace has the current hub. After a kill, the next hub takes its place.
 type hubPlace struct {
 	mu    sync.Mutex
 	hub   *hubclient.Client
@@ -45,8 +45,8 @@ func (p *hubPlace) currentHub() (*hubclient.Client, chan struct{}) {
 	return p.hub, p.moved
 }
 
-// retryUntilAnswered calls try with the current hub until it answers. A refusal
-// is final, unless the answer says that a repetition may succeed.
+// retryUntilAnswered calls try with the current hub until the hub answers. An
+// error of the hub is final, unless it says that a repetition may succeed.
 func (p *hubPlace) retryUntilAnswered(ctx context.Context, try func(context.Context, *hubclient.Client) error) error {
 	for {
 		hub, moved := p.currentHub()

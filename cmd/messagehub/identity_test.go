@@ -21,15 +21,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// managedIdentity is the endpoint of App Service that grants tokens to a
-// machine. It checks only the secret in its header. Its tokens are those that
-// the emulator of Cosmos DB accepts.
+// A managedIdentity is the endpoint of App Service that issues tokens to a
+// machine. It checks only the secret in the header X-IDENTITY-HEADER, and issues
+// tokens that the emulator of Cosmos DB accepts.
 type managedIdentity struct {
 	*httptest.Server
 	secret string // value of the header X-IDENTITY-HEADER
 
 	mu        sync.Mutex
-	resources map[string]int // requests for tokens by resource
+	resources map[string]int // number of requests for a token by resource
 }
 
 func newManagedIdentity(t *testing.T) *managedIdentity {
@@ -53,15 +53,14 @@ func newManagedIdentity(t *testing.T) *managedIdentity {
 	return m
 }
 
-// emulatorToken returns a JSON Web Token in which the key of an emulator stands for a signature.
+// emulatorToken returns a JSON Web Token that has the key of an emulator in place of a signature.
 func emulatorToken(resource string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	claims, _ := json.Marshal(map[string]any{"aud": resource, "exp": time.Now().Add(time.Hour).Unix()}) // texts and numbers can always be encoded
 	return encode([]byte(`{"alg":"none"}`)) + "." + encode(claims) + "." + encode([]byte(embedded.WellKnownKey))
 }
 
-// environ returns the variables of a process that has this identity and no
-// other.
+// environ returns the variables of a process whose only identity is m.
 func (m *managedIdentity) environ() []string {
 	return []string{"IDENTITY_ENDPOINT=" + m.URL, "IDENTITY_HEADER=" + m.secret, "AZURE_TOKEN_CREDENTIALS=ManagedIdentityCredential"}
 }
@@ -115,7 +114,7 @@ func TestHub_InProductionUsesNoIdentityOfADeveloper(t *testing.T) {
 	}
 }
 
-func TestBlobEmulator_TakesTokensIfToldSo(t *testing.T) {
+func TestBlobEmulator_AcceptsTokensWithTrustTokens(t *testing.T) {
 	for _, trusts := range []bool{true, false} {
 		file := filepath.Join(t.TempDir(), "blob.crt")
 		args := []string{"blob", "--tls", "--cert", file, "--container", "box"}

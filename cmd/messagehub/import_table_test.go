@@ -2,37 +2,39 @@ package main_test
 
 import "slices"
 
-// A row says which of our packages some packages may import, and why no others.
-// Packages are named by their folder; "x/..." is x and all packages below it.
-// Other modules may be imported, unless the row says otherwise.
+// A row lists packages, the packages of this module that they may import, and the
+// reason why they may import no others. A package is named by its folder; "x/..."
+// is x and all packages below it. Packages of other modules may be imported,
+// unless the row is pure.
 type row struct {
 	packages []string
 	may      []string
 	why      string
 
-	// tests are the packages that their test files may import in addition.
+	// tests lists the packages that only the test files may import.
 	tests []string
 
-	// pure packages import only packages of the standard library that do not
-	// reach outside the process.
+	// pure means that the packages import only packages of the standard library
+	// that do not reach outside the process.
 	pure bool
 }
 
 // everything is the pattern that matches all our packages.
 const everything = "..."
 
-// A test may import what its package may, the package itself, and what is
-// listed here or in its row: the rules, the ports, their oracle and their
-// suite. Tests of one adapter never import another adapter: a test that needs
-// two sides is a test of the node, and is in cmd or bench.
+// A test may import its package, the imports of its package, and the packages that
+// are listed here or in its row: the rules, the ports, their oracle and their
+// suite. Tests of an adapter never import another adapter: a test that needs
+// two adapters tests the node, and is in cmd or bench.
 var (
 	rulesAndOracle = []string{"domain", "domain/hub", "repository", "repository/memory", "repository/repositorytest", "repository/content"}
 	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/accounttest", "cosmos/embedded/...")
 	busTests       = append(slices.Clip(rulesAndOracle), "api/servicebus/embedded/...", "api/servicebus/internal/bustest", "repository/content/embedded")
 )
 
-// toolkit lists the packages that engines and servers of any kind need. They do
-// not know our messages, so both sides may share them.
+// toolkit lists the packages that engines and servers of any kind need. These
+// packages do not depend on the hub's messages, so every engine and server may
+// import them.
 var toolkit = []string{
 	"cosmos/embedded/accept",
 	"cosmos/embedded/certificate",
@@ -44,8 +46,8 @@ var toolkit = []string{
 	"cosmos/embedded/loopback",
 }
 
-// table has the import rules of the tree. A new package needs a row, so that
-// its place is decided deliberately.
+// table has the import rules of the tree. A new package needs a row, so that its
+// layer is a deliberate decision.
 var table = []row{
 	{
 		packages: []string{"domain"},

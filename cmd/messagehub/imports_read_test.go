@@ -25,7 +25,7 @@ type importSpec struct {
 }
 
 // readImports reads the import clauses of every Go file that the go command
-// would build on some system. Nested modules are left out.
+// would build on some system. It skips nested modules.
 func readImports(tree fs.FS) ([]importingFile, error) {
 	var files []importingFile
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -90,8 +90,8 @@ func moduleRoot(t *testing.T) string {
 	}
 }
 
-// modulePath returns the module's name from its go.mod, so that the test also
-// works if the module is renamed.
+// modulePath returns the module's path from go.mod, so that the test also works
+// if the module is renamed.
 func modulePath(t *testing.T, root string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))

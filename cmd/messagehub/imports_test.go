@@ -10,9 +10,9 @@ import (
 	"testing/fstest"
 )
 
-// unsafeForPure are the packages with which the standard library reaches
-// outside the process. Package time is not among them: rules may get a time as
-// a parameter.
+// unsafeForPure lists the packages of the standard library that reach outside the
+// process. It does not contain package time, because rules may have a time as a
+// parameter.
 var unsafeForPure = []string{"net", "net/http", "os", "os/exec", "syscall"}
 
 func TestImports(t *testing.T) {
@@ -38,7 +38,7 @@ func TestImportsCatches(t *testing.T) {
 		name    string
 		file    string
 		imports []string
-		want    string // substring of the only violation; "": no violation
+		want    string // part of the text of the only violation; "": no violation
 	}{
 		{"rules on the standard library", "domain/a.go", []string{"strings", "time"}, ""},
 		{"rules on somebody's library", "domain/a.go", []string{"github.com/google/uuid"}, "domain/a.go:3: imports github.com/google/uuid"},
@@ -146,7 +146,7 @@ func TestImportTable(t *testing.T) {
 }
 
 // violations returns one sentence for each import of files that the table does
-// not allow: the file, the import, and the rule.
+// not allow, with the file, the import and the rule.
 func violations(module string, files []importingFile) []string {
 	var found []string
 	for _, file := range files {
@@ -170,7 +170,7 @@ func violations(module string, files []importingFile) []string {
 			case isOurs && !slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, dir) }):
 				report(fmt.Sprintf("%s (of ours %s may import: %s)", r.why, pkg, list(may)))
 			case isOurs || !r.pure || isTest:
-				// Allowed by the row, or outside of what the row is about.
+				// The row allows the import, or has no rule for it.
 			case strings.Contains(strings.Split(spec.path, "/")[0], "."):
 				report(r.why + " (only the standard library)")
 			case slices.Contains(unsafeForPure, spec.path):
@@ -181,7 +181,7 @@ func violations(module string, files []importingFile) []string {
 	return found
 }
 
-// unmatchedPatterns returns the patterns of rows, each once, that match no package of files.
+// unmatchedPatterns returns the patterns in rows that match no package of files, without repetitions.
 func unmatchedPatterns(rows []row, files []importingFile) []string {
 	packages := make(map[string]bool)
 	for _, file := range files {

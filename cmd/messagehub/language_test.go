@@ -17,18 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The limits for the language of the tree, which CONTRIBUTING.md explains.
+// Limits for the language of the tree. CONTRIBUTING.md explains the rules.
 const (
-	maxOneWordShare    = 0.35 // share of the unexported functions of a package
-	minFunctions       = 10   // minimum of functions for which the share counts
-	maxPackagesOfAType = 2    // packages that have an unexported type of the same name
-	maxIdioms          = 10.0 // idioms in 10,000 words
+	maxOneWordShare    = 0.35 // maximum share of one-word names of the unexported functions of a package
+	minFunctions       = 10   // packages with fewer functions are not counted
+	maxPackagesOfAType = 2    // maximum number of packages with an unexported type of the same name
+	maxIdioms          = 10.0 // maximum number of idioms in 10,000 words
 )
 
 // A sourceTree has the names and comments of the Go files that are not tests.
 type sourceTree struct {
-	functions map[string][]string // names of unexported functions, by package
-	types     map[string][]string // packages that have an unexported type, by its name
+	functions map[string][]string // names of the unexported functions by package
+	types     map[string][]string // packages by the name of an unexported type that they have
 	comments  map[string]string   // text of comments, by package
 }
 
@@ -93,8 +93,8 @@ func countNameWords(name string) int {
 	return words
 }
 
-// adverbs are prepositions and adverbs that do not explain a function as its
-// name.
+// adverbs lists prepositions and adverbs that are not allowed as the name of a
+// function, because they do not say what it does.
 var adverbs = strings.Fields("of at before after through elsewhere again twice on in by from to with without into onto over under behind " +
 	"beyond beside between until since toward towards across along around off out up down here there now then once always never soon late " +
 	"later early apart together away back aside anew afresh ahead per via within still yet already only also too very")
@@ -146,8 +146,8 @@ func TestNames_OfTypesMeanOneThing(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// idioms are phrases that a reader whose first language is not English reads
-// twice. CONTRIBUTING.md has their replacements.
+// idioms matches phrases that a reader whose first language is not English must
+// read twice. CONTRIBUTING.md has their replacements.
 var idioms = regexp.MustCompile(`(?i)\b(whoever|nobody|anew|nothing but|none but|all but|but for|any more|so many|so much|go(es|ing)? on|come(s)? of|` +
 	`came of|is over|be over|mend(s|ed|ing)?|hold(s|ing)? to|befalls?|doom(ed)?|told|tell(s|ing)? of|there (is|are) none|none of (them|it|these|those)|` +
 	`as ever|at all|no more than|no less than|is to be|are to be|no longer than|of its own accord|all there is)\b`)
@@ -183,8 +183,8 @@ func TestProse_HasFewIdioms(t *testing.T) {
 	require.LessOrEqual(t, share, maxIdioms)
 }
 
-// manyShortNames are packages that may have many functions with a name of one word, with the reason of each.
+// manyShortNames has the packages that may have many functions with one-word names, each with a reason.
 var manyShortNames = map[string]string{}
 
-// sharedTypeNames are names of unexported types that more than two packages may have, with the reason of each.
+// sharedTypeNames has the names of unexported types that more than two packages may have, each with a reason.
 var sharedTypeNames = map[string]string{}

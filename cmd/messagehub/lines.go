@@ -17,10 +17,10 @@ import (
 type batch struct {
 	body  []byte // JSON array
 	lines []int
-	bytes int64 // bytes of the input, including line ends
+	bytes int64 // number of bytes of the lines in the input, including line ends
 }
 
-// A lineError says what is wrong with one line.
+// A lineError is the fault of one line.
 type lineError struct {
 	line int
 	what string
@@ -28,26 +28,26 @@ type lineError struct {
 
 func (f lineError) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.what) }
 
-const lineBytes = 32 << 20 // longest line of an event
+const lineBytes = 32 << 20 // maximum length of a line, in bytes
 
 // A batcher groups JSON lines into batches.
 type batcher struct {
-	r    *bufio.Reader
-	most int // events of a batch
-	line int
-	kept []byte // a line that did not fit into the last batch
+	r       *bufio.Reader
+	limit   int // maximum number of events in a batch
+	line    int
+	pending []byte // the line that did not fit into the last batch, or nil
 }
 
-func newBatcher(r io.Reader, most int) *batcher {
-	return &batcher{r: bufio.NewReaderSize(r, 256<<10), most: most}
+func newBatcher(r io.Reader, limit int) *batcher {
+	return &batcher{r: bufio.NewReaderSize(r, 256<<10), limit: limit}
 }
 
-// nextBatch returns the next batch, or io.EOF. If lines of the batch are not
-// events, the error has all of them, as lineErrors.
+// nextBatch returns the next batch, or io.EOF at the end of the input. If some
+// lines of the batch are not events, the error joins a lineError for each.
 func (b *batcher) nextBatch() (batch, error) {
 	out := batch{body: []byte{'['}}
 	var faults []error
-	for len(out.lines) < b.most {
+	for len(out.lines) < b.limit {
 		line, err := b.nextLine()
 		if errors.Is(err, io.EOF) {
 			break
@@ -56,7 +56,7 @@ func (b *batcher) nextBatch() (batch, error) {
 			return batch{}, errors.Join(append(faults, err)...)
 		}
 		if len(out.lines) > 0 && len(out.body)+len(line) > hubclient.BatchBytes {
-			b.kept = line
+			b.pending = line
 			break
 		}
 		out.bytes += int64(len(line)) + 1
@@ -82,14 +82,14 @@ func (b *batcher) nextBatch() (batch, error) {
 	return out, nil
 }
 
-// maxFaultsShown limits the errors that are printed about a file that has
-// something else than events.
+// maxFaultsShown limits the number of lineErrors, because a file that does not
+// contain events would have one for each line.
 const maxFaultsShown = 20
 
-// nextLine returns the next line that is not blank, without its line end.
+// nextLine returns the next line that is not blank, without the line end.
 func (b *batcher) nextLine() ([]byte, error) {
-	if line := b.kept; line != nil {
-		b.kept = nil
+	if line := b.pending; line != nil {
+		b.pending = nil
 		return line, nil
 	}
 	for {
@@ -115,7 +115,7 @@ func (b *batcher) nextLine() ([]byte, error) {
 	}
 }
 
-// An eventLine is an event as a domain sends it.
+// An eventLine is the JSON of an event.
 type eventLine struct {
 	ID               *string         `json:"id"`
 	Recipient        *string         `json:"recipient"`
@@ -127,8 +127,8 @@ type eventLine struct {
 	Payload          json.RawMessage `json:"payload"`
 }
 
-// checkEvent validates an event as far as that is possible without the hub, so
-// that mistakes in a file are reported before anything is sent.
+// checkEvent checks the rules for events that need no state of the hub, so that
+// faults in a file are reported before a request is sent.
 func checkEvent(line []byte) error {
 	if line[0] != '{' {
 		return errors.New("want one JSON object a line, {…}")
@@ -169,7 +169,7 @@ func checkEvent(line []byte) error {
 	return nil
 }
 
-// explainJSON returns an error of package json in our words.
+// explainJSON turns an error of encoding/json into a text for a person.
 func explainJSON(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		want := map[string]string{"string": "a string", "bool": "true or false", "int64": "a whole number of KB below 2^63"}[wrong.Type.String()]

@@ -139,7 +139,8 @@ func (l *listenCommand) run(ctx context.Context, p *process) error {
 	return err
 }
 
-// describeKeys returns a text about the keys that verify calls.
+// describeKeys returns a text with the kinds and numbers of keys that verify
+// calls.
 func describeKeys(v *webhook.Verifier) string {
 	var with []string
 	if n := len(v.Keys); n > 0 {

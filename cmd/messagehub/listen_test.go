@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret of the published example
+const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret in the example of the Standard Webhooks specification
 
 func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 	folder := t.TempDir()
@@ -40,9 +40,9 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 	}
 }
 
-// listening runs messagehub listen until stop is called, which returns the
+// startListen runs messagehub listen until stop is called, which returns the
 // output.
-func listening(t *testing.T, environ []string, args ...string) (url string, stop func() (out, err string)) {
+func startListen(t *testing.T, environ []string, args ...string) (url string, stop func() (out, err string)) {
 	t.Helper()
 	var out bytes.Buffer
 	url, end := listenOn(t, &out, environ, args...)
@@ -52,14 +52,14 @@ func listening(t *testing.T, environ []string, args ...string) (url string, stop
 	}
 }
 
-// listeningTo is listening, but sends each printed line to lines. stop returns
-// what is printed to stderr.
-func listeningTo(t *testing.T, lines chan<- []byte, args ...string) (url string, stop func() string) {
+// startListenTo is startListen, but sends each printed line to lines. stop returns
+// the text on stderr.
+func startListenTo(t *testing.T, lines chan<- []byte, args ...string) (url string, stop func() string) {
 	t.Helper()
 	return listenOn(t, lineWriter(lines), nil, args...)
 }
 
-// A lineWriter sends what is written to a channel.
+// A lineWriter sends each written text to a channel.
 type lineWriter chan<- []byte
 
 func (w lineWriter) Write(p []byte) (int, error) {
@@ -102,7 +102,7 @@ func TestListen_SaysHowItVerifiesAndWhatItHasSeen(t *testing.T) {
 		{[]string{"MESSAGEHUB_WEBHOOK_SECRET=" + webhookSecret + " " + webhookSecret, "MESSAGEHUB_WEBHOOK_HMAC_KEY=hush"}, nil, "calls are verified with 2 secrets and 1 HMAC key"},
 		{[]string{"MESSAGEHUB_WEBHOOK_SECRET=" + webhookSecret}, []string{"--hmac-key", "hush", "--host", "127.0.0.1"}, "calls are verified with 1 HMAC key"},
 	} {
-		_, stop := listening(t, tc.environ, tc.args...)
+		_, stop := startListen(t, tc.environ, tc.args...)
 		out, err := stop()
 		require.Empty(t, out)
 		require.Contains(t, err, ", "+tc.want+"; Ctrl-C ends it\n")
@@ -111,7 +111,7 @@ func TestListen_SaysHowItVerifiesAndWhatItHasSeen(t *testing.T) {
 }
 
 func TestListen_SaysThatItsPortIsInUse(t *testing.T) {
-	url, stop := listening(t, nil)
+	url, stop := startListen(t, nil)
 	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1]
 	got := messagehub(t, "", "listen", "--port", port)
 	require.Equal(t, 1, got.status)

@@ -28,8 +28,8 @@ type listedPackage struct {
 	DepOnly                 bool
 }
 
-// Durations in the log are numbers of milliseconds, so that a query adds and compares them. A
-// time.Duration is text in one format of the log and a number of nanoseconds in the other.
+// Durations in the log are numbers of milliseconds, so that a query can add and compare them. A
+// time.Duration would be a text in one format of the log and a number of nanoseconds in the other.
 func TestLog_HasNoDurationAsText(t *testing.T) {
 	all, set, imports := listPackages(t, "./api/...", "./cmd/...", "./cosmos/...", "./domain/...", "./repository/...")
 	checked := 0
@@ -51,7 +51,7 @@ func TestLog_HasNoDurationAsText(t *testing.T) {
 	require.Greater(t, checked, 20)
 }
 
-// listPackages returns packages and their dependencies, and an importer of them.
+// listPackages returns packages and their dependencies, and an importer for these packages.
 func listPackages(t *testing.T, patterns ...string) (all []listedPackage, set *token.FileSet, imports types.Importer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports,DepOnly"}, patterns...)...)
@@ -101,8 +101,8 @@ func log(l *slog.Logger, d time.Duration) {
 	require.Equal(t, want, findLoggedDurations(t, set, imports, []*ast.File{file}))
 }
 
-// findLoggedDurations returns where a package passes a duration to log/slog, or
-// to a list of attributes, other than as a number.
+// findLoggedDurations returns the positions at which a package passes a duration,
+// and not a number, to log/slog or to a list of attributes.
 func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importer, files []*ast.File) (places []string) {
 	t.Helper()
 	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
@@ -112,7 +112,7 @@ func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importe
 		named, isNamed := info.TypeOf(e).(*types.Named)
 		return isNamed && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Duration"
 	}
-	isShown := func(e ast.Expr) bool { // values that would be logged as text
+	isShown := func(e ast.Expr) bool { // reports whether the log would show a value as a duration
 		if isDuration(e) {
 			return true
 		}
@@ -150,8 +150,8 @@ func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importe
 	return places
 }
 
-// packageOf returns the path of the package in which the object of a name is
-// declared.
+// packageOf returns the path of the package that declares the object to which a
+// name refers.
 func packageOf(info *types.Info, name *ast.Ident) string {
 	if object := info.Uses[name]; object != nil && object.Pkg() != nil {
 		return object.Pkg().Path()

@@ -18,11 +18,10 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// logLevelNames are the levels of a log, in the spelling of the setting
-// log.level.
+// logLevelNames lists the levels of a log, as the setting log.level spells them.
 var logLevelNames = []string{"debug", "info", "warn", "error"}
 
-// maxLogLevelAnswer is the limit of the answer of a hub about the level of its log, in bytes.
+// maxLogLevelAnswer is the maximum size of the hub's response, in bytes.
 const maxLogLevelAnswer = 4 << 10
 
 // A logLevelCommand has the flags of messagehub log-level.
@@ -106,7 +105,8 @@ func (l *logLevelCommand) checkOrder() error {
 	return nil
 }
 
-// sendRequest sends a request about the level, and prints the answer.
+// sendRequest sends a request about the level, and prints the level in the
+// response.
 func (l *logLevelCommand) sendRequest(ctx context.Context, hub *hubclient.Client, method string, body []byte) error {
 	resp, err := hub.Do(ctx, method, "/v1/admin/log-level", "", body)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *logLevelCommand) sendRequest(ctx context.Context, hub *hubclient.Client
 		Until             time.Time
 	}
 	if err := json.Unmarshal(text, &shown); err != nil {
-		return fmt.Errorf("the answer of %s is not one of a hub: %w", hub.Base, err)
+		return fmt.Errorf("the answer of %s is not from a hub: %w", hub.Base, err)
 	}
 	if shown.Until.IsZero() {
 		fmt.Fprintln(l.p.out, shown.Level)

@@ -1,11 +1,11 @@
-// Command messagehub is the message hub and the tools for it: serve runs a hub; send,
-// peek and dequeue act as a domain and an actor; check, queue, provision and notify are
-// for operators; subscriptions, listen and certify are for receivers, which a hub calls;
+// Command messagehub is the message hub and its tools: serve runs a hub; send acts as a
+// domain, peek and dequeue act as an actor; check, queue, provision and notify are for
+// operators; subscriptions, listen and certify are for receivers, which a hub calls;
 // broker is for operators and consumers of the broker; demo simulates a day of a small
 // energy market; bench measures.
 //
 // Each command is one file. [process] is the environment of a command, which tests
-// replace. Commands decide nothing about events: package domain does.
+// replace. Commands contain no rules about events; package domain has the rules.
 //
 // The exit status is 0 when everything succeeded, 2 when a value of the command line or of a
 // setting is wrong, 3 when a peek found no data, and 1 otherwise; see [usageError].
@@ -15,7 +15,7 @@ import (
 	"context"
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // for systems without root certificates, such as an image from scratch
+	_ "golang.org/x/crypto/x509roots/fallback" // root certificates for systems without any, such as an image from scratch
 
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
@@ -23,8 +23,8 @@ import (
 // version, revision and date are set by the linker.
 var (
 	version  = "dev"
-	revision string // commit; empty: the one that the go command has recorded
-	date     string // date of the commit, in RFC 3339; empty: the one that the go command has recorded
+	revision string // commit; "": the commit that the go command recorded
+	date     string // date of the commit, in RFC 3339; "": the date that the go command recorded
 )
 
 func main() {

@@ -26,8 +26,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A busRun has three domains and many actors that continue while the hubs
-// between them are killed.
+// A busRun has three domains and many actors. They continue while the hubs between
+// them are killed and restarted.
 type busRun struct {
 	seed    uint64
 	total   int // number of events
@@ -41,15 +41,15 @@ type busRun struct {
 	account string   // URL of the blob account
 	environ []string // environment of the hubs
 
-	confirmed   atomic.Int64 // confirmed events
-	progress    chan struct{}
-	over        chan struct{} // closed when all events are confirmed
-	once        sync.Once
-	lostReplies atomic.Int64 // lost replies to Dequeue
+	confirmed    atomic.Int64 // confirmed events
+	progress     chan struct{}
+	allConfirmed chan struct{} // closed when all events are confirmed
+	once         sync.Once
+	lostReplies  atomic.Int64 // number of lost replies to Dequeue
 }
 
 func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
-	r := &busRun{seed: seed, ledger: energymarket.NewLedger(), progress: make(chan struct{}, 1), over: make(chan struct{})}
+	r := &busRun{seed: seed, ledger: energymarket.NewLedger(), progress: make(chan struct{}, 1), allConfirmed: make(chan struct{})}
 	for i := range actors {
 		r.actors = append(r.actors, energymarket.NewGLN(fmt.Sprintf("579%09d", i)))
 	}
@@ -83,13 +83,13 @@ func (r *busRun) await(ctx context.Context, n int64) {
 	}
 }
 
-// act peeks and dequeues at either hub until all events of all actors are
-// confirmed.
+// act lets an actor peek and dequeue, at either hub, until all events of all
+// actors are confirmed.
 func (r *busRun) act(ctx context.Context, index int) error {
 	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
 	for {
 		select {
-		case <-r.over:
+		case <-r.allConfirmed:
 			return nil
 		default:
 		}
@@ -103,8 +103,8 @@ func (r *busRun) act(ctx context.Context, index int) error {
 	}
 }
 
-// anywhere calls try with one hub and then the other, until one answers.
-func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*hubclient.Client) error) error {
+// callEither calls try with the two hubs in turn, until a hub answers.
+func (r *busRun) callEither(ctx context.Context, random *rand.Rand, try func(*hubclient.Client) error) error {
 	for i := random.IntN(2); ; i++ {
 		hub, _ := r.hubs[i%2].place.currentHub()
 		err := try(hub)
@@ -123,7 +123,7 @@ func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*hubc
 }
 
 func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id string, err error) {
-	return id, r.anywhere(ctx, random, func(hub *hubclient.Client) error {
+	return id, r.callEither(ctx, random, func(hub *hubclient.Client) error {
 		asked := r.ledger.Now()
 		var body []byte
 		var err error
@@ -137,11 +137,11 @@ func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id 
 	})
 }
 
-// dequeue repeats a Dequeue until it is answered. A 404 is right only after an
-// answer that may have been lost.
+// dequeue repeats a Dequeue until it receives a reply. A 404 is correct only if
+// the reply to an earlier attempt was lost.
 func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id string) error {
 	lost := false
-	return r.anywhere(ctx, random, func(hub *hubclient.Client) error {
+	return r.callEither(ctx, random, func(hub *hubclient.Client) error {
 		ok, err := hub.Dequeue(ctx, actor, id)
 		switch {
 		case err != nil:
@@ -155,28 +155,28 @@ func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id strin
 		}
 		r.ledger.Confirm(actor, id, ok)
 		if n := r.confirmed.Add(int64(r.ledger.Size(actor, id))); n >= int64(r.total) {
-			r.once.Do(func() { close(r.over) })
+			r.once.Do(func() { close(r.allConfirmed) })
 		}
 		nudge(r.progress)
 		return nil
 	})
 }
 
-// A busDomain sends events, makes their content if the hub requests it, and
-// receives notices about confirmed bundles.
+// A busDomain sends events, answers the hub's requests for content, and receives
+// notices about confirmed bundles.
 type busDomain struct {
 	run     *busRun
 	index   int
 	origin  string
-	request bool // its content is made on request
+	request bool // the hub requests the domain's content
 	events  int
 	client  *domainclient.Client
 
 	mu        sync.Mutex
 	documents map[uuid.UUID][]byte
-	notices   map[string][]string // bundles of an actor, in the order of their first notice
-	heard     map[string]bool     // ids of bundles
-	more      chan struct{}       // has a value when a notice has come
+	notices   map[string][]string // by actor: its bundles in the order of their first notice
+	noticed   map[string]bool     // ids of all bundles in notices
+	more      chan struct{}       // has a value after a notice arrived
 }
 
 func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domainclient.Form, request bool, events int) *busDomain {
@@ -191,7 +191,7 @@ func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domain
 	t.Cleanup(func() { require.NoError(t, c.Close(context.WithoutCancel(t.Context()))) })
 	return &busDomain{
 		run: r, index: index, origin: origin, request: request, events: events, client: c, documents: make(map[uuid.UUID][]byte),
-		notices: make(map[string][]string), heard: make(map[string]bool), more: make(chan struct{}, 1),
+		notices: make(map[string][]string), noticed: make(map[string]bool), more: make(chan struct{}, 1),
 	}
 }
 
@@ -211,8 +211,8 @@ func (d *busDomain) send(ctx context.Context) error {
 	return nil
 }
 
-// event makes an event and records it. Its document is in the event, or is kept
-// until the hub requests it.
+// event generates an event and records it. The document is the payload of the
+// event or, if the hub requests the content, is stored in documents.
 func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
 	id := random.UUID()
 	e := energymarket.Event{
@@ -234,8 +234,8 @@ func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
 	return sent
 }
 
-// hear answers requests and receives notices until ctx ends.
-func (d *busDomain) hear(ctx context.Context) error {
+// serve answers requests for content and receives notices until ctx ends.
+func (d *busDomain) serve(ctx context.Context) error {
 	if !d.request {
 		return nil
 	}
@@ -267,8 +267,8 @@ func (d *busDomain) content(ctx context.Context, r *domainclient.Request) (io.Re
 func (d *busDomain) notice(_ context.Context, n *domainclient.Notice) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.heard[n.ID] {
-		d.heard[n.ID] = true
+	if !d.noticed[n.ID] {
+		d.noticed[n.ID] = true
 		d.notices[n.Recipient] = append(d.notices[n.Recipient], n.ID)
 	}
 	nudge(d.more)
@@ -279,16 +279,16 @@ func (d *busDomain) notice(_ context.Context, n *domainclient.Notice) error {
 func (d *busDomain) awaitNotices(ctx context.Context) error {
 	for d.request {
 		d.mu.Lock()
-		heard := len(d.heard)
+		noticed := len(d.noticed)
 		d.mu.Unlock()
 		want := bundlesOf(d.run.ledger, d.origin+"|data")
-		if heard == len(want) {
+		if noticed == len(want) {
 			return nil
 		}
 		select {
 		case <-d.more:
-		case <-time.After(3 * patience): // the other hubs find the notices of a dead hub only after some time
-			return fmt.Errorf("domain %s has heard of %d bundles, and %d were confirmed", d.origin, heard, len(want))
+		case <-time.After(3 * patience): // long, because another hub finds the notices of a dead hub only after some time
+			return fmt.Errorf("domain %s has heard of %d bundles, and %d were confirmed", d.origin, noticed, len(want))
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -296,7 +296,8 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 	return nil
 }
 
-// findDisorder returns where notices are not in the order of the bundles.
+// findDisorder returns a text for each notice that is not in the order of the
+// bundles.
 func (d *busDomain) findDisorder() (faults []string) {
 	if !d.request {
 		return nil
@@ -312,13 +313,13 @@ func (d *busDomain) findDisorder() (faults []string) {
 
 func (r *busRun) countNotices() (n int) {
 	for _, d := range r.domains {
-		n += len(d.heard)
+		n += len(d.noticed)
 	}
 	return n
 }
 
-// bundlesOf returns the confirmed bundles of a cabinet with the position of
-// their first event, by the id in notices.
+// bundlesOf returns, for the confirmed bundles of a cabinet, the position of their
+// first event by the id that notices have.
 func bundlesOf(l energymarket.Ledger, cabinet string) map[string]int {
 	positions := make(map[string]int)
 	for _, b := range l.Confirmed() {

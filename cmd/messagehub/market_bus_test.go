@@ -21,11 +21,12 @@ import (
 
 // TestBusLosesNothing lets domains send events over one bus while two hubs,
 // which share the bus, an engine and an account, are killed repeatedly. The
-// actors get each event once, in order, with its content, and the domains get a
-// notice about each bundle whose content they have made.
+// actors receive each event once, in order, with its content, and the domains
+// receive a notice about each bundle whose content they produced.
 //
-// MESSAGEHUB_BUS_EVENTS, _ACTORS and _KILLS ask for more than 3,000 events for
-// 20 actors and 6 kills; MESSAGEHUB_BUS_SEED repeats the same run.
+// MESSAGEHUB_BUS_EVENTS, MESSAGEHUB_BUS_ACTORS and MESSAGEHUB_BUS_KILLS replace the
+// defaults of 3,000 events, 20 actors and 6 kills. MESSAGEHUB_BUS_SEED repeats the
+// same run.
 func TestBusLosesNothing(t *testing.T) {
 	seed := uint64(number(t, "MESSAGEHUB_BUS_SEED", time.Now().UnixNano()))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -37,14 +38,14 @@ func TestBusLosesNothing(t *testing.T) {
 	hearing, silence := context.WithCancel(ctx)
 	for _, d := range r.domains {
 		load.Go(func() error { return d.send(ctx) })
-		load.Go(func() error { return d.hear(hearing) })
+		load.Go(func() error { return d.serve(hearing) })
 	}
 	for i := range r.actors {
 		load.Go(func() error { return r.act(ctx, i) })
 	}
 	load.Go(func() error {
 		defer silence()
-		return r.killing(ctx, t, int(number(t, "MESSAGEHUB_BUS_KILLS", 6)))
+		return r.killRepeatedly(ctx, t, int(number(t, "MESSAGEHUB_BUS_KILLS", 6)))
 	})
 	err := load.Wait()
 	require.NoError(t, err, "seed %d\n%s", seed, r.stderrText())
@@ -62,9 +63,9 @@ func TestBusLosesNothing(t *testing.T) {
 	require.Zero(t, r.bus.deadLetters(t, "dataavailable-fifo"), "seed %d", seed)
 }
 
-// killing kills the hubs in turn while events are sent and fetched, and returns
-// when everything is confirmed.
-func (r *busRun) killing(ctx context.Context, t *testing.T, kills int) error {
+// killRepeatedly kills the hubs in turn while events are sent and fetched. It returns
+// when all events are confirmed.
+func (r *busRun) killRepeatedly(ctx context.Context, t *testing.T, kills int) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	for r.kills = 0; r.kills < kills && !r.isOver(); r.kills++ {
 		h := r.hubs[r.kills%2]
@@ -84,7 +85,7 @@ func (r *busRun) killing(ctx context.Context, t *testing.T, kills int) error {
 	return ctx.Err()
 }
 
-// startHub starts a hub in place of one that has ended.
+// startHub starts a hub in place of a dead one.
 func (r *busRun) startHub(t *testing.T, h *busHub) error {
 	h.process = spawnHubWith(t, r.environ, "--data", h.data, "--log-level", "warn")
 	if err := h.process.waitReady(); err != nil {
@@ -94,7 +95,7 @@ func (r *busRun) startHub(t *testing.T, h *busHub) error {
 	return nil
 }
 
-// A busHub is one of the two hubs.
+// A busHub is one of the two hubs of a busRun.
 type busHub struct {
 	data    string
 	place   *hubPlace
@@ -109,7 +110,7 @@ func (r *busRun) stderrText() string {
 	return strings.Join(all, "\n")
 }
 
-// newEngines starts what the hubs share: an engine, a bus and an account, each
+// newEngines starts the engine, the bus and the account that the hubs share, each
 // in a separate process.
 func (r *busRun) newEngines(t *testing.T) {
 	top := t.TempDir()

@@ -21,15 +21,16 @@ const messagesPage = "deploy/handbook/messages.md"
 // A logCall is a call that logs a warning or an error.
 type logCall struct{ position, message string }
 
-// logMethods has the methods of a logger, each with the argument that is its message. Log and LogAttrs have the
-// level in front of it.
+// logMethods has the methods of a logger, each with the index of the argument that is the message. In Log and
+// LogAttrs, the level precedes the message.
 var logMethods = map[string]int{"Warn": 0, "Error": 0, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2}
 
-// notLoggers are packages and types with methods of the same names: a finding
-// of doctor is not a line of the log.
+// notLoggers lists packages and types that are no loggers and have methods of the
+// same names. For example, doctor.Warn returns a finding.
 var notLoggers = []string{"doctor", "http", "math"}
 
-// logCalls returns the calls in the program, without tests and bench.
+// logCalls returns the calls in the program that log a warning or an error. It
+// skips tests and bench.
 func logCalls(t *testing.T, root string) (calls []logCall) {
 	t.Helper()
 	files := token.NewFileSet()
@@ -65,9 +66,9 @@ func logCalls(t *testing.T, root string) (calls []logCall) {
 	return calls
 }
 
-// messageOf returns the message that a call logs as a warning or an error. The
-// message is empty if it does not begin with a literal. A call of Error must
-// have a literal, because other types have a method of that name.
+// messageOf returns the message that a call logs as a warning or an error, or "" if
+// the message does not begin with a literal. A call of Error counts only if it has
+// a literal, because types other than loggers have a method Error.
 func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 	method, isMethod := call.Fun.(*ast.SelectorExpr)
 	if !isMethod {
@@ -78,7 +79,7 @@ func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 		return "", false
 	}
 	if at == 2 {
-		// A computed level may be a warning.
+		// A level that is not a constant may be a warning.
 		if level, isName := call.Args[1].(*ast.SelectorExpr); isName && (level.Sel.Name == "LevelInfo" || level.Sel.Name == "LevelDebug") {
 			return "", false
 		}
@@ -120,7 +121,7 @@ func firstCells(t *testing.T, section string) (cells []string) {
 	return cells
 }
 
-// messagesSections returns the two parts of the page.
+// messagesSections returns the sections Problems and Messages of the page.
 func messagesSections(t *testing.T) (problems, messages string) {
 	t.Helper()
 	_, page, hasProblems := strings.Cut(handbookPages(t)[messagesPage], "\n## Problems\n")
@@ -129,8 +130,7 @@ func messagesSections(t *testing.T) (problems, messages string) {
 	return problems, messages
 }
 
-// TestMessagesPage_HasEachWarningAndErrorOfTheLog reports all differences at
-// once, each with the position of its call.
+// The test reports all differences in one run, each with the position of the call.
 func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 	_, section := messagesSections(t)
 	onPage := firstCells(t, section)
@@ -156,8 +156,8 @@ func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 	require.Empty(t, strings.Join(faults, "\n"))
 }
 
-// TestMessagesPage_HasEachProblem uses the page about errors as the list of
-// problems, which a test of package api compares with the table.
+// The page about errors is the list of problems: a test of package api compares it
+// with the table of problems.
 func TestMessagesPage_HasEachProblem(t *testing.T) {
 	section, _ := messagesSections(t)
 	var problems []string

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// linked are the modules that the command may link, each with its reason. A
-// module that is not needed to run or operate a hub does not belong here: what
-// only measures, draws or simulates goes into a program below bench.
-var linked = map[string]string{
+// linkedModules has the modules that the command may link, each with its reason. A
+// module that is not needed to run or operate a hub does not belong here: code that
+// only measures, draws or simulates belongs into a program below bench.
+var linkedModules = map[string]string{
 	"code.dny.dev/ssrf":                                            "addresses that no receiver may have",
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore":                 "requests to Azure: retries, policies, credentials",
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity":             "the hub's identity in Azure, where it has no keys",
@@ -99,11 +99,11 @@ func TestCommand_LinksOnlyModulesWithAReason(t *testing.T) {
 		t.Fatal("go list names no module, though the command uses some")
 	}
 	for _, module := range modules {
-		if linked[module] == "" {
+		if linkedModules[module] == "" {
 			t.Errorf("the command links %s; avoid it, or add it with its reason to cmd/messagehub/modules_test.go", module)
 		}
 	}
-	for module := range linked {
+	for module := range linkedModules {
 		if !slices.Contains(modules, module) {
 			t.Errorf("the command no longer links %s; remove it from cmd/messagehub/modules_test.go", module)
 		}

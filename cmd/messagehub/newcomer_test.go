@@ -34,7 +34,7 @@ func TestSampleOrigin_NeedsNoDomainThatRuns(t *testing.T) {
 	require.False(t, exists)
 }
 
-func TestCheck_RefusesAnActorOfWhomNothingIsStored(t *testing.T) {
+func TestCheck_RejectsAnActorWithoutStoredData(t *testing.T) {
 	h := startHub(t, "--in-memory")
 	got := runWith(t, []string{tokenVariable + "=" + operatorToken}, "check", "--url", h.url(t), "--actor", "579000133055X")
 	require.Equal(t, 1, got.status)

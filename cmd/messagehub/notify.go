@@ -24,7 +24,7 @@ func (p *process) notifyCommand() *cobra.Command {
 			"Its settings are those of serve (from a file, the environment, or the flags here).\n\n" +
 			"With an account on Azure, any number may run at the same time, even beside hubs: each takes its share of the receivers.\n" +
 			"Only one process can use a data folder, so no hub may run on it; a hub calls receivers itself.\n\n" +
-			"No call begins that might not end within --for: with a push.timeout of 30s, none in the last 70 seconds. SIGTERM and\n" +
+			"A call begins only if it will end within --for: with a push.timeout of 30s, no call begins in the last 70 seconds. SIGTERM and\n" +
 			"Ctrl-C end the command early; calls under way are completed or repeated later.",
 		Example: "  messagehub notify --for 5m --data /var/lib/messagehub\n" +
 			"  MESSAGEHUB_COSMOS_ENDPOINT=https://example.documents.azure.com messagehub notify --for 4m30s",

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNotify_RefusesWhatItCannotDo(t *testing.T) {
+func TestNotify_RejectsUnusableSettings(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for _, tc := range []struct {
 		environ, args []string

@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// An objectsCommand is what the commands about objects have in common.
+// An objectsCommand has the flags and the client that all commands about objects
+// share.
 type objectsCommand struct {
 	p       *process
 	url     string
@@ -39,7 +40,7 @@ func (p *process) objectsCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes a command. check parses its arguments.
+// command completes cmd with the shared flags. check parses the arguments.
 func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd.Flags().StringVar(&o.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "give up after this `TIME`")
@@ -64,7 +65,7 @@ func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) e
 	return cmd
 }
 
-// checkLimit refuses a limit below 1.
+// checkLimit rejects a limit below 1.
 func checkLimit(limit int) error {
 	if limit < 1 {
 		return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -116,13 +117,15 @@ func (p *process) objectsList() *cobra.Command {
 	return cmd
 }
 
-// reservedParams are parameters that have a flag or are an argument.
+// reservedParams has the query parameters that --where does not accept, each with
+// the flag or the argument that sets it.
 var reservedParams = map[string]string{
 	"bucket": "the argument BUCKET", "key": "the argument KEY", "currentState": "--all", "caseSensitive": "--ignore-case", "order": "--any-order",
 	"limit": "--limit", "pageToken": "--limit",
 }
 
-// objectParams returns the query parameters for arguments and conditions.
+// objectParams returns the query parameters for the arguments BUCKET and KEY and
+// the conditions of --where.
 func objectParams(args, where []string) (url.Values, error) {
 	params := url.Values{}
 	for i, arg := range args {
@@ -145,7 +148,8 @@ func objectParams(args, where []string) (url.Values, error) {
 	return params, nil
 }
 
-// oneID requires one argument, the id of a row.
+// oneID returns a check that requires one argument, the id of a row, and stores it
+// in id.
 func oneID(id *string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

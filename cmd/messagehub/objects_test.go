@@ -80,7 +80,7 @@ func TestObjects_AreListedAndShown(t *testing.T) {
 	require.Equal(t, 4, strings.Count(history.out, "\n"), history.err)
 	history = objects(t, url, "history", id, "--limit", "2", "--json")
 	require.Equal(t, 2, strings.Count(history.out, `"id"`))
-	require.Equal(t, "messagehub: there are more; --limit shows more of them\n", history.err)
+	require.Equal(t, "messagehub: the list is longer; --limit shows more of it\n", history.err)
 	pairs := objects(t, url, "history", id, "--paired")
 	require.Contains(t, pairs.out, "null     2026-03-04T05:06:07Z  2026-03-04T05:06:12Z  1152921504606846976  0           0\n")
 	require.Contains(t, objects(t, url, "history", id, "--paired", "--json").out, `{"pairs":[{"created":`)
@@ -90,7 +90,7 @@ func TestObjects_AreListedThroughAllPages(t *testing.T) {
 	url := objectHub(t, 1100)
 	listed := objects(t, url, "ls", "--limit", "1050")
 	require.Equal(t, 1051, strings.Count(listed.out, "\n"))
-	require.Equal(t, "messagehub: there are more; --limit shows more of them\n", listed.err)
+	require.Equal(t, "messagehub: the list is longer; --limit shows more of it\n", listed.err)
 	require.Equal(t, 1101, strings.Count(objects(t, url, "ls", "--limit", "2000").out, "\n"))
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// serveJobs serves a hub that works on jobs. Its bucket has three objects.
+// serveJobs starts a hub that executes jobs. Its bucket has three objects.
 func serveJobs(t *testing.T) (url string) {
 	t.Helper()
 	store, source := memory.New(memory.Options{}), memory.NewSource("bucket")

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// jobLook is the time between two requests about a job.
-const jobLook = 500 * time.Millisecond
+// jobPollInterval is the time between two requests for the state of a job.
+const jobPollInterval = 500 * time.Millisecond
 
-// awaitJob waits for the end of a job and returns it. path is that of the jobs
-// of its kind.
+// awaitJob waits for the end of a job and returns it. path is the HTTP path of the
+// jobs of this kind.
 func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *hubclient.ObjectJob) (*hubclient.ObjectJob, error) {
-	look := time.NewTicker(jobLook)
+	look := time.NewTicker(jobPollInterval)
 	defer look.Stop()
 	id := job.ID
 	for job.State == string(domain.JobRunning) {
@@ -36,8 +36,8 @@ func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *h
 	return job, nil
 }
 
-// showJob prints the result of a job, as JSON or with text. It fails if the job
-// is not complete.
+// showJob prints the result of a job: as JSON, or by calling text. It fails if the
+// job did not complete.
 func (o *objectsCommand) showJob(kind string, job *hubclient.ObjectJob, text func()) error {
 	if o.json {
 		if err := json.NewEncoder(o.p.out).Encode(job); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// noLink says what to do, for each reason why an object has no link.
-var noLink = map[string]string{
+// linkAdvice has an explanation for each reason why an object has no link.
+var linkAdvice = map[string]string{
 	"deleted":     "the object is deleted",
 	"not-current": "the row is not the current one of its object; messagehub objects history shows which one is",
 	"archived":    "the content is archived; restore it first",
@@ -58,8 +58,8 @@ func (p *process) objectsLink() *cobra.Command {
 }
 
 func explainNoLink(link *hubclient.ObjectLink) string {
-	if text := noLink[link.Reason]; text != "" {
+	if text := linkAdvice[link.Reason]; text != "" {
 		return text
 	}
-	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // a reason of a newer hub
+	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // a newer hub may have other reasons
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A linkingStore has every object.
+// A linkingStore is an object store that has every object and creates links.
 type linkingStore struct{ repository.Source }
 
 func (linkingStore) Stat(_ context.Context, name domain.ObjectName, _ *domain.VersionID) (repository.SourceObject, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// showRows prints rows in a table, and prints to stderr whether there are more.
+// showRows prints rows in a table, or the text none if there are no rows. If the
+// list is longer, it prints that to stderr.
 func (o *objectsCommand) showRows(texts []json.RawMessage, hasMore bool, none string) error {
 	rows, err := decodeAll[hubclient.Object](texts)
 	if err != nil {
@@ -33,7 +34,7 @@ func (o *objectsCommand) showRows(texts []json.RawMessage, hasMore bool, none st
 		err = table.Flush()
 	}
 	if err == nil && hasMore {
-		fmt.Fprintln(o.p.err, "messagehub: there are more; --limit shows more of them")
+		fmt.Fprintln(o.p.err, "messagehub: the list is longer; --limit shows more of it")
 	}
 	return err
 }
@@ -111,7 +112,7 @@ func (o *objectsCommand) showObject(text json.RawMessage) error {
 	return table.Flush()
 }
 
-// showPairs prints creations with their deletions.
+// showPairs prints a table of creations, each with its deletion.
 func (o *objectsCommand) showPairs(texts []json.RawMessage) error {
 	pairs, err := decodeAll[hubclient.ObjectPair](texts)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// metricsWithoutDemo are the metrics that may have no value after a demo, each
-// with the reason.
+// metricsWithoutDemo has the metrics that may have no value after a demo, each
+// with a reason.
 var metricsWithoutDemo = map[string]string{
 	"messagehub_certificate_expiry_timestamp_seconds": "it has no TLS",
 	"messagehub_certificate_start_timestamp_seconds":  "it has no TLS",
@@ -41,11 +41,11 @@ var metricsWithoutDemo = map[string]string{
 	"messagehub_servicebus_messages_dead_lettered_total": "its domains send over HTTP",
 }
 
-// A labelSet is the labels of a metric.
+// A labelSet is the set of labels of a metric.
 type labelSet map[string]bool
 
-// registeredMetrics returns the labels of each metric of a hub with all its
-// parts.
+// registeredMetrics returns the labels of each metric of a hub in which every
+// feature is enabled.
 func registeredMetrics(t *testing.T) map[string]labelSet {
 	t.Helper()
 	registry := node.NewRegistry()
@@ -97,8 +97,8 @@ func demoMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	return families
 }
 
-// writeMetrics writes the metrics of a hub to the file for which .ci/test-rules
-// asks, for promtool check metrics.
+// writeMetrics writes the metrics of a hub to the file that .ci/test-rules names,
+// for promtool check metrics.
 func writeMetrics(t *testing.T, families []*dto.MetricFamily) {
 	t.Helper()
 	name := os.Getenv("MESSAGEHUB_METRICS_FILE")
@@ -122,7 +122,7 @@ type promQL struct {
 }
 
 // observabilityExpressions returns the expressions of the rules and of the
-// dashboards, which are in dashboard_rules.yaml.
+// dashboards. dashboard_rules.yaml has the expressions of the dashboards.
 func observabilityExpressions(t *testing.T) (all []promQL) {
 	t.Helper()
 	for _, name := range []string{"rules.yaml", "dashboard_rules.yaml"} {
@@ -142,7 +142,7 @@ func observabilityExpressions(t *testing.T) (all []promQL) {
 	return all
 }
 
-// targetLabels are the labels that Prometheus adds.
+// targetLabels lists the labels that Prometheus adds.
 var targetLabels = []string{"namespace", "job", "instance", "le"}
 
 func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
@@ -184,7 +184,7 @@ func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
 				}
 			}
 		}
-		if len(labels) == 0 { // an alert on a recorded series, or on whether a target answers
+		if len(labels) == 0 { // no metric of the hub: the alert uses a recorded series, or the series up
 			continue
 		}
 		for _, list := range grouping.FindAllStringSubmatch(text, -1) {

@@ -12,16 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A namingParameter is a parameter whose value becomes the name of a call,
-// which is the label operation of the metrics of Cosmos.
+// A namingParameter is a parameter whose value becomes the name of a call. The name
+// is the label operation of the metrics of Cosmos DB.
 type namingParameter struct {
 	function string // full name of the function
 	index    int
 }
 
-// Each name is a constant where it enters, and is passed on unchanged by each
-// function. So the label has only the values in the code, whatever requests
-// contain.
+// Each name is a constant in the code, and each function passes it on unchanged. So
+// requests cannot add values to the label.
 func TestMetrics_HaveConstantNamesOfOperations(t *testing.T) {
 	all, set, imports := listPackages(t, "./cosmos/...", "./cmd/node/...")
 	type checkedPackage struct {
@@ -81,8 +80,8 @@ func TestMetrics_HaveConstantNamesOfOperations(t *testing.T) {
 	require.Greater(t, calls, 50, fmt.Sprint(naming))
 }
 
-// calledBy returns the full name of the called function, "" if the call is not
-// of a named function.
+// calledBy returns the full name of the function that a call calls, or "" if the
+// function has no name.
 func calledBy(info *types.Info, call *ast.CallExpr) string {
 	name, isName := call.Fun.(*ast.Ident)
 	if selector, isSelector := call.Fun.(*ast.SelectorExpr); isSelector {
@@ -98,7 +97,7 @@ func calledBy(info *types.Info, call *ast.CallExpr) string {
 	return called.FullName()
 }
 
-// fieldOfCall reports whether an expression is the name of another call.
+// fieldOfCall reports whether an expression is the field name of a client.Call.
 func fieldOfCall(info *types.Info, e ast.Expr) bool {
 	selector, isSelector := e.(*ast.SelectorExpr)
 	if !isSelector {
@@ -109,8 +108,8 @@ func fieldOfCall(info *types.Info, e ast.Expr) bool {
 	return selector.Sel.Name == "name" && (owner == call || owner == "*"+call)
 }
 
-// parameterOf returns the index of the parameter that an expression is,
-// negative if it is not a parameter.
+// parameterOf returns the index of the parameter to which an expression refers, or
+// -1 if the expression is not a parameter.
 func parameterOf(info *types.Info, function *ast.FuncDecl, e ast.Expr) int {
 	name, isName := e.(*ast.Ident)
 	if !isName {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// runWith runs a command in this process, whose environment is environ.
+// runWith runs a command in this process, with the environment environ.
 func runWith(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -53,14 +53,14 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
-			t.Chdir(t.TempDir()) // so that the default folder does not exist
+			t.Chdir(t.TempDir()) // in this folder, the default data folder does not exist
 			got := runWith(t, nil, "queue", "show", "--url", url, actorA)
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "The operator's token is missing or wrong (401)")
-			require.Contains(t, got.err, "messagehub: this command has shown no token; set MESSAGEHUB_ADMIN_TOKEN to the token of the hub's operators, "+
+			require.Contains(t, got.err, "messagehub: this command sent no token; set MESSAGEHUB_ADMIN_TOKEN to the token of the hub's operators, "+
 				"or name the data folder of the hub with --data, or give a token of the issuer with --token-file\n")
 			require.Contains(t, runWith(t, []string{tokenVariable + "=another-token-than-that"}, "queue", "show", "--url", url, "--data", data, actorA).err,
-				"messagehub: this command has shown the token of MESSAGEHUB_ADMIN_TOKEN; set ", "the environment wins")
+				"messagehub: this command sent the token of MESSAGEHUB_ADMIN_TOKEN; set ", "the environment wins")
 
 			require.NoError(t, os.Chmod(file, 0o644))
 			got = runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA)

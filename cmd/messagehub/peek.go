@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An actorCommand is what peek and dequeue have in common.
+// An actorCommand has the flags that all commands of an actor share.
 type actorCommand struct {
 	url     string
 	actor   string
@@ -28,8 +28,9 @@ func (a *actorCommand) addFlags(p *process, cmd *cobra.Command) {
 	p.addAccess(cmd.Flags())
 }
 
-// checkActor refuses ids that the hub would refuse. Without --actor, a token
-// may name the actor.
+// checkActor validates the id of the actor by the hub's rules, and returns a
+// client. --actor may be missing if the command has a token, which may name the
+// actor.
 func (a *actorCommand) checkActor(p *process) (*hubclient.Client, error) {
 	hub, err := p.newHub(a.url)
 	if err != nil {
@@ -120,13 +121,13 @@ func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor string,
 	defer func() { _ = b.Close() }() // Close never fails
 	fmt.Fprintf(p.err, "MessageId: %s\nMessageType: %s\nContent-Type: %s\n", b.ID, b.Type, b.ContentType)
 	b.Interrupted = func(err error, received int64) {
-		fmt.Fprintf(p.err, "messagehub: the line broke: %v after %d bytes; fetching the rest\n", err, received)
+		fmt.Fprintf(p.err, "messagehub: the connection broke: %v after %d bytes; fetching the rest\n", err, received)
 	}
 	if _, err := io.Copy(p.out, b); err != nil {
 		if broken, ok := errors.AsType[*public.IncompleteBodyError](err); ok {
 			err = broken.Err
 		}
-		return fmt.Errorf("the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (%w)", err)
+		return fmt.Errorf("the body is incomplete, so the output is not the whole bundle; peek again, and the hub repeats it (%w)", err)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for something that must happen. It is long
-// because the machine may be busy; no test passes by waiting for it.
+// patience is the time after which a test fails because something did not happen.
+// It is long because the machine may be busy. No test waits this long and passes.
 const patience = 60 * time.Second
 
 var buildDir string
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// program returns the path of the program as it ships, which is built once.
+// program returns the path of the built program. The program is built once.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
@@ -51,7 +51,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// cleanEnviron returns the environment without settings of a hub.
+// cleanEnviron returns the environment of the test without settings of a hub.
 func cleanEnviron() []string {
 	var clean []string
 	for _, entry := range os.Environ() {
@@ -65,11 +65,11 @@ func cleanEnviron() []string {
 // A hubProcess is a hub in a separate process.
 type hubProcess struct {
 	cmd     *exec.Cmd
-	data    string        // its data folder, if the test needs it
-	greeted chan struct{} // closed when it has printed its address
-	ready   chan struct{} // closed when it has logged that it is ready
-	exited  chan struct{} // closed when it has ended and all its output has been read
-	err     error         // error of its exit
+	data    string        // data folder, if the test needs it
+	greeted chan struct{} // closed when the hub has printed its address
+	ready   chan struct{} // closed when the hub has logged that it is ready
+	exited  chan struct{} // closed when the process has ended and all its output was read
+	err     error         // error of Wait; set before exited is closed
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
@@ -82,12 +82,13 @@ func spawnHub(t testing.TB, args ...string) *hubProcess {
 	return spawnHubWith(t, nil, args...)
 }
 
-// dataFolder returns a path at which a hub creates its folder. A hub warns
-// about a folder that other users may read, as the folders of tests are.
+// dataFolder returns a path at which a hub can create its data folder. A test must
+// not create the folder itself, because a hub warns about a folder that other users
+// may read.
 func dataFolder(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
 
-// operatorToken is the operators' token of hubs in tests. With it, no hub
-// creates a file with a token.
+// operatorToken is the operators' token of hubs in tests. A hub with a configured
+// token creates no file with a token.
 const operatorToken = "a-token-of-all-operators"
 
 // spawnHubWith starts a hub with additional variables in its environment.
@@ -96,7 +97,8 @@ func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
 	return spawnHubIn(t, append([]string{tokenVariable + "=" + operatorToken}, environ...), args...)
 }
 
-// spawnHubIn starts a hub whose environment has only the settings in environ.
+// spawnHubIn starts a hub. Its only settings in the environment are those in
+// environ.
 func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
 	return spawnCommand(t, environ, append([]string{program(t), "serve", "--listen", "127.0.0.1:0"}, args...)...)
@@ -114,7 +116,7 @@ func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess
 	return spawn(t, cmd, stdout)
 }
 
-// spawn starts a hub whose output is read from stdout.
+// spawn starts the command of a hub, and reads its standard output from stdout.
 func spawn(t testing.TB, cmd *exec.Cmd, stdout io.Reader) *hubProcess {
 	t.Helper()
 	h := &hubProcess{cmd: cmd, greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
@@ -147,12 +149,13 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 	return h
 }
 
-// readyRecord matches the record of a hub that serves, in both formats of the
-// log. Older hubs, which tests of upgrades start, wrote only the word.
+// readyRecord matches the record that a hub logs when it serves, in both formats
+// of the log. Tests of upgrades also start older hubs, which log only the word
+// ready.
 var readyRecord = regexp.MustCompile(`"msg":"ready"|msg=ready |^ready\n`)
 
-// read records what the hub writes, and closes seen at the first line that
-// matches want.
+// read appends the output of the hub to into, and closes seen at the first line
+// that matches want.
 func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want *regexp.Regexp) {
 	lines, isSeen := bufio.NewReader(r), false
 	for {
@@ -183,7 +186,7 @@ func (h *hubProcess) waitReady() error {
 	}
 }
 
-// stderrText returns what the hub has written to stderr.
+// stderrText returns the text that the hub has written to stderr so far.
 func (h *hubProcess) stderrText() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -208,8 +211,8 @@ func (h *hubProcess) await(t testing.TB, text string) {
 	}
 }
 
-// awaitGreeting waits until what the hub prints for a person matches a pattern,
-// and returns the match.
+// awaitGreeting waits until the hub's standard output matches a pattern, and
+// returns the match.
 func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []string {
 	t.Helper()
 	for {
@@ -229,7 +232,7 @@ func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []strin
 
 var listens = regexp.MustCompile(`listens on (https?://\S+) and`)
 
-// printed returns what the hub has printed for a person.
+// printed returns the hub's standard output so far.
 func (h *hubProcess) printed() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,13 +254,14 @@ func (h *hubProcess) url(t testing.TB) string {
 	return found[1]
 }
 
-// kill ends the hub as a power cut would, and waits for its end.
+// kill kills the hub with SIGKILL, and waits for its end.
 func (h *hubProcess) kill() {
-	_ = h.cmd.Process.Kill() // it may have ended
+	_ = h.cmd.Process.Kill() // an error means that the hub has ended
 	<-h.exited
 }
 
-// stop asks the hub to end, and returns the error of its exit.
+// stop sends the hub a signal, waits for its end, and returns the error of its
+// exit.
 func (h *hubProcess) stop(t testing.TB, signal os.Signal) error {
 	t.Helper()
 	if err := h.cmd.Process.Signal(signal); err != nil {

@@ -24,12 +24,12 @@ import (
 // TestADayInProduction follows the handbook from its first page to its last:
 // the template of deploy/azure is deployed to the emulators, three hubs run
 // with the settings of the Helm chart, are replaced one after another, and
-// their accounts are backed up. Then all disks are lost. After the restore,
-// every event is found that was accepted before the backup and not confirmed by
-// then.
+// their accounts are backed up. Then all disks are lost. After the restore, the
+// actors receive every event that was accepted and not confirmed before the
+// backup.
 //
-// By default it sends a few events. MESSAGEHUB_DAY_EVENTS is another number of
-// events for each actor.
+// MESSAGEHUB_DAY_EVENTS sets the number of events for each actor; the default is
+// 20.
 func TestADayInProduction(t *testing.T) {
 	d := &day{T: t, folder: t.TempDir(), events: int(number(t, "MESSAGEHUB_DAY_EVENTS", 20)), confirmed: make(map[string]bool)}
 	for i := range 5 {
@@ -57,7 +57,7 @@ func TestADayInProduction(t *testing.T) {
 		before[id] = true
 	}
 	d.send()
-	d.confirm(3) // these events come again
+	d.confirm(3) // confirmed after the backup, so the actors receive these events again
 
 	d.loseDisks()
 	d.restore()
@@ -75,11 +75,11 @@ func TestADayInProduction(t *testing.T) {
 	t.Logf("%d events accepted before the backup, %d of them confirmed before it; the other %d came after the restore", len(backedUp), len(before), len(d.confirmed))
 }
 
-// A day is a deployment on the emulators, and what its clients know.
+// A day is a deployment on the emulators, and the state of its clients.
 type day struct {
 	*testing.T
 	folder    string // folder of the accounts
-	events    int    // events that send sends to each actor
+	events    int    // number of events that send sends to each actor
 	actors    []string
 	accepted  []string // ids of accepted events
 	confirmed map[string]bool
@@ -106,7 +106,7 @@ func (d *day) blobEndpoint() string {
 	return "http://" + d.blob.address + "/" + embedded.WellKnownAccount
 }
 
-// accounts returns the accounts as provision and the clients of the Azure SDK see them.
+// accounts returns the accounts of the deployment, with clients of the Azure SDK.
 func (d *day) accounts() *azureAccounts {
 	d.Helper()
 	key, err := azcosmos.NewKeyCredential(engine.WellKnownKey)
@@ -168,7 +168,7 @@ func (d *day) admin(hub int) string { return "http://" + adminAddress(d.T, d.hub
 // upgrade raises the level of the store, as an operator does once all nodes have the new version.
 func (d *day) upgrade() result {
 	settings := d.settings()
-	delete(settings, "admin") // the command has the token in its environment
+	delete(settings, "admin") // the environment of the command has the token
 	text, err := yaml.Marshal(settings)
 	require.NoError(d, err)
 	file := filepath.Join(d.TempDir(), "hub.yaml")
@@ -195,8 +195,8 @@ var (
 	dayBundle = regexp.MustCompile(`MessageId: (\S+)`)
 )
 
-// confirm lets the first actors fetch and confirm everything that waits for
-// them; 0: all actors.
+// confirm lets the first actors fetch and confirm all waiting events. actors is
+// their number; 0: all actors.
 func (d *day) confirm(actors int) {
 	if actors == 0 {
 		actors = len(d.actors)
@@ -221,8 +221,8 @@ func (d *day) confirm(actors int) {
 	}
 }
 
-// backUp copies the accounts while nothing writes to them: only Azure can show
-// how a backup of a live account behaves. Handbook: backups.
+// backUp stops all processes and copies the accounts. A backup of a live account
+// can be tested only on Azure. Handbook: backups.
 func (d *day) backUp() {
 	d.stopHubs()
 	d.stopAccounts(syscall.SIGTERM)
@@ -231,7 +231,7 @@ func (d *day) backUp() {
 	d.startHubs()
 }
 
-// loseDisks kills every process and removes what they have stored.
+// loseDisks kills every process and removes all stored data.
 func (d *day) loseDisks() {
 	for _, h := range d.hubs {
 		h.kill()

@@ -15,13 +15,13 @@ import (
 	cosmosclient "github.com/messagehub/messagehub/cosmos/client"
 )
 
-// provisionKeys are the settings that name resources on Azure.
+// provisionKeys lists the settings that name resources on Azure.
 var provisionKeys = []string{
 	"cosmos.endpoint", "cosmos.database", "blob.endpoint", "blob.container",
 	"servicebus.namespace", "servicebus.fifo-queue", "servicebus.plain-queue", "objects.queue",
 }
 
-// A provisionMode is what one run of provision does.
+// A provisionMode has the flags that choose what a run of provision does.
 type provisionMode struct {
 	apply, check, diff bool
 	format             string
@@ -51,11 +51,11 @@ func (p *process) provisionCommand() *cobra.Command {
 			"live, the lock, the number of deliveries, the dead-lettering of expired messages, and a size that is too small.\n" +
 			"Whether a queue has sessions cannot be changed.\n\n" +
 			"On Azure, no data role may create or change Cosmos databases and containers, only the account key or\n" +
-			"the Azure CLI. If the credential is refused, the command prints the commands that are left to run.\n" +
+			"the Azure CLI. If the credential is refused, the command prints the remaining commands for the Azure CLI.\n" +
 			"Accounts, roles, networks and the throughput of existing containers are only in the templates:\n" +
 			"az deployment group what-if compares them.\n\n" +
 			"--format arm is a template in JSON, bicep the same in Bicep, az a script of the Azure CLI, and json the\n" +
-			"data from which they are made. They describe a hub without embedded engines: Cosmos, Service Bus and Blob Storage,\n" +
+			"data from which they are generated. They describe a hub without embedded engines: Cosmos, Service Bus and Blob Storage,\n" +
 			"even if the settings name only some of them. deploy/azure has the files for the default settings.\n\n" +
 			containersTable() + "\n" +
 			"The exit status is 0 if nothing is left to do, 1 if something is, and 2 for a wrong command line or setting.",
@@ -125,8 +125,8 @@ func containersTable() string {
 
 const nothingToProvision = "Nothing to provision: these settings name no Azure account, and the engines that serve embeds need none."
 
-// reportProvisioned prints the state of each resource, and then what is left to
-// do.
+// reportProvisioned prints the state of each resource, and then the remaining
+// steps.
 func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, nothingToProvision)
@@ -145,7 +145,7 @@ func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 		}
 		for _, line := range r.Left {
 			if r.State == cosmosclient.StateMissing && isCheck {
-				break // the state is printed already
+				break // the state was printed above
 			}
 			fmt.Fprintf(p.out, "    left: %s\n", line)
 		}
@@ -159,7 +159,7 @@ func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 	if isCheck {
 		how = "Run messagehub provision without --check. Where its credential may not do this, use the Azure CLI"
 	}
-	fmt.Fprintf(p.out, "\n%s left. %s, with your names in place of those in capitals:\n\n", terminal.CountOf(left, "problem"), how)
+	fmt.Fprintf(p.out, "\n%s left. %s, with your names in place of the words in capitals:\n\n", terminal.CountOf(left, "problem"), how)
 	for _, command := range commands {
 		fmt.Fprintf(p.out, "  %s\n", command)
 	}

@@ -8,8 +8,8 @@ import (
 	cosmosclient "github.com/messagehub/messagehub/cosmos/client"
 )
 
-// reportDifferences prints a line for each difference between what exists and
-// the table, even if a hub can work with it.
+// reportDifferences prints a line for each difference between the existing
+// resources and the table, even if a hub can work with the difference.
 func (p *process) reportDifferences(all []node.Resource) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, nothingToProvision)

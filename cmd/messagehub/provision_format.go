@@ -12,7 +12,7 @@ import (
 // formatNames lists the formats, for help and errors.
 const formatNames = "arm, bicep, az or json"
 
-// formats are the functions that write what to deploy for hubs with a
+// formats has, by name, the functions that write the resources for hubs with a
 // configuration.
 var formats = map[string]func(io.Writer, *config.Config) error{
 	"arm":   writeText(azuretemplate.ARM),
@@ -28,7 +28,7 @@ func writeText(text func(*config.Config) []byte) func(io.Writer, *config.Config)
 	}
 }
 
-// writeTable writes the table as JSON.
+// writeTable writes the table of the resources as JSON.
 func writeTable(w io.Writer, cfg *config.Config) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/azuretemplate/armtest"
 )
 
-// deploy creates the resources of a template in the accounts, with the clients
-// of the Azure SDK.
+// deploy evaluates a template, and creates its resources in the accounts with the
+// clients of the Azure SDK.
 func (d *azureAccounts) deploy(template []byte, parameters map[string]any) {
 	d.Helper()
 	made, err := armtest.Evaluate(template, parameters, armtest.Options{

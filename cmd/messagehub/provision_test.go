@@ -32,8 +32,8 @@ type azureAccounts struct {
 	environ   []string
 	secrets   []string
 	namespace *bus.Namespace
-	requested func()                  // called for each request to an account, if set
-	refused   func(*http.Request) int // if set: returns the status with which a request is refused, or 0
+	requested func()                  // if not nil: called for each request to an account
+	refused   func(*http.Request) int // if not nil: returns the status with which a request is refused; 0 accepts it
 }
 
 func newAccounts(t *testing.T) *azureAccounts {
@@ -98,7 +98,7 @@ func (d *azureAccounts) setEnviron(variables ...string) {
 	}
 }
 
-// provision runs the command with the settings of the accounts.
+// provision runs messagehub provision with the settings of the accounts.
 func (d *azureAccounts) provision(status int, args ...string) string {
 	d.Helper()
 	got, out, errs := d.run(d.Context(), args...)

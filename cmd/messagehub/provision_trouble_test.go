@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// changeQueue replaces a queue by one with other properties.
+// changeQueue deletes a queue and creates it with changed properties.
 func (d *azureAccounts) changeQueue(name string, change func(*admin.QueueProperties)) {
 	d.Helper()
 	found, err := d.bus.GetQueue(d.Context(), name, nil)
@@ -28,10 +28,11 @@ func (d *azureAccounts) changeQueue(name string, change func(*admin.QueuePropert
 	require.NoError(d, err)
 }
 
-// createContainer creates a container, with its database if it is missing.
+// createContainer creates a container, and its database if the database is
+// missing.
 func (d *azureAccounts) createContainer(database string, properties azcosmos.ContainerProperties) {
 	d.Helper()
-	_, _ = d.cosmos.CreateDatabase(d.Context(), azcosmos.DatabaseProperties{ID: database}, nil) // it may exist
+	_, _ = d.cosmos.CreateDatabase(d.Context(), azcosmos.DatabaseProperties{ID: database}, nil) // an error means that the database exists
 	db, err := d.cosmos.NewDatabase(database)
 	require.NoError(d, err)
 	_, err = db.CreateContainer(d.Context(), properties, nil)
@@ -148,9 +149,8 @@ func TestProvision_LeavesAnotherDatabaseAlone(t *testing.T) {
 	require.Contains(t, d.provision(1, "--diff", "--cosmos-database", "other"), "its partition key is /id, want /partitionKey")
 }
 
-// TestProvision_CorrectsWhatAnOlderVersionCreated provisions three containers
-// without an index on the partition key, and queues with default properties
-// except for sessions.
+// An older version created three containers without an index on the partition
+// key, and queues whose properties, except for sessions, are the defaults.
 func TestProvision_CorrectsWhatAnOlderVersionCreated(t *testing.T) {
 	d := newAccounts(t)
 	containers := deployment.Containers()
@@ -199,7 +199,7 @@ func TestProvision_MayRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-// The command is interrupted after each number of requests.
+// The test interrupts the command after 1, 4, 7, … requests.
 func TestProvision_CompletesWhatWasInterrupted(t *testing.T) {
 	for n, isDone := int64(1), false; !isDone; n += 3 {
 		d := newAccounts(t)
@@ -244,7 +244,7 @@ func TestProvision_DoesWhatTheOtherRightsAllow(t *testing.T) {
 	}
 }
 
-// The credentials may read everything, and may not write one thing.
+// The credentials may read everything, and lack the right for one kind of write.
 func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	older := func(d *azureAccounts) {
 		d.provision(0)
@@ -294,8 +294,8 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	}
 }
 
-// A write of a queue is answered with 409, after another process has created
-// the queue with the right or with wrong properties.
+// A write of a queue fails with 409, because another process created the queue
+// with the required properties or with other ones.
 func TestProvision_AcceptsWhatAnotherProcessHasJustMade(t *testing.T) {
 	right := deployment.Queue{Name: "charges", Sessions: true, Lock: "PT1M", MaxDeliveries: 10, MaxMegabytes: 1024}
 	for _, tc := range []struct {
@@ -348,7 +348,7 @@ func TestProvision_AcceptsWhatAnotherProcessHasJustMade(t *testing.T) {
 	}
 }
 
-// linesWithout returns the lines that do not name a service.
+// linesWithout returns the lines of a text that do not name a service.
 func (d *azureAccounts) linesWithout(text, service string) string {
 	var kept []string
 	for line := range strings.Lines(text) {

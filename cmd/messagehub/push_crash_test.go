@@ -15,12 +15,12 @@ import (
 // A pushReceiver counts the calls that it receives for each event.
 type pushReceiver struct {
 	*httptest.Server
-	failures int // number of first calls for each event that are answered with 503
+	failures int // number of calls for each event that are answered with 503 at first
 
 	mu    sync.Mutex
 	calls map[string]int // number of calls by event
 	ids   map[string]string
-	mixed []string // events whose calls had different ids
+	mixed []string // ids of the events whose calls had different ids
 	more  chan struct{}
 }
 
@@ -51,9 +51,9 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// got returns how many events have had enough calls, and the number of all
-// calls.
-func (r *pushReceiver) got() (events, calls int) {
+// countDelivered returns the number of delivered events, whose calls exceed failures, and the
+// number of all calls.
+func (r *pushReceiver) countDelivered() (events, calls int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.calls {
@@ -65,12 +65,12 @@ func (r *pushReceiver) got() (events, calls int) {
 	return events, calls
 }
 
-// await waits until n events have had enough calls.
+// await waits until want events are delivered.
 func (r *pushReceiver) await(t *testing.T, want int) {
 	t.Helper()
 	timeout := time.After(patience)
 	for {
-		got, _ := r.got()
+		got, _ := r.countDelivered()
 		if got >= want {
 			return
 		}
@@ -87,7 +87,7 @@ func (r *pushReceiver) await(t *testing.T, want int) {
 func TestPushLosesNothing(t *testing.T) {
 	const (
 		kills  = 4
-		events = 60 // events between two kills
+		events = 60 // number of events between two kills
 	)
 	up, flaky := newPushReceiver(t, 0), newPushReceiver(t, 2)
 	environ := []string{
@@ -120,10 +120,10 @@ func TestPushLosesNothing(t *testing.T) {
 			}
 			break
 		}
-		h.kill() // while calls are under way and retries wait
+		h.kill() // kill while calls are running and retries are waiting
 	}
 	for name, r := range map[string]*pushReceiver{"up": up, "flaky": flaky} {
-		got, calls := r.got()
+		got, calls := r.countDelivered()
 		t.Logf("%s: %d events, %d calls", name, got, calls)
 		if limit := published*(r.failures+1) + kills*16; got != published || calls > limit {
 			t.Errorf("%s: %d events with %d calls, want %d with at most %d", name, got, calls, published, limit)

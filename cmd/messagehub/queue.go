@@ -40,7 +40,7 @@ func (p *process) queueCommand() *cobra.Command {
 		"Newest records first.",
 		false, func(q *queueCommand) func(context.Context, []string) error { return q.records })
 	add("release ACTOR BUNDLE", "Withdraw an open bundle",
-		"Its events wait at the front again; the next peek opens another bundle, with another id.\nAn actor that has stored the bundle nevertheless gets them a second time.",
+		"Its events wait at the front again; the next peek opens another bundle, with another id.\nAn actor that has already stored the bundle receives its events a second time.",
 		true, func(q *queueCommand) func(context.Context, []string) error {
 			return q.bundleOrder("release", "released")
 		})
@@ -48,7 +48,7 @@ func (p *process) queueCommand() *cobra.Command {
 		"Its events are not delivered again, unless the bundle is replayed.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.bundleOrder("skip", "skipped") })
 	add("replay ACTOR GROUP", "Reopen the bundle that was closed last",
-		"The next peek of the group returns it unchanged. After a release, another replay reopens the bundle\nbefore it, as long as bundles are retained.",
+		"The next peek of the group returns the bundle unchanged. After a release, another replay reopens the bundle\nbefore it, as long as bundles are retained.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.replay })
 	add("abandon ACTOR ORIGIN CONTENTTYPE", "Skip events that the store has lost",
 		"Skips the events at the front of a cabinet that cannot be read, up to the next one that can. They are\nlisted here and in the record. Without this order, the cabinet is blocked; other cabinets are not affected. Restore\nthe lost page first if there is a copy of it; otherwise ask the senders to send the events again.",
@@ -142,7 +142,7 @@ func (q *queueCommand) records(ctx context.Context, _ []string) error {
 	})
 }
 
-// get fetches an answer and prints it with show or, with --json, unchanged.
+// get sends a GET, and prints the response: with show, or unchanged with --json.
 func (q *queueCommand) get(ctx context.Context, path string, show func(text []byte) error) error {
 	const most = 256 << 20
 	resp, err := q.hub.Do(ctx, http.MethodGet, q.path(path), "", nil)

@@ -16,7 +16,7 @@ import (
 // timePattern matches a time as commands print it.
 const timePattern = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
 
-// withToken runs a command of an operator with a token.
+// withToken runs an operator's command with a token in its environment.
 func withToken(t *testing.T, token string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -27,7 +27,7 @@ func withToken(t *testing.T, token string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
+func TestQueue_ExecutesTheOrdersOfAnOperator(t *testing.T) {
 	for _, kind := range []string{"memory", "disk"} {
 		t.Run(kind, func(t *testing.T) {
 			args := []string{"--in-memory"}
@@ -42,7 +42,7 @@ func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
 			order := func(what string, more ...string) result {
 				return queue(what, append(more, "--who", "kim", "--why", "ticket 4711")...)
 			}
-			require.Equal(t, result{0, "no operator has done anything to this queue\n", ""}, queue("records"))
+			require.Equal(t, result{0, "no order of an operator is recorded for this queue\n", ""}, queue("records"))
 			messagehub(t, events(1, 3), "send", "--url", url, "-")
 			messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
 
@@ -65,7 +65,7 @@ func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
 			for line := range strings.Lines(shown.out) {
 				require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
 			}
-			require.Regexp(t, `^`+actorA+`\nsequence 3 visible, 3 given away, frozen\nfrozen at `+timePattern+` by kim: ticket 4711\n\n`, shown.out)
+			require.Regexp(t, `^`+actorA+`\nsequence 3 visible, 3 reserved, frozen\nfrozen at `+timePattern+` by kim: ticket 4711\n\n`, shown.out)
 			require.Regexp(t, `(?m)^masterdata +3 +\d+ +`+second+` +3 +`+timePattern+`$`, shown.out)
 			require.Regexp(t, `(?m)^Charges +ChargePriceList +3 +3 +0 +3 +1$`, shown.out)
 			require.Regexp(t, `(?m)^[-0-9a-f]{36} +Charges +1 +1 +3 +0 +3 +-$`, shown.out)
@@ -94,7 +94,7 @@ func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
 	}
 }
 
-// bundleOf returns the id of the bundle that was peeked.
+// bundleOf returns the id of the bundle in the output of a peek.
 func bundleOf(t *testing.T, peeked result) string {
 	t.Helper()
 	require.Equal(t, 0, peeked.status, peeked.err)
@@ -102,13 +102,13 @@ func bundleOf(t *testing.T, peeked result) string {
 	return id
 }
 
-// clipStderr keeps the first n bytes of stderr.
+// clipStderr returns r with only the first n bytes of stderr.
 func clipStderr(r result, n int) result {
 	r.err = r.err[:min(n, len(r.err))]
 	return r
 }
 
-func TestATableOfAQueueFitsWithLongNames(t *testing.T) {
+func TestQueueTable_FitsLongNames(t *testing.T) {
 	var out strings.Builder
 	long := strings.Repeat("x", 128)
 	var q storedQueue
@@ -121,10 +121,10 @@ func TestATableOfAQueueFitsWithLongNames(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
 	}
-	require.Contains(t, out.String(), "and 3 drawers more; --json shows them all\n")
+	require.Contains(t, out.String(), "and 3 more drawers; --json shows all\n")
 }
 
-func TestRecordsDoNotSteerTheTerminal(t *testing.T) {
+func TestDeadLetters_PrintNoControlCharactersOfRecords(t *testing.T) {
 	var out strings.Builder
 	var r storedRecords
 	require.NoError(t, json.Unmarshal([]byte(`{"records":[{"who":"a\u001b[2J","why":"b\nc\u009b","what":"thaw"}]}`), &r))
@@ -132,7 +132,7 @@ func TestRecordsDoNotSteerTheTerminal(t *testing.T) {
 	require.Equal(t, "0001-01-01T00:00:00Z  thaw\n    by a?[2J: b?c?\n", out.String())
 }
 
-func TestTheTokenOfAnOperatorComesFromTheEnvironment(t *testing.T) {
+func TestOperatorCommands_ReadTheTokenFromTheEnvironment(t *testing.T) {
 	const token = operatorToken
 	var shown []string
 	url := memoryHub(t, func(next http.Handler) http.Handler {
@@ -147,7 +147,7 @@ func TestTheTokenOfAnOperatorComesFromTheEnvironment(t *testing.T) {
 	require.NotContains(t, messagehub(t, "", "queue", "show", "--help").out, "--token ")
 }
 
-func TestAHubForOthersWantsTheTokenOfItsSettings(t *testing.T) {
+func TestServe_InsecureRequiresTheConfiguredToken(t *testing.T) {
 	const token = "a-token-for-operators"
 	h := spawnHubWith(t, []string{"MESSAGEHUB_ADMIN_TOKEN=" + token}, "--in-memory", "--insecure")
 	require.NoError(t, h.waitReady())
@@ -160,7 +160,7 @@ func TestAHubForOthersWantsTheTokenOfItsSettings(t *testing.T) {
 	require.NotContains(t, h.stderrText(), `"retention"`, "it has its default")
 }
 
-func TestAbandon_NamesWhatIsLost(t *testing.T) {
+func TestAbandon_PrintsTheLostEvents(t *testing.T) {
 	data := t.TempDir()
 	h := startHub(t, "--data", data)
 	messagehub(t, events(1, 30), "send", "--url", h.url(t), "-")

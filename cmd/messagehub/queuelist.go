@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// A queueList is the command that lists the queues of all actors.
+// A queueList has the flags of messagehub queue list.
 type queueList struct {
 	p       *process
 	url     string
@@ -90,7 +90,7 @@ func (l *queueList) check() error {
 	return nil
 }
 
-// A listOfQueues is the answer of a hub, from one or several pages.
+// A listOfQueues is one page of the hub's list, or several pages joined.
 type listOfQueues struct {
 	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"`
 	Matching   int               `json:"matching"`
@@ -151,13 +151,13 @@ func (l *queueList) fetchPage(ctx context.Context, hub *hubclient.Client, after 
 	return page, nil
 }
 
-// show prints the list as a table, and its age.
+// show prints the list as a table, and the time of the survey.
 func (l *queueList) show(found *listOfQueues) error {
 	if found.SurveyedAt == nil {
 		fmt.Fprintln(l.p.err, "messagehub: the first survey has not read all queues yet; repeat the command in a while")
 	}
 	if len(found.Queues) == 0 {
-		_, err := fmt.Fprintln(l.p.out, "no queue matches; the survey sees a new one within seconds")
+		_, err := fmt.Fprintln(l.p.out, "no queue matches; the survey finds a new queue within seconds")
 		return err
 	}
 	table := tabwriter.NewWriter(l.p.out, 0, 0, 2, ' ', 0)
@@ -177,7 +177,7 @@ func (l *queueList) show(found *listOfQueues) error {
 		fmt.Fprintf(l.p.out, "\n%d of %d, surveyed at %s\n", len(found.Queues), found.Matching, found.SurveyedAt.UTC().Format(time.RFC3339))
 	}
 	if found.Next != "" {
-		fmt.Fprintln(l.p.err, "messagehub: there are more; --limit shows more of them, --state those in one state")
+		fmt.Fprintln(l.p.err, "messagehub: the list is longer; --limit shows more of it, --state one state only")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (q *listedQueue) oldest() string {
 	return (time.Duration(*q.AgeSeconds) * time.Second).String()
 }
 
-// openSince returns when the oldest open bundle was opened.
+// openSince returns the time at which the oldest open bundle was opened.
 func (q *listedQueue) openSince() *time.Time {
 	var since *time.Time
 	for i := range q.Groups {

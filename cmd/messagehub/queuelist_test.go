@@ -28,7 +28,7 @@ func TestQueueList_ShowsTheQueuesOfAllActors(t *testing.T) {
 	for line := range strings.Lines(open.out) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 121, line)
 	}
-	require.Equal(t, result{0, "no queue matches; the survey sees a new one within seconds\n", ""}, list("--state", "damaged"))
+	require.Equal(t, result{0, "no queue matches; the survey finds a new queue within seconds\n", ""}, list("--state", "damaged"))
 
 	var asJSON listOfQueues
 	require.NoError(t, json.Unmarshal([]byte(list("--json", "--sort", "events").out), &asJSON))

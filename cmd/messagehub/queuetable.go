@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// The answers of a hub at /v1/admin/queues, with the members that tables show.
+// The responses of a hub below /v1/admin/queues, with the members that tables show.
 
 type storedQueue struct {
 	Recipient string `json:"recipient"`
@@ -90,7 +90,7 @@ type storedLoss struct {
 	} `json:"slots"`
 }
 
-// String returns what is lost, one line for each range of slots.
+// String returns the lost events as text, with one line for each range of slots.
 func (l *storedLoss) String() string {
 	text := fmt.Sprintf("%s of %s %s, with sequences from %d to %d", terminal.CountOf(l.Events, "event"),
 		terminal.Printable(l.Origin), terminal.Printable(l.ContentType), l.First, l.Last)
@@ -101,11 +101,11 @@ func (l *storedLoss) String() string {
 }
 
 // drawersShown is the maximum number of drawers of a cabinet in a table; --json
-// has all.
+// prints all drawers.
 const drawersShown = 8
 
-// showQueue prints a queue in up to 100 columns, unless numbers are extremely
-// large.
+// showQueue prints a queue in up to 100 columns. Only extremely large numbers
+// need more columns.
 func (p *process) showQueue(q *storedQueue) error {
 	state := ""
 	if q.Frozen {
@@ -114,7 +114,7 @@ func (p *process) showQueue(q *storedQueue) error {
 	if q.Saving {
 		state += ", events are being stored"
 	}
-	fmt.Fprintf(p.out, "%s\nsequence %d visible, %d given away%s\n", q.Recipient, q.Watermark, q.Reserved, state)
+	fmt.Fprintf(p.out, "%s\nsequence %d visible, %d reserved%s\n", q.Recipient, q.Watermark, q.Reserved, state)
 	if f := q.Freeze; f != nil {
 		fmt.Fprintf(p.out, "frozen at %s by %s: %s\n", f.When.UTC().Format(time.RFC3339), terminal.Printable(f.Who), terminal.Printable(f.Why))
 	}
@@ -150,7 +150,7 @@ func (p *process) showQueue(q *storedQueue) error {
 	return p.showDrawers(table, q)
 }
 
-// showDomain prints why a bundle waits for its domain.
+// showDomain prints the reason why a bundle waits for its domain, if it waits.
 func (p *process) showDomain(b *storedBundle) {
 	if b == nil || b.Domain == nil || b.Domain.Answered {
 		return
@@ -193,14 +193,14 @@ func (p *process) showDrawers(table *tabwriter.Writer, q *storedQueue) error {
 	}
 	err := table.Flush()
 	if more > 0 {
-		fmt.Fprintf(p.out, "and %d drawers more; --json shows them all\n", more)
+		fmt.Fprintf(p.out, "and %d more drawers; --json shows all\n", more)
 	}
 	return err
 }
 
 func (p *process) showRecords(r *storedRecords) error {
 	if len(r.Records) == 0 {
-		_, err := fmt.Fprintln(p.out, "no operator has done anything to this queue")
+		_, err := fmt.Fprintln(p.out, "no order of an operator is recorded for this queue")
 		return err
 	}
 	for _, e := range r.Records {

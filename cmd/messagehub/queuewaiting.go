@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// queuesCommand returns the command under its former name, for scripts.
+// queuesCommand returns the command queue waiting under its former name, queues,
+// which scripts use.
 func (p *process) queuesCommand() *cobra.Command {
 	cmd := p.queueWaiting()
 	cmd.Use, cmd.Hidden = "queues --actor ID", true
@@ -26,8 +27,8 @@ func (p *process) queueWaiting() *cobra.Command {
 		Use:   "waiting --actor ID",
 		Short: "Show the events that wait for an actor, for each group",
 		Long: "Show the events that wait for an actor, for each group: the events that are not dequeued, how long the oldest\n" +
-			"of them has waited, and the open bundle. It opens nothing, and needs no token of operators: an actor\n" +
-			"may ask this about itself.",
+			"of them has waited, and the open bundle. It opens no bundle, and needs no operator's token: an actor\n" +
+			"may query its own queue.",
 		Example: "  messagehub queue waiting --actor 5790001330552",
 		Args:    cobra.NoArgs,
 	}

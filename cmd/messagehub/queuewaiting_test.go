@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-func TestQueuesShowWhatWaitsInEachGroup(t *testing.T) {
+func TestQueueWaiting_ShowsEachGroup(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, events(1, 3), "send", "--url", url, "-")
 	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
@@ -34,7 +34,7 @@ func TestQueuesShowWhatWaitsInEachGroup(t *testing.T) {
 	require.Equal(t, 3, q.Queues[1].Open.Events)
 }
 
-func TestQueuesOfUnknownAgeShowAQuestionMark(t *testing.T) {
+func TestQueueWaiting_ShowsAQuestionMarkForAnUnknownAge(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"queues":[{"group":"a","waiting":1},{"group":"b","waiting":2,"ageSeconds":3661}]}`))
 	}))

@@ -36,8 +36,7 @@ func pushHub(t *testing.T, changes ...func(*config.Config)) (url string) {
 	return n.URL()
 }
 
-// messagehub listen verifies calls with the secret with which the hub signs
-// them.
+// messagehub listen and the hub have the same secret.
 func TestListen_VerifiesTheCallsOfAHub(t *testing.T) {
 	hub := pushHub(t)
 	for _, tc := range []struct {
@@ -50,7 +49,7 @@ func TestListen_VerifiesTheCallsOfAHub(t *testing.T) {
 		{"a secret", []string{"--hmac-key", "a secret"}, "hmac-sha256"},
 	} {
 		called := make(chan []byte, 1)
-		listener, stop := listeningTo(t, called, append(tc.flags, "--json")...)
+		listener, stop := startListenTo(t, called, append(tc.flags, "--json")...)
 		created := subscriptions(t, hub, "create", "--callback-url", listener+"hook", "--secret", tc.secret, "--topic", tc.scheme)
 		require.Equal(t, 0, created.status, created.err)
 		event := strings.NewReader(`{"specversion":"1.0","id":"1","source":"/x","type":"made","data":{"a":1}}`)

@@ -30,7 +30,7 @@ func (p *process) deliveriesReplay() *cobra.Command {
 			if err := d.hub.ReplayDelivery(ctx, d.actor, id); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.out, "%s is made again\n", id)
+			_, err := fmt.Fprintf(p.out, "%s is repeated\n", id)
 			return err
 		})
 }
@@ -65,9 +65,9 @@ func (p *process) subscriptionsReplay() *cobra.Command {
 		})
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "", "first `TIME` of publication, as 2030-01-31T12:00:00Z, or as a duration before now, such as 24h")
-	f.StringVar(&to, "to", "0s", "end of the range, a `TIME` as in --from, which is not included")
+	f.StringVar(&to, "to", "0s", "exclusive end of the range, a `TIME` as in --from")
 	f.StringVar(&draft.Filter, "filter", "", "only events that also match this JMESPath `EXPRESSION`")
-	f.StringVar(&draft.Of, "of", "dead", "`SET` of deliveries: dead for dead letters, or all for all that have ended")
+	f.StringVar(&draft.Of, "of", "dead", "`SET` of deliveries: dead (dead letters), or all (all deliveries that have ended)")
 	f.IntVar(&draft.Rate, "rate", domain.DefaultReplayRate, "deliveries per second, `N` up to 1000")
 	f.BoolVar(&draft.DryRun, "dry-run", false, "count the deliveries, and make none")
 	f.StringVar(&show, "show", "", "show the progress of the `REPLAY` with this id")
@@ -76,7 +76,7 @@ func (p *process) subscriptionsReplay() *cobra.Command {
 	return cmd
 }
 
-// parseTime parses a time, or a duration before now.
+// parseTime parses a time, or a duration that is subtracted from now.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(-d).UTC(), nil
@@ -95,11 +95,11 @@ func (s *subscriptionsCommand) showReplay(r *hubclient.Replay, err error) error 
 	case s.json:
 		_, err = fmt.Fprintln(s.p.out, strings.TrimSpace(string(r.Text)))
 	case r.ID == "" && r.Complete:
-		_, err = fmt.Fprintf(s.p.out, "deliveries that would be made again: %d\n", r.Matched)
+		_, err = fmt.Fprintf(s.p.out, "deliveries that would be repeated: %d\n", r.Matched)
 	case r.ID == "":
-		_, err = fmt.Fprintf(s.p.out, "deliveries that would be made again: at least %d; the count stopped after %d events\n", r.Matched, r.Seen)
+		_, err = fmt.Fprintf(s.p.out, "deliveries that would be repeated: at least %d; the count stopped after %d events\n", r.Matched, r.Seen)
 	default:
-		_, err = fmt.Fprintf(s.p.out, "replay %s is %s: %d made again, %d outstanding and skipped, up to %d events to look at\n", r.ID, r.State, r.Matched, r.Skipped, r.Remaining)
+		_, err = fmt.Fprintf(s.p.out, "replay %s is %s: %d repeated, %d outstanding and skipped, up to %d events remaining\n", r.ID, r.State, r.Matched, r.Skipped, r.Remaining)
 	}
 	return err
 }

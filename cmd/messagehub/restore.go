@@ -38,10 +38,10 @@ func (p *process) restoreCommand() *cobra.Command {
 			"restore that fails or is killed leaves no data, and can be repeated with the same command. Until it is complete, no\n" +
 			"hub starts with the folder. Then run messagehub check --repair, which rolls back the Saves that were under way\n" +
 			"when the backup began, and start the hub.\n\n" +
-			"The hub is then in the state in which the backup began. Actors get again what they have dequeued since then, and\n" +
+			"The hub is then in the state in which the backup began. Actors receive again the bundles that they dequeued since then, and\n" +
 			"receivers are called again; events that were sent since then are lost unless their senders repeat them.\n" +
-			"With --freeze, no actor gets anything twice without a decision: all queues are frozen when the hub starts, even\n" +
-			"those of actors whose first events come later. Peek and dequeue answer 503, and events that are sent are stored.\n" +
+			"With --freeze, no actor receives a bundle twice without your decision: all queues are frozen when the hub starts, even\n" +
+			"queues of actors whose first events arrive later. Peek and dequeue answer 503, and events that are sent are stored.\n" +
 			"Decide for each actor, for example skip bundles, and thaw its queue: messagehub queue thaw ACTOR. After the\n" +
 			"last decision, delete the file frozen in the data folder and restart the hub. Calls to receivers are not\n" +
 			"frozen.\n\n" +
@@ -90,12 +90,12 @@ func openArchive(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no such file; name an archive that messagehub backup has written", name)
+		return nil, fmt.Errorf("%s: the file does not exist; name an archive that messagehub backup has written", name)
 	case err != nil:
 		return nil, err
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("%s is no file; name an archive that messagehub backup has written", name), err, f.Close())
+		return nil, errors.Join(fmt.Errorf("%s is not a file; name an archive that messagehub backup has written", name), err, f.Close())
 	}
 	return f, nil
 }
@@ -135,7 +135,7 @@ func (r *restoreCommand) restoreArchive(ctx context.Context, cfg *config.Config,
 	_, err = fmt.Fprintf(r.p.out, "restored %s: %s, %s, as of %s; run messagehub check --repair, and start the hub\n",
 		cfg.Data, terminal.CountOf(s.Files, "file"), sizeText(s.Bytes), s.Began.Format(time.RFC3339))
 	if r.freeze && err == nil {
-		_, err = fmt.Fprintln(r.p.out, "its queues are frozen when the hub starts; thaw each with messagehub queue thaw ACTOR once it is decided what its actor gets")
+		_, err = fmt.Fprintln(r.p.out, "the queues are frozen when the hub starts; when you have decided about an actor, thaw its queue with messagehub queue thaw ACTOR")
 	}
 	return err
 }

@@ -10,8 +10,7 @@ import (
 // probeEvery is the time between two probes of a hub.
 const probeEvery = 100 * time.Millisecond
 
-// A balancer sends requests to ready hubs in turn, as a load balancer in front
-// of them does.
+// A balancer sends requests to ready hubs in turn, as a load balancer does.
 type balancer struct {
 	client  *http.Client
 	stop    context.CancelFunc
@@ -19,21 +18,21 @@ type balancer struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	hubs    []balanced
+	hubs    []balancedHub
 	next    int
 }
 
-// A balanced is one of the hubs behind a balancer.
-type balanced struct {
-	url     string // "": the hub gets no requests
+// A balancedHub is one of the hubs behind a balancer.
+type balancedHub struct {
+	url     string // URL of the hub; "": the hub receives no requests
 	isReady bool
-	inside  int // requests under way
+	running int // number of running requests
 }
 
 func newBalancer(hubs int) *balancer {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100
-	b := &balancer{client: &http.Client{Transport: transport, Timeout: patience}, hubs: make([]balanced, hubs)}
+	b := &balancer{client: &http.Client{Transport: transport, Timeout: patience}, hubs: make([]balancedHub, hubs)}
 	b.changed = sync.NewCond(&b.mu)
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
@@ -49,7 +48,7 @@ func (b *balancer) close() {
 	b.client.CloseIdleConnections()
 }
 
-// probe asks a hub whether it is ready.
+// probe checks repeatedly whether a hub is ready.
 func (b *balancer) probe(ctx context.Context, i int) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -88,8 +87,8 @@ func (b *balancer) isReady(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// pick waits for a ready hub and returns it, with a function to call when its
-// request has ended.
+// pick waits for a ready hub and returns its URL. The caller must call done when
+// its request has ended.
 func (b *balancer) pick() (url string, done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +97,7 @@ func (b *balancer) pick() (url string, done func()) {
 			i := b.next % len(b.hubs)
 			b.next++
 			if h := &b.hubs[i]; h.isReady && h.url != "" {
-				h.inside++
+				h.running++
 				return h.url, func() { b.leave(i) }
 			}
 		}
@@ -109,25 +108,24 @@ func (b *balancer) pick() (url string, done func()) {
 func (b *balancer) leave(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hubs[i].inside--
+	b.hubs[i].running--
 	b.changed.Broadcast()
 }
 
-// takeIn lets a hub get requests as soon as a probe finds it ready.
-func (b *balancer) takeIn(i int, url string) {
+// addHub adds a hub. It receives requests after the first successful probe.
+func (b *balancer) addHub(i int, url string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hubs[i].url, b.hubs[i].isReady = url, true
 	b.changed.Broadcast()
 }
 
-// takeOut lets a hub get no more requests, and waits until those under way have
-// ended.
-func (b *balancer) takeOut(i int) {
+// removeHub removes a hub, and waits until the requests to it have ended.
+func (b *balancer) removeHub(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hubs[i].url, b.hubs[i].isReady = "", false
-	for b.hubs[i].inside > 0 {
+	for b.hubs[i].running > 0 {
 		b.changed.Wait()
 	}
 }

@@ -22,19 +22,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A rollingLoad is the load during a roll: senders and actors, and every answer
-// that they received.
+// A rollingLoad is the load during a roll: senders and actors, and the statuses
+// and durations of their requests.
 type rollingLoad struct {
 	roll    *rollingRun
 	ledger  energymarket.Ledger
 	verdict *ledger.Verdict
-	stop    chan struct{} // closed: senders end
-	quiet   chan struct{} // closed when the senders have ended: actors fetch what is left
+	stop    chan struct{} // closed to stop the senders
+	quiet   chan struct{} // closed when the senders have stopped, so that actors drain and stop
 
 	mu       sync.Mutex
 	phase    string
 	answers  map[answerKey]int
-	failures []string // the first failures that must not happen
+	failures []string // texts of the first unexpected failures
 	times    map[string][]time.Duration
 	events   int
 }
@@ -121,11 +121,11 @@ func (l *rollingLoad) send(ctx context.Context, sender int) error {
 	}
 }
 
-// lookEvery is the pause of an actor without data.
-const lookEvery = 500 * time.Millisecond
+// pollInterval is the pause of an actor after a Peek without data.
+const pollInterval = 500 * time.Millisecond
 
-// act fetches and confirms what waits for an actor, until the senders have
-// ended and nothing is left.
+// act fetches and confirms the events of an actor until the senders have stopped
+// and Peek returns no data.
 func (l *rollingLoad) act(ctx context.Context, actor string) error {
 	for {
 		isQuiet := false
@@ -143,7 +143,7 @@ func (l *rollingLoad) act(ctx context.Context, actor string) error {
 		case id == "" && isQuiet:
 			return nil
 		case id == "":
-			if err := clock.Sleep(ctx, lookEvery); err != nil {
+			if err := clock.Sleep(ctx, pollInterval); err != nil {
 				return err
 			}
 			continue
@@ -158,9 +158,9 @@ func (l *rollingLoad) act(ctx context.Context, actor string) error {
 	}
 }
 
-// requestUntilDone repeats a request until it is answered with 2xx. It repeats
-// after a 503 with Retry-After, and after a request without an answer, which it
-// records as wrong.
+// requestUntilDone repeats a request until the response is 2xx. It repeats the
+// request after a 503, and after a request without a response. requestOnce records
+// the failures.
 func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, error) {
 	for {
 		header, answer, status := l.requestOnce(ctx, method, path, actor, body)
@@ -178,7 +178,7 @@ func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor 
 	}
 }
 
-// requestOnce sends a request to a hub, and records its answer and duration.
+// requestOnce sends a request to a hub, and records the status and the duration.
 func (l *rollingLoad) requestOnce(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, int) {
 	url, done := l.roll.balancer.pick()
 	defer done()
@@ -229,8 +229,7 @@ func (l *rollingLoad) note(phase, what, answer string, took time.Duration, wrong
 	}
 }
 
-// wrongAnswers returns the first requests that failed in another way than with
-// 503 and Retry-After.
+// wrongAnswers returns the first failures other than 503 with Retry-After.
 func (l *rollingLoad) wrongAnswers() []string { return l.failures }
 
 func (l *rollingLoad) answersTable() string {
@@ -258,7 +257,7 @@ func (l *rollingLoad) latencyTable() string {
 	return b.String()
 }
 
-// worst returns the longest p99 of all kinds of requests in a phase.
+// worst returns the highest p99 among the kinds of requests in a phase.
 func (l *rollingLoad) worst(phase string) (longest time.Duration) {
 	for key, times := range l.times {
 		if strings.HasPrefix(key, phase+"|") {

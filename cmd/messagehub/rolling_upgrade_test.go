@@ -21,9 +21,9 @@ import (
 )
 
 // TestRollingUpgradeLosesNothing replaces three hubs on one account one after
-// another, by the next version and back, while domains send and actors fetch.
-// Nothing is lost, duplicated or reordered, and a request fails only with 503
-// and Retry-After.
+// another, first by the next version and then by the old version, while domains
+// send and actors fetch. No event is lost, duplicated or reordered, and requests
+// fail only with 503 and Retry-After.
 //
 // By default it replaces two hubs of this version, with a small load. With
 // MESSAGEHUB_ROLLING_RESULTS, the name of a file, it builds the last release
@@ -55,11 +55,11 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 	}
 }
 
-// A hubBuild is a program, and whether it supports --drain-delay.
+// A hubBuild is a build of the program.
 type hubBuild struct {
 	name     string
 	path     string
-	canDelay bool // it answers requests for --drain-delay after SIGTERM
+	canDelay bool // the build has the flag --drain-delay
 }
 
 // thisBuild returns the build of this version.
@@ -160,8 +160,8 @@ func (r *rollingRun) run(t *testing.T) {
 	r.check(t)
 }
 
-// replaceAll replaces all hubs by the next version and, with wayBack, by the
-// old one again.
+// replaceAll replaces all hubs by the next version and, if wayBack is true,
+// afterwards by the old version.
 func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rollingHub) error {
 	for range r.times {
 		for _, next := range []hubBuild{r.after, r.before}[:map[bool]int{true: 2, false: 1}[r.wayBack]] {
@@ -175,12 +175,12 @@ func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rolli
 	return nil
 }
 
-// replace stops a hub with SIGTERM and starts another build in its place. For a
-// build without --drain-delay, the balancer takes the hub out first, as
+// replace stops a hub with SIGTERM and starts another build in its place. If the
+// running build has no --drain-delay, the balancer removes the hub first, as
 // operators did before that flag existed.
 func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, next hubBuild) error {
 	if !h.build.canDelay {
-		r.balancer.takeOut(h.index)
+		r.balancer.removeHub(h.index)
 	}
 	if err := h.process.stop(t, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop a hub of %s: %w\n%s", h.build.name, err, h.process.stderrText())
@@ -192,7 +192,7 @@ func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, n
 	return clock.Sleep(ctx, r.pause)
 }
 
-// A rollingHub is one of the hubs.
+// A rollingHub is one of the hubs of a rollingRun.
 type rollingHub struct {
 	index   int
 	data    string
@@ -200,8 +200,7 @@ type rollingHub struct {
 	process *hubProcess
 }
 
-// start starts a build in place of a hub, and lets it get requests once it is
-// ready.
+// start starts a build in place of a hub, and adds it to the balancer.
 func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
 	args := []string{b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "", "--data", h.data, "--log-level", "warn", "--log-format", "json"}
 	if b.canDelay {
@@ -212,7 +211,7 @@ func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
 	if err := h.process.waitReady(); err != nil {
 		return fmt.Errorf("start a hub of %s: %w", b.name, err)
 	}
-	r.balancer.takeIn(h.index, h.process.url(t))
+	r.balancer.addHub(h.index, h.process.url(t))
 	return nil
 }
 
@@ -228,7 +227,7 @@ func (r *rollingRun) check(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
 }
 
-// report returns the results as a page.
+// report returns the results as a page in Markdown.
 func (r *rollingRun) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Rolling upgrade\n\n`make rolling-upgrade` wrote this. %s, %d CPUs, %s.\n\n", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.Version())

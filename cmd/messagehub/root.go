@@ -23,26 +23,26 @@ type process struct {
 	out, err io.Writer
 
 	isWatched bool // out is a terminal
-	// scenarios returns the scenarios with these names; nil: those of the
-	// bench.
+	// scenarios returns the scenarios with these names. Nil means the scenarios of
+	// the bench; tests have others.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 
-	levels level.Table // levels of stores, for upgrade; nil: those of this version
+	levels level.Table // levels of stores, for the command upgrade; nil: the levels of this version
 
-	access       access // how the command reaches a hub
-	hasDevIssuer bool   // serve runs a development issuer
+	access       access // token and certificates of the command
+	hasDevIssuer bool   // the hub of serve runs a development issuer
 
-	running bool // the command has begun, so its errors are not about the command line
+	running bool // the body of the command has begun, so errors are not about the command line
 }
 
-// The exit statuses besides 0.
+// The exit statuses other than 0.
 const (
 	exitFailed = 1
 	exitUsage  = 2
 	exitNoData = 3
 )
 
-// An exitError only sets the exit status; nothing is printed for it.
+// An exitError only sets the exit status. run does not print it.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -62,7 +62,7 @@ func run(ctx context.Context, p *process) int {
 	if status, ok := errors.AsType[exitError](err); ok {
 		return int(status)
 	}
-	text, _ := config.Redact(err.Error()) // an argument may be a connection string that was given to the wrong flag
+	text, _ := config.Redact(err.Error()) // the error may quote an argument, such as a connection string for the wrong flag
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			fmt.Fprintf(p.err, "messagehub: %s\n", line)
@@ -104,8 +104,8 @@ func (p *process) root() *cobra.Command {
 	return root
 }
 
-// addVersionFlag adds the flag --version to root. The one of cobra would link
-// package text/template, which adds 8 MB.
+// addVersionFlag adds the flag --version to root. The version flag of cobra would
+// link package text/template, which adds 8 MB to the program.
 func (p *process) addVersionFlag(root *cobra.Command) {
 	var isAsked bool
 	root.Flags().BoolVar(&isAsked, "version", false, "print the version")
@@ -118,8 +118,8 @@ func (p *process) addVersionFlag(root *cobra.Command) {
 	}
 }
 
-// refuseUnknown lets cmd and the commands below it refuse unknown names of
-// commands, for which cobra would print the help and succeed.
+// refuseUnknown makes cmd and its subcommands fail for unknown names of commands.
+// By default, cobra prints the help and succeeds.
 func refuseUnknown(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		refuseUnknown(sub)
@@ -130,7 +130,7 @@ func refuseUnknown(cmd *cobra.Command) {
 	}
 }
 
-// do returns the body of a command for cobra.
+// do wraps the body of a command for cobra.
 func (p *process) do(body func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		p.running = true

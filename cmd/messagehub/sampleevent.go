@@ -10,8 +10,8 @@ import (
 )
 
 // sampleOrigin returns an origin of the configuration whose bundles need no
-// running domain: Charges, if it is one. It returns false if every domain makes
-// its content on request.
+// running domain. It prefers Charges. It returns false if every domain creates its
+// content on request.
 func sampleOrigin(cfg *config.Config) (origin domain.Origin, mode domain.ContentMode, exists bool) {
 	modes := cfg.Content()
 	for _, candidate := range cfg.Groups().Origins() {

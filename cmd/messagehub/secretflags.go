@@ -14,7 +14,7 @@ import (
 )
 
 // The environment variables with the secrets of a receiver, separated by
-// blanks. Other users of the machine can read flags.
+// blanks. Other users of the machine can read flags, but not these variables.
 const (
 	webhookSecretVariable = "MESSAGEHUB_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
 	webhookHMACVariable   = "MESSAGEHUB_WEBHOOK_HMAC_KEY"
@@ -24,10 +24,10 @@ const verifyHelp = "Secrets of Standard Webhooks begin with whsec_ (shared, v1),
 	"v1a); any other hmac_secret_key of a subscription is an HMAC key. Other users of the machine can read flags:\n" +
 	"--secret-file, " + webhookSecretVariable + " and " + webhookHMACVariable + " avoid that."
 
-// maxSecretFile is the limit for a file of secrets, in bytes.
+// maxSecretFile is the maximum size of a file of secrets, in bytes.
 const maxSecretFile = 64 << 10
 
-// verifyFlags are the flags with the secrets of a receiver.
+// verifyFlags has the flags that set the secrets of a receiver.
 type verifyFlags struct {
 	secrets  []string
 	file     string
@@ -40,7 +40,7 @@ func (v *verifyFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.hmacKeys, "hmac-key", nil, "verify the Authorization header with this `KEY`; may be given more than once")
 }
 
-// readTexts returns the secrets and HMAC keys of the flags, the file and the environment.
+// readTexts returns the secrets and HMAC keys in the flags, the file and the environment.
 func (v *verifyFlags) readTexts(p *process) (secrets, hmacKeys []string, err error) {
 	secrets = append(secrets, v.secrets...)
 	if v.file != "" {
@@ -65,8 +65,8 @@ func (v *verifyFlags) readTexts(p *process) (secrets, hmacKeys []string, err err
 	return secrets, hmacKeys, nil
 }
 
-// newVerifier returns a Verifier with the keys in the flags. Its errors contain
-// no secret.
+// newVerifier returns a Verifier with the keys that readTexts returns. Its errors
+// contain no secret.
 func (v *verifyFlags) newVerifier(p *process) (webhook.Verifier, error) {
 	var found webhook.Verifier
 	secrets, hmacKeys, err := v.readTexts(p)

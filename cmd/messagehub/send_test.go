@@ -17,13 +17,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// recorded records the bodies of the requests to a hub.
-type recorded struct {
+// A requestRecorder records the bodies of the requests to a hub.
+type requestRecorder struct {
 	mu     sync.Mutex
 	bodies []string
 }
 
-func (r *recorded) wrap(next http.Handler) http.Handler {
+func (r *requestRecorder) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -37,9 +37,9 @@ func (r *recorded) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// failing answers the first requests with these statuses, and passes the others
-// to the hub.
-func failing(header http.Header, statuses ...int) func(http.Handler) http.Handler {
+// failFirst answers the first requests with these statuses, and passes all later
+// requests to the hub.
+func failFirst(header http.Header, statuses ...int) func(http.Handler) http.Handler {
 	var mu sync.Mutex
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +63,8 @@ func failing(header http.Header, statuses ...int) func(http.Handler) http.Handle
 	}
 }
 
-func TestSendKeepsTheOrderOverItsBatches(t *testing.T) {
-	var r recorded
+func TestSend_KeepsTheOrderOverItsBatches(t *testing.T) {
+	var r requestRecorder
 	url := memoryHub(t, r.wrap)
 	file := filepath.Join(t.TempDir(), "events.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(events(1, 3)+"\n\r\n"+events(4, 7)), 0o600))
@@ -85,7 +85,7 @@ func TestSendKeepsTheOrderOverItsBatches(t *testing.T) {
 	require.Equal(t, result{0, "0 accepted, 7 duplicates, 0 conflicts\n", ""}, messagehub(t, "", "send", "--url", url, file), "sending it again is safe")
 }
 
-func TestABatchIsBoundedByItsBytes(t *testing.T) {
+func TestSend_LimitsTheBytesOfABatch(t *testing.T) {
 	big := `,"payload":"` + strings.Repeat("x", 3<<20) + `"`
 	b := newBatcher(strings.NewReader(event(1, big)+event(2, big)+event(3, big)), 1000)
 	var got [][]int
@@ -102,7 +102,7 @@ func TestABatchIsBoundedByItsBytes(t *testing.T) {
 	require.Equal(t, [][]int{{1, 2}, {3}}, got)
 }
 
-func TestBadLinesAreNamedBeforeAnythingOfTheirBatchIsSent(t *testing.T) {
+func TestSend_ReportsBadLinesBeforeSendingTheirBatch(t *testing.T) {
 	for _, tc := range []struct{ name, line, want string }{
 		{"no JSON", "{hello}", "not JSON: invalid character 'h' looking for beginning of object key string"},
 		{"no object", `["a"]`, "want one JSON object a line, {…}"},
@@ -117,7 +117,7 @@ func TestBadLinesAreNamedBeforeAnythingOfTheirBatchIsSent(t *testing.T) {
 		{"a weight beyond words", strings.Replace(event(2, ""), `"weight":1`, `"weight":9223372036854775808`, 1), "weight: want a whole number of KB below 2^63, got number 9223372036854775808"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var r recorded
+			var r requestRecorder
 			url := memoryHub(t, r.wrap)
 			input := event(1, "") + strings.TrimSpace(tc.line) + "\n" + event(3, "")
 			require.Equal(t, result{1, "0 accepted, 0 duplicates, 0 conflicts\n", "messagehub: line 2: " + tc.want + "\n"},
@@ -129,14 +129,14 @@ func TestBadLinesAreNamedBeforeAnythingOfTheirBatchIsSent(t *testing.T) {
 	}
 }
 
-func TestAllBadLinesOfABatchAreNamedUpToABound(t *testing.T) {
+func TestSend_ReportsTheBadLinesOfABatchUpToALimit(t *testing.T) {
 	got := messagehub(t, event(1, "")+"x\n"+event(2, "")+"y\n", "send", "-")
 	require.Equal(t, "messagehub: line 2: want one JSON object a line, {…}\nmessagehub: line 4: want one JSON object a line, {…}\n", got.err)
 	got = messagehub(t, strings.Repeat("x\n", 1000), "send", "-")
 	require.Equal(t, maxFaultsShown, strings.Count(got.err, "\n"))
 }
 
-func TestALineThatIsNoEventIsNotReadToItsEnd(t *testing.T) {
+func TestSend_StopsReadingALineThatIsTooLong(t *testing.T) {
 	b := newBatcher(io.MultiReader(strings.NewReader(event(1, "")), endless{}), 10)
 	_, err := b.nextBatch()
 	require.EqualError(t, err, "line 2: longer than 32 MB; want one event a line")
@@ -146,40 +146,40 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat("x", len(p))), nil }
 
-func TestInputThatBreaksOffIsAnError(t *testing.T) {
+func TestSend_FailsIfItsInputIsInterrupted(t *testing.T) {
 	b := newBatcher(io.MultiReader(strings.NewReader(event(1, "")), iotest.ErrReader(io.ErrClosedPipe)), 10)
 	_, err := b.nextBatch()
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-func TestTheLastLineNeedsNoEnd(t *testing.T) {
+func TestSend_AcceptsALastLineWithoutALineEnd(t *testing.T) {
 	url := memoryHub(t, nil)
 	require.Equal(t, result{0, "2 accepted, 0 duplicates, 0 conflicts\n", ""}, messagehub(t, strings.TrimSpace(events(1, 2)), "send", "--url", url, "-"))
 }
 
-func TestWhatTheHubRefusesIsNamedByLine(t *testing.T) {
+func TestSend_ReportsRejectedEventsByLine(t *testing.T) {
 	url := memoryHub(t, nil)
 	input := event(1, "") + "\n" + strings.Replace(event(2, ""), "Charges", "Weather", 1) + event(3, "")
 	require.Equal(t, result{
 		1, "0 accepted, 0 duplicates, 0 conflicts\n",
 		"line 3: origin: \"Weather\" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries\n" +
-			"messagehub: the hub refused lines 1 to 4, and nothing of them is stored: The request is not valid (400): Nothing was stored, because of the fault in errors. Correct it and send the request again.\n",
+			"messagehub: the hub refused lines 1 to 4, and stored no event of them: The request is not valid (400): Nothing was stored, because of the fault in errors. Correct it and send the request again.\n",
 	}, messagehub(t, input, "send", "--url", url, "-"))
 }
 
-func TestAConflictIsNamedAndTheOthersAreAccepted(t *testing.T) {
+func TestSend_ReportsAConflictAndStoresTheOtherEvents(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, event(2, ""), "send", "--url", url, "-")
 	input := event(1, "") + event(2, `,"payload":1`) + event(3, "")
 	require.Equal(t, result{
 		1, "2 accepted, 0 duplicates, 1 conflicts\n",
-		"line 2: stored before with other content\nmessagehub: not every event was taken; the lines above say which, and why\n",
+		"line 2: stored before with other content\nmessagehub: not every event was accepted; the lines above say which, and why\n",
 	}, messagehub(t, input, "send", "--url", url, "-"))
 }
 
-func TestABusyHubIsAskedAgain(t *testing.T) {
+func TestSend_RetriesWhenTheHubIsBusy(t *testing.T) {
 	now := http.Header{"Retry-After": {"0"}}
-	url := memoryHub(t, failing(now, 429, 503, 502, 504))
+	url := memoryHub(t, failFirst(now, 429, 503, 502, 504))
 	got := messagehub(t, event(1, ""), "send", "--url", url, "-")
 	require.Equal(t, 0, got.status)
 	require.Equal(t, "1 accepted, 0 duplicates, 0 conflicts\n", got.out)
@@ -187,19 +187,19 @@ func TestABusyHubIsAskedAgain(t *testing.T) {
 	require.Contains(t, got.err, "ms: Busy (429): Later.\n")
 }
 
-func TestAHubThatStaysBusyIsGivenUpInTime(t *testing.T) {
-	url := memoryHub(t, failing(http.Header{"Retry-After": {"3600"}}, 503))
+func TestSend_GivesUpOnABusyHubInTime(t *testing.T) {
+	url := memoryHub(t, failFirst(http.Header{"Retry-After": {"3600"}}, 503))
 	got := messagehub(t, event(1, ""), "send", "--url", url, "--timeout", "3s", "-")
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "messagehub: gave up on a batch after 3s: Busy (503): Later.\n")
 }
 
-func TestAHubThatFailsIsNotAskedAgain(t *testing.T) {
-	var r recorded
-	url := memoryHub(t, func(next http.Handler) http.Handler { return r.wrap(failing(nil, 500)(next)) })
+func TestSend_DoesNotRetryAfterAStatus500(t *testing.T) {
+	var r requestRecorder
+	url := memoryHub(t, func(next http.Handler) http.Handler { return r.wrap(failFirst(nil, 500)(next)) })
 	got := messagehub(t, events(1, 2), "send", "--url", url, "--batch", "1", "-")
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.err, "nothing of them is stored: Busy (500): Later.")
+	require.Contains(t, got.err, "stored no event of them: Busy (500): Later.")
 	require.Len(t, r.bodies, 1)
 }
 
@@ -208,7 +208,7 @@ func TestSend_RepeatsARequestWhoseAnswerIsLost(t *testing.T) {
 	url := memoryHub(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if calls++; calls == 2 {
-				next.ServeHTTP(discard{}, r) // the events are stored, but the answer is lost
+				next.ServeHTTP(discard{}, r) // the hub stores the events, but the response is lost
 				panic(http.ErrAbortHandler)
 			}
 			next.ServeHTTP(w, r)
@@ -226,7 +226,7 @@ func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
-func TestProgressIsAPlainLineNowAndThen(t *testing.T) {
+func TestSend_PrintsProgressAsPlainLines(t *testing.T) {
 	url := memoryHub(t, nil)
 	require.Equal(t, result{0, "20500 accepted, 0 duplicates, 0 conflicts\n", "sent 10000 events\nsent 20000 events\n"},
 		messagehub(t, events(1, 20_500), "send", "--url", url, "-"))

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A busSender sends events to the bus. The bus cannot report whether the hub
-// accepts them: an event that the hub refuses becomes a dead letter.
+// A busSender sends events to the bus. It cannot report whether the hub accepts
+// them: an event that the hub rejects becomes a dead letter.
 type busSender struct {
 	p       *process
 	domain  *domainclient.Client
@@ -24,8 +24,8 @@ type busSender struct {
 	handed  int
 }
 
-// eventsAtOnce is the number of lines that are read before they are sent:
-// enough to send to many recipients concurrently.
+// eventsAtOnce is the number of lines that are read before they are sent. It is
+// large enough to send to many recipients concurrently.
 const eventsAtOnce = 10_000
 
 func (p *process) sendByBus(ctx context.Context, s *batchSender, connection string, input io.Reader, size int64) (err error) {
@@ -53,12 +53,12 @@ func (p *process) sendByBus(ctx context.Context, s *batchSender, connection stri
 	progress := terminal.NewByteProgress(p.err, size)
 	err = b.sendAll(ctx, newBatcher(input, eventsAtOnce), progress)
 	progress.Clear()
-	fmt.Fprintf(p.out, "%d handed to the bus\n", b.handed)
+	fmt.Fprintf(p.out, "%d accepted by the bus\n", b.handed)
 	return err
 }
 
-// sendAll stops at the first events that the bus does not accept: later ones
-// may depend on them.
+// sendAll stops at the first batch that the bus does not accept, because later
+// events may depend on it.
 func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.nextBatch()
@@ -90,7 +90,7 @@ func (s *busSender) sendEvents(ctx context.Context, events []domainclient.Event)
 	return err
 }
 
-// busEvents decodes lines that have been validated.
+// busEvents decodes a batch. Its lines must be valid.
 func busEvents(b batch) ([]domainclient.Event, error) {
 	var lines []eventLine
 	if err := json.Unmarshal(b.body, &lines); err != nil {

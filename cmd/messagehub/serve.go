@@ -34,14 +34,14 @@ func (p *process) serveCommand() *cobra.Command {
 			"in the file admin.token in the data folder, even with --in-memory and with settings for Azure.\n\n" +
 			"Every setting can be in a YAML file, in the environment as MESSAGEHUB_..., or a flag here. A flag overrides\n" +
 			"the environment, which overrides the file. SIGTERM and Ctrl-C complete the requests under way and stop;\n" +
-			"a second signal stops at once.",
+			"a second signal stops immediately.",
 		Example: "  messagehub serve\n" +
 			"  messagehub serve --listen 127.0.0.1:0 --in-memory\n" +
 			"  MESSAGEHUB_DATA=/var/lib/messagehub messagehub serve --log-format json",
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` with settings in YAML")
-	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept only requests with tokens, and run their issuer at `HOST:PORT` of this machine; messagehub token makes tokens")
+	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept only requests with tokens, and run their issuer at `HOST:PORT` of this machine; messagehub token creates tokens")
 	cmd.Flags().Lookup("dev-issuer").NoOptDefVal = devissuer.DefaultAddress
 	config.AddFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
@@ -64,7 +64,7 @@ func (p *process) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// checkDevIssuer refuses settings that a hub with a development issuer must not have.
+// checkDevIssuer rejects settings that a hub with a development issuer must not have.
 func (p *process) checkDevIssuer(cfg *config.Config) error {
 	if cfg.OIDC.IsOn() {
 		return p.usage("--dev-issuer: oidc.issuer names another issuer; remove one of the two")
@@ -78,7 +78,7 @@ func (p *process) checkDevIssuer(cfg *config.Config) error {
 	return nil
 }
 
-// serveWithIssuer serves with a development issuer at an address.
+// serveWithIssuer runs a hub, and a development issuer at an address.
 func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, address string) error {
 	issuer, err := devissuer.Listen(ctx, address)
 	if err != nil {
@@ -88,20 +88,20 @@ func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, addres
 	p.hasDevIssuer = true
 	issuing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer ends, the hub logs that it cannot reach it
+	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer fails, the hub logs that the issuer cannot be reached
 	defer running.Wait()
 	defer stop()
 	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
 }
 
-// flushTime limits the sending of the last spans, after the hub has stopped.
-// Together with the 25 s for requests under way, it stays below the 35 s after
-// which deployments kill a process.
+// flushTime is the time limit for sending the last spans after the hub has
+// stopped. Together with the 25 s for running requests, it is below the 35 s
+// after which deployments kill a process.
 const flushTime = 3 * time.Second
 
-// serve serves until ctx ends. It calls onOpen before it logs that it is ready.
+// serve runs a hub until ctx ends. It calls onOpen before it logs "ready".
 func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
-	signal.Ignore(syscall.SIGPIPE) // the hub continues when the reader of its log has ended
+	signal.Ignore(syscall.SIGPIPE) // the hub continues if the reader of its log has exited
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	level := loglevel.New(cfg.Log.Level, time.Now)
@@ -129,21 +129,22 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	return n.Run(ctx)
 }
 
-// withDoctor adds to an error of a hub on Azure the command that shows all
-// other faults.
+// withDoctor adds, to the error of a hub on Azure, the command that lists all
+// faults.
 func withDoctor(err error, cfg *config.Config) error {
 	if err == nil || cfg.Embedded() && cfg.EmbeddedBlob() && cfg.EmbeddedBus() {
 		return err
 	}
-	return fmt.Errorf("%w; messagehub doctor --online shows all that is in the way", err)
+	return fmt.Errorf("%w; messagehub doctor --online lists all faults", err)
 }
 
-// openNode opens a node whose metrics include the given ones. While the
-// containers of its account are not as it needs them, it answers probes and
-// waits. It returns neither a node nor an error if ctx ends meanwhile.
+// openNode opens a node whose registry also has metrics. If the containers of the
+// account lack what the node needs, openNode answers probes and waits until they
+// are corrected. It returns neither a node nor an error if ctx ends during the
+// wait.
 func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics prometheus.Collector) (*node.Node, error) {
 	for {
-		opts.Registry = node.NewRegistry() // a failed Open has left its metrics in the previous registry
+		opts.Registry = node.NewRegistry() // a new one for each attempt, because a failed Open leaves metrics in its registry
 		opts.Registry.MustRegister(metrics)
 		n, err := node.Open(ctx, cfg, opts)
 		if !node.IsContainerFault(err) {
@@ -159,8 +160,8 @@ func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics
 	}
 }
 
-// logStartChecks runs the cheap checks of messagehub doctor and logs what they
-// find.
+// logStartChecks runs the cheap checks of messagehub doctor and logs their
+// warnings and faults.
 func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config) {
 	report := node.Diagnose(ctx, cfg, node.DoctorOptions{Start: true}, node.Options{})
 	for i := range report.Findings {
@@ -170,8 +171,7 @@ func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config
 	}
 }
 
-// reloadActors reads the registry of actors again at each SIGHUP, until stop is
-// called.
+// reloadActors reloads the registry of actors at each SIGHUP, until stop is called.
 func reloadActors(n *node.Node) (stop func()) {
 	hangups, stopped := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -193,8 +193,8 @@ func reloadActors(n *node.Node) (stop func()) {
 	}
 }
 
-// newLogger returns a logger that writes text to a terminal and JSON to
-// everything else, unless the configuration sets a format.
+// newLogger returns a logger in a format: text, json or auto, which is text on a
+// terminal and otherwise JSON.
 func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: redactLogError}
 	if format == "text" || format == "auto" && terminal.IsTerminal(w) {
@@ -203,7 +203,7 @@ func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, opts))
 }
 
-// redactLogError hides secrets in errors, which may quote an address or a setting.
+// redactLogError hides secrets in the attribute error. An error may quote an address or a setting.
 func redactLogError(_ []string, a slog.Attr) slog.Attr {
 	if a.Key != "error" {
 		return a

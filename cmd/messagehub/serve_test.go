@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-func TestServeOffersTheCommandsForItsAddress(t *testing.T) {
+func TestServe_PrintsCommandsForItsAddress(t *testing.T) {
 	for _, tc := range []struct{ name, program, want string }{
 		{"a plain path", "/opt/bin/messagehub", "/opt/bin/messagehub"},
 		{"a path with a blank", "/my files/messagehub", "'/my files/messagehub'"},
@@ -39,7 +39,7 @@ func TestServeOffersTheCommandsForItsAddress(t *testing.T) {
 	})
 }
 
-func TestBothSignalsStopAnIdleHubWithoutComplaint(t *testing.T) {
+func TestServe_StopsWithoutErrorAtBothSignals(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		h := startHub(t, "--in-memory")
 		require.NoError(t, h.stop(t, signal), h.stderrText())
@@ -65,7 +65,7 @@ func begunRequest(t *testing.T, url, head, rest string) (net.Conn, *bufio.Reader
 	return conn, r
 }
 
-func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
+func TestServe_CompletesARunningRequestBeforeItStops(t *testing.T) {
 	data := dataFolder(t)
 	h := startHub(t, "--data", data)
 	url := h.url(t)
@@ -87,9 +87,9 @@ func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
 	require.Contains(t, got.out, `"id":"00000000-0000-4000-8000-000000000001"`)
 }
 
-func TestASecondSignalStopsAtOnce(t *testing.T) {
+func TestServe_StopsImmediatelyAtASecondSignal(t *testing.T) {
 	h := startHub(t, "--in-memory")
-	begunRequest(t, h.url(t), "[", "]") // the request is never finished
+	begunRequest(t, h.url(t), "[", "]") // a request that never ends
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGTERM))
 	h.await(t, `"msg":"draining"`)
 	err := h.stop(t, syscall.SIGTERM)
@@ -98,7 +98,7 @@ func TestASecondSignalStopsAtOnce(t *testing.T) {
 	require.Equal(t, 1, exit.ExitCode())
 }
 
-func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
+func TestServe_ReportsInOneLineWhyItDoesNotStart(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -150,7 +150,7 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 			}
 			got := messagehub(t, "", args...)
 			require.Empty(t, got.out)
-			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // for a wrong value, which has status 2
+			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // printed only after a wrong value, which has status 2
 			require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 			for _, want := range tc.want {
 				require.Contains(t, got.err, want)
@@ -175,7 +175,7 @@ func TestOperatorsUseTheirOwnListener(t *testing.T) {
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }
 
-func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {
+func TestServe_RejectsAnOriginThatMovedToAnotherGroup(t *testing.T) {
 	data := dataFolder(t)
 	h := startHub(t, "--data", data)
 	require.NoError(t, h.stop(t, syscall.SIGTERM))
@@ -187,9 +187,9 @@ func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 }
 
-func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) {
+func TestServe_InsecurePrintsALoopbackURL(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &signalling{want: "dequeue", seen: cancel} // stop when the greeting is printed
+	out := &signallingWriter{want: "dequeue", seen: cancel} // stop when the greeting is printed
 	var errs strings.Builder
 	status := run(ctx, &process{
 		args:    []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
@@ -203,14 +203,14 @@ func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) 
 	require.Contains(t, errs.String(), "level=INFO msg=ready url=http://")
 }
 
-// A signalling calls seen when want has been written.
-type signalling struct {
+// A signallingWriter calls seen when the written text contains want.
+type signallingWriter struct {
 	text strings.Builder
 	want string
 	seen func()
 }
 
-func (s *signalling) Write(p []byte) (int, error) {
+func (s *signallingWriter) Write(p []byte) (int, error) {
 	s.text.Write(p)
 	if strings.Contains(s.text.String(), s.want) {
 		s.seen()

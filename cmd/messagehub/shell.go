@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// programName returns the text with which this program can be called again,
-// from any folder.
+// programName returns the name or the path, quoted for a shell, with which this
+// program can be called from any folder.
 func programName(args0 string) string {
 	self, err := os.Executable()
 	if err != nil {

@@ -19,20 +19,20 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// signFlags are the flags with the secret of a subscription.
+// signFlags has the flags that set the secret of a subscription.
 type signFlags struct {
 	secret, file string
 }
 
 const signHelp = "A secret that begins with whsec_ (shared, v1) or whsk_ (private key, v1a) signs calls as Standard Webhooks\n" +
-	"says; any other text is the key of an HMAC in the Authorization header."
+	"specifies; any other text is the key of an HMAC in the Authorization header."
 
 func (s *signFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.secret, "secret", "", "sign calls with this `SECRET`; other users of the machine can read it")
 	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in the first line of `FILE`")
 }
 
-// readSecret returns the secret, nil if no flag has one.
+// readSecret returns the secret, or nil if no flag sets one.
 func (s *signFlags) readSecret() (*string, error) {
 	switch {
 	case s.secret != "" && s.file != "":
@@ -49,7 +49,7 @@ func (s *signFlags) readSecret() (*string, error) {
 	return nil, nil //nolint:nilnil // no secret is named
 }
 
-// draftFlags are the flags with the members of a subscription.
+// draftFlags has the flags that set the members of a subscription.
 type draftFlags struct {
 	id          string
 	draft       domain.Subscription
@@ -75,18 +75,19 @@ func (d *draftFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.delivery, "delivery", "async", "`MODE`: async, or sync, where senders wait for the only attempt")
 	f.Float64Var(&d.draft.MaxRate, "max-rate", 0, "at most `N` calls per second; 0: no limit")
 	f.IntVar(&d.draft.MaxConcurrency, "max-concurrency", 0, "at most `N` calls at the same time; 0: the setting of the hub")
-	f.BoolVar(&d.draft.IsOrdered, "ordered", false, "one call at a time, in the order of the events; a failing call delays those after it")
+	f.BoolVar(&d.draft.IsOrdered, "ordered", false, "one call at a time, in the order of the events; a failing call delays all later calls")
 	f.StringArrayVar(&d.headers, "header", nil, "`NAME: VALUE` of a header of calls; may be given more than once; other users of the machine can read it")
-	f.StringVar(&d.headerFile, "header-file", "", "headers of calls in `FILE`, one NAME: VALUE per line; without headers, those of the hub are kept")
+	f.StringVar(&d.headerFile, "header-file", "", "headers of calls in `FILE`, one NAME: VALUE per line; without headers, the stored headers are kept")
 	d.sign.addFlags(f)
 }
 
-// flagsOfPointers are the flags whose names differ from those of the members.
+// flagsOfPointers has, by member, the flags whose names differ from the member's
+// name.
 var flagsOfPointers = map[string]string{
 	"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret", "headers": "header",
 }
 
-// readFlags checks the flags as the hub would check the request.
+// readFlags validates the flags by the rules that the hub applies to the request.
 func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
 	if d.draft.CallbackURL == "" {
 		return id, hidden, errors.New("--callback-url is missing; say what the hub is to call")
@@ -127,7 +128,8 @@ func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hid
 	return id, hidden, err
 }
 
-// readHeaders returns the headers in the flags, nil without any.
+// readHeaders returns the headers in the flags and the file, or nil if no header
+// is given.
 func (d *draftFlags) readHeaders() (map[string]string, error) {
 	texts := d.headers
 	if d.headerFile != "" {
@@ -145,7 +147,7 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 		name, value, ok := strings.Cut(text, ":")
 		switch _, twice := all[name]; {
 		case !ok || name == "":
-			return nil, errors.New("--header: want NAME: VALUE") // the text is not repeated: it may be a secret
+			return nil, errors.New("--header: want NAME: VALUE") // without the text, which may be a secret
 		case twice:
 			return nil, fmt.Errorf("--header: %s occurs twice", domain.Shorten(name))
 		}
@@ -154,8 +156,8 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 	return all, nil
 }
 
-// checkDraft returns an error that begins with a JSON pointer if a hub would
-// refuse d.
+// checkDraft returns an error if a hub would reject d. The error begins with a
+// JSON pointer.
 func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
@@ -168,8 +170,7 @@ func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	return err
 }
 
-// parsePairs returns the names and values of a flag that may be given several
-// times.
+// parsePairs parses the values of a repeatable flag, NAME=VALUE, into a map.
 func parsePairs(flag string, texts []string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil //nolint:nilnil // no flag is no map
@@ -209,7 +210,7 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		if err := p.showOperatorFor(d.draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
+		if err := p.useOperatorTokenFor(d.draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
@@ -247,7 +248,7 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 				}
 				text := "whsec_" + base64.StdEncoding.EncodeToString(random)
 				secret = &text
-				fmt.Fprintln(p.out, text) // printed before it is used, so that it is not lost
+				fmt.Fprintln(p.out, text) // printed before the request, so that the generated secret is not lost
 			}
 			if _, err := s.hub.RotateSubscription(ctx, s.a.actor, id, *secret); err != nil {
 				return err

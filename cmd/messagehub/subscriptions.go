@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A subscriptionsCommand is what the commands about subscriptions have in common.
+// A subscriptionsCommand has the flags and the client that all commands about
+// subscriptions share.
 type subscriptionsCommand struct {
 	p *process
 	a actorCommand
@@ -43,8 +44,8 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes a command with the arguments in use. body gets the arguments;
-// the first is an id, unless use has none.
+// command returns a command. If use ends with ID, the command has one argument, the
+// id of a subscription, which it passes to body.
 func (s *subscriptionsCommand) command(use, short, long string, body func(ctx context.Context, id domain.SubscriptionID) error) *cobra.Command {
 	name, wantsID := strings.CutSuffix(use, " ID")
 	cmd := &cobra.Command{
@@ -87,14 +88,14 @@ func (s *subscriptionsCommand) jsonFlag(f *pflag.FlagSet) {
 	f.BoolVar(&s.json, "json", false, "print the hub's answer unchanged")
 }
 
-// explainRefusal returns the faults that a hub has found in a subscription, one
-// per line, instead of a problem that only counts them.
+// explainRefusal returns the faults that a hub found in a subscription, one per
+// line. The text of the problem only counts these faults.
 func explainRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
 		return err
 	}
-	lines := []error{fmt.Errorf("the hub refused the subscription (%d), and nothing of it is stored", refused.Status)}
+	lines := []error{fmt.Errorf("the hub refused the subscription (%d), and stored nothing", refused.Status)}
 	for _, f := range refused.Errors {
 		lines = append(lines, fmt.Errorf("%s: %s", strings.TrimPrefix(f.Pointer, "/"), f.Detail))
 	}

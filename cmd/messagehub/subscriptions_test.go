@@ -26,8 +26,8 @@ const (
 	subscriptionB = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// subscriptionHub starts a hub with subscriptions in memory. changes are the
-// requests that change any.
+// subscriptionHub starts a hub with subscriptions in memory. changes lists the
+// requests that change a subscription.
 func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
@@ -56,7 +56,7 @@ func subscriptions(t *testing.T, url, name string, args ...string) result {
 
 func TestSubscriptions_ToObjectsShowTheTokenOfOperators(t *testing.T) {
 	url := pushHub(t, func(cfg *config.Config) { cfg.Objects.Topic = true })
-	t.Chdir(t.TempDir()) // a folder without the token of a hub
+	t.Chdir(t.TempDir()) // this folder has no token of a hub
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "admin.token"), []byte(operatorToken+"\n"), 0o600))
 	file := filepath.Join(folder, "subscriptions.yaml")
@@ -98,7 +98,7 @@ func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {
 	} {
 		require.Contains(t, got.out, want)
 	}
-	require.NotContains(t, got.out, "not known here")
+	require.NotContains(t, got.out, "unknown members")
 	require.NotContains(t, got.out, "hush")
 	var shown map[string]any
 	require.NoError(t, json.Unmarshal([]byte(subscriptions(t, url, "show", "--json", subscriptionA).out), &shown))
@@ -159,13 +159,13 @@ func TestSubscriptionsSync_KnowsLimitsHeadersAndDelivery(t *testing.T) {
 	require.NotContains(t, subscriptions(t, url, "show", subscriptionA).out, "X-Key")
 }
 
-// A hub of a later version shows members that this one does not know.
+// A hub of a later version returns members that this version does not know.
 func TestSubscriptionsShow_NamesWhatItDoesNotKnow(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"uuid":"` + subscriptionA + `","owner":"` + actorA + `","topic":"events","callback_url":"https://example.org/","future":5}`))
 	}))
 	defer server.Close()
-	require.Contains(t, subscriptions(t, server.URL, "show", subscriptionA).out, "not known here  future\n")
+	require.Contains(t, subscriptions(t, server.URL, "show", subscriptionA).out, "unknown members  future\n")
 }
 
 func TestSubscriptionsShow_HasTheWarningsOfTheHub(t *testing.T) {
@@ -177,7 +177,7 @@ func TestSubscriptionsShow_HasTheWarningsOfTheHub(t *testing.T) {
 	got := subscriptions(t, server.URL, "show", subscriptionA)
 	require.Contains(t, got.out, "warning       All calls have failed.\n")
 	require.Contains(t, got.out, "warning       Of a newer hub.\n")
-	require.NotContains(t, got.out, "not known here")
+	require.NotContains(t, got.out, "unknown members")
 }
 
 func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {
@@ -217,7 +217,7 @@ func TestSubscriptions_ShowWhatTheHubRefuses(t *testing.T) {
 	url, _ := subscriptionHub(t)
 	subscriptions(t, url, "create", "--id", subscriptionA, "--callback-url", "https://example.org/")
 	got := subscriptions(t, url, "create", "--id", subscriptionA, "--callback-url", "https://example.org/", "--topic", "other")
-	require.Equal(t, result{1, "", "messagehub: the hub refused the subscription (400), and nothing of it is stored\n" +
+	require.Equal(t, result{1, "", "messagehub: the hub refused the subscription (400), and stored nothing\n" +
 		"messagehub: topic: want events: the topic of a subscription cannot be changed\n"}, got)
 }
 
@@ -295,8 +295,8 @@ func TestSubscriptionsSync_ChangesNothingUnlessAllIsValid(t *testing.T) {
 		strings.Replace(twoSubscriptions, "hook.key", "none.key", 1):         "line 5: hmac_secret_key_file: open ",
 		strings.Replace(twoSubscriptions, "actor: "+actorA+"\n", "", 1):      "--actor is missing; say who you are",
 		strings.Replace(twoSubscriptions, "actor: "+actorA, "actor: 1", 1):   "",
-		"actor: " + actorA + "\nsubscriptions: []\n":                         "nothing was changed: the file has no subscriptions, so --prune would delete all of them; delete them one by one",
-		strings.Replace(twoSubscriptions, subscriptionB, subscriptionA, 1):   "uuid: " + subscriptionA + " is that of line 3, too",
+		"actor: " + actorA + "\nsubscriptions: []\n":                         "nothing was changed: the file has no subscriptions, so --prune would delete all subscriptions; delete them one by one",
+		strings.Replace(twoSubscriptions, subscriptionB, subscriptionA, 1):   "uuid: " + subscriptionA + " is also in line 3",
 		strings.Replace(twoSubscriptions, "paused: true", "hmac: 'hush'", 1): `line 8: "hmac": unknown`,
 		strings.Replace(twoSubscriptions, "callback_url", "callback_uri", 1): `"callback_uri": unknown; known are attachments, callback_url,`,
 	} {
@@ -323,5 +323,5 @@ func TestSubscriptionsSync_SaysHowFarItCame(t *testing.T) {
 	require.Equal(t, 1, got.status)
 	require.Equal(t, "create           "+subscriptionA+"  https://example.org/a\n", got.out)
 	require.True(t, strings.HasPrefix(got.err, "messagehub: create "+subscriptionB+": The request conflicts with the current state (409): "), got.err)
-	require.True(t, strings.HasSuffix(got.err, " was deleted; made before it: 1 change; the command may be repeated\n"), got.err)
+	require.True(t, strings.HasSuffix(got.err, " was deleted; before the failure: 1 change; the command may be repeated\n"), got.err)
 }

@@ -54,7 +54,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 		},
 	}
 	s.a.addFlags(p, cmd)
-	cmd.Flags().Lookup("actor").Usage = "`ID` of the actor; default: that of the file"
+	cmd.Flags().Lookup("actor").Usage = "`ID` of the actor; default: the actor in the file"
 	dataFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&s.prune, "prune", false, "delete the subscriptions of the actor that are not in the file")
@@ -75,7 +75,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 			return p.usage("--actor: %s has the subscriptions of %s", args[0], f.Actor)
 		}
 		for i := range f.Subscriptions {
-			if err := p.showOperatorFor(f.Subscriptions[i].Draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
+			if err := p.useOperatorTokenFor(f.Subscriptions[i].Draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
 				return err
 			}
 		}
@@ -89,7 +89,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 func (p *process) subscriptionsExport() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	return s.command("export", "Print the subscriptions of an actor as a file for sync",
-		"The file has no secrets and no headers, because the hub never returns them. sync keeps those of the hub.",
+		"The file has no secrets and no headers, because the hub never returns them. sync keeps the stored ones.",
 		func(ctx context.Context, _ domain.SubscriptionID) error {
 			all, err := s.hub.Subscriptions(ctx, s.a.actor)
 			if err != nil {
@@ -104,7 +104,8 @@ func (p *process) subscriptionsExport() *cobra.Command {
 		})
 }
 
-// readFile reads the file. The key files that it names are in the same folder.
+// readFile reads a file of subscriptions. Names of key files in it are relative to
+// its folder.
 func (s *syncCommand) readFile(name string) (file *subscriptionfile.File, err error) {
 	input, _, err := s.p.open(name)
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *syncCommand) syncAll(ctx context.Context, hub *hubclient.Client, f *sub
 		step := &steps[i]
 		if !s.dryRun {
 			if err := s.carryOut(ctx, hub, step); err != nil {
-				return fmt.Errorf("%s %s: %w; made before it: %s; the command may be repeated", step.Action, step.ID, explainRefusal(err), terminal.CountOf(int64(changes), "change"))
+				return fmt.Errorf("%s %s: %w; before the failure: %s; the command may be repeated", step.Action, step.ID, explainRefusal(err), terminal.CountOf(int64(changes), "change"))
 			}
 		}
 		if step.Action != subscriptionfile.Keep && step.Action != subscriptionfile.Ignore {
@@ -175,7 +176,7 @@ func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step 
 	return err
 }
 
-// showStep prints a change and the differences.
+// showStep prints a change, and the members that differ.
 func (s *syncCommand) showStep(step *subscriptionfile.Step) {
 	fmt.Fprintf(s.p.out, "%-16s %s  %s\n", step.Action, step.ID, terminal.Clip(terminal.Printable(step.URL), 60))
 	for _, why := range step.Why {

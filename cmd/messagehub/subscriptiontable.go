@@ -97,7 +97,7 @@ func (p *process) showSubscription(s *hubclient.Subscription) error {
 	}
 	line("created", s.Created.UTC().Format(time.RFC3339))
 	if len(s.Unknown) > 0 {
-		line("not known here", strings.Join(s.Unknown, ", "))
+		line("unknown members", strings.Join(s.Unknown, ", "))
 	}
 	return table.Flush()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxLifetime is the limit of the lifetime of a token of the development issuer.
+// maxLifetime is the longest lifetime of a token of the development issuer.
 const maxLifetime = 24 * time.Hour
 
 // A tokenRequest has the flags of messagehub token.
@@ -26,10 +26,10 @@ func (p *process) tokenCommand() *cobra.Command {
 	var r tokenRequest
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make a token for a hub that runs with --dev-issuer",
+		Short: "Create a token for a hub that runs with --dev-issuer",
 		Long: "Print a token for a hub on this machine that runs with messagehub serve --dev-issuer.\n" +
 			"Commands that call a hub send the token in " + ownTokenVariable + " or in --token-file. A hub in production has\n" +
-			"the issuer of its organization, such as Microsoft Entra, which makes its tokens.",
+			"the issuer of its organization, such as Microsoft Entra, which issues its tokens.",
 		Example: "  export " + ownTokenVariable + "=$(messagehub token --actor 5790001330552)\n" +
 			"  messagehub token --domain Charges --domain TimeSeries\n" +
 			"  messagehub token --role operator",
@@ -90,7 +90,7 @@ func (r *tokenRequest) newClaims(now time.Time) (c devissuer.Claims, err error) 
 		}
 	}
 	if len(c.Roles) == 0 {
-		return c, fmt.Errorf("--actor, --domain and --role are missing; a token without a role opens nothing")
+		return c, fmt.Errorf("--actor, --domain and --role are missing; a token without a role permits nothing")
 	}
 	if r.lifetime < time.Second || r.lifetime > maxLifetime {
 		return c, fmt.Errorf("--lifetime: want 1s to %v, got %v", maxLifetime, r.lifetime)

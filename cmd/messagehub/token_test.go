@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands that a hub with a development issuer prints work when they are
-// copied, and nothing works without a token.
+// A hub with a development issuer prints commands. They work when they are copied,
+// and requests without a token fail.
 func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder")
 	h := startWatchedHub(t, []string{tokenVariable + "=" + operatorToken}, "--dev-issuer=127.0.0.1:0", "--data", folder)
@@ -26,7 +26,7 @@ func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	_, said, err = shell(t, commands[2])
 	require.Error(t, err)
 	require.Contains(t, said, "The request shows no token.")
-	require.Contains(t, said, "messagehub: this command has shown no token; set MESSAGEHUB_TOKEN to a token of the issuer, or name a file that holds one with --token-file\n")
+	require.Contains(t, said, "messagehub: this command sent no token; set MESSAGEHUB_TOKEN to a token of the issuer, or name a file that holds one with --token-file\n")
 	info, err := os.Stat(filepath.Join(folder, "dev-issuer.json"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -84,7 +84,7 @@ func issuerFile(t *testing.T) string {
 
 func TestToken_IsRefusedWithoutAPurpose(t *testing.T) {
 	for want, args := range map[string][]string{
-		"opens nothing":                 {"token"},
+		"permits nothing":               {"token"},
 		"--actor: ":                     {"token", "--actor", "Jørgen"},
 		"--domain: ":                    {"token", "--domain", ""},
 		"--role: want operator":         {"token", "--role", "actor"},
@@ -97,7 +97,7 @@ func TestToken_IsRefusedWithoutAPurpose(t *testing.T) {
 	}
 }
 
-func TestAccess_NamesWhatIsWrongWithItsFiles(t *testing.T) {
+func TestAccess_ReportsFaultsOfItsFiles(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for want, args := range map[string][]string{

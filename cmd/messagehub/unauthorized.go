@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// explainUnauthorized returns what to set so that a hub accepts a command that
-// it has answered with 401, "" for other errors. It names only flags that the
-// command has.
+// explainUnauthorized returns advice for an error 401: the variables and flags
+// that set the missing token. It names only flags that the command has. It returns
+// "" for other errors.
 func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	problem, isProblem := errors.AsType[*hubclient.Problem](err)
 	if !isProblem || problem.Status != http.StatusUnauthorized {
 		return ""
 	}
-	text := "this command has shown no token"
+	text := "this command sent no token"
 	if p.access.shown != "" {
-		text = "this command has shown the token of " + p.access.shown
+		text = "this command sent the token of " + p.access.shown
 	}
 	tokenFlag := "token-file"
 	if cmd.Flags().Lookup("operator-token-file") != nil {

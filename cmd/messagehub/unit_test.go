@@ -12,8 +12,8 @@ import (
 
 var settingInFile = regexp.MustCompile(`(?m)^#?(MESSAGEHUB_[A-Z_]+)=(.*)$|^Environment=(MESSAGEHUB_[A-Z_]+)=(.*)$`)
 
-// An unknown variable would prevent the start of a hub, so the files of the
-// service must not contain one.
+// A hub does not start with an unknown variable, so the files of the service must
+// not contain one.
 func TestServiceFiles_NameSettingsThatAHubKnows(t *testing.T) {
 	var environ []string
 	for _, file := range []string{"messagehub.env", "messagehub.service"} {

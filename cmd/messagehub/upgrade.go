@@ -63,7 +63,8 @@ func (p *process) upgradeCommand() *cobra.Command {
 	return cmd
 }
 
-// upgrade shows the level of the store that cfg names, or changes it.
+// upgrade shows the level of the store that cfg names, and raises it unless
+// checkOnly is true. If back is true, it cancels the announced level.
 func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, back bool) (err error) {
 	u, err := node.OpenLevelUpgrade(ctx, cfg, node.Options{
 		Version: version, Levels: p.levels, Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -78,7 +79,7 @@ func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, bac
 	}
 	p.showLevel(&st, cfg.Embedded())
 	if back {
-		return p.takeLevelBack(ctx, u, &st)
+		return p.cancelLevel(ctx, u, &st)
 	}
 	if st.Level == st.Highest && st.Step == "" {
 		fmt.Fprintf(p.out, "Nothing to upgrade: the store has level %d, the highest that this version knows.\n", st.Level)
@@ -96,7 +97,7 @@ func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, bac
 	return u.Run(ctx, operatorName(), func(text string) { fmt.Fprintf(p.out, "%s\n", text) })
 }
 
-// showLevel prints the level and the nodes.
+// showLevel prints the level of the store, and the nodes that use the store.
 func (p *process) showLevel(st *level.Status, isFolder bool) {
 	fmt.Fprintf(p.out, "The store has level %d. This version, %s, knows levels up to %d.\n", st.Level, version, st.Highest)
 	if st.Announced != 0 {
@@ -109,7 +110,7 @@ func (p *process) showLevel(st *level.Status, isFolder bool) {
 		return
 	}
 	if len(st.Nodes) == 0 {
-		fmt.Fprintln(p.out, "No node works on the store. Nodes of versions before levels are not listed.")
+		fmt.Fprintln(p.out, "No node uses the store. Nodes of versions without levels are not listed.")
 		return
 	}
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
@@ -117,22 +118,22 @@ func (p *process) showLevel(st *level.Status, isFolder bool) {
 	for _, n := range st.Nodes {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", terminal.Printable(strings.TrimPrefix(n.Name(), "node ")), terminal.Printable(n.Version), n.Level, n.Beat)
 	}
-	_ = table.Flush() // a failed write shows at the next line
+	_ = table.Flush() // the next line fails, too, if this write failed
 }
 
-// takeLevelBack takes back the level that is announced.
-func (p *process) takeLevelBack(ctx context.Context, u *node.LevelUpgrade, st *level.Status) error {
+// cancelLevel cancels the announced level.
+func (p *process) cancelLevel(ctx context.Context, u *node.LevelUpgrade, st *level.Status) error {
 	isDone, err := u.Back(ctx, operatorName())
 	switch {
 	case err != nil:
 		return err
 	case isDone:
-		fmt.Fprintf(p.out, "Level %d is taken back. Versions that know level %d may be installed again.\n", st.Level+1, st.Level)
+		fmt.Fprintf(p.out, "Level %d is cancelled. Versions that know level %d may be installed again.\n", st.Level+1, st.Level)
 		return nil
 	case st.Level > 1:
-		return fmt.Errorf("nothing to take back: level %d is active, so documents may have its formats, and it cannot be lowered; versions that know it are needed", st.Level)
+		return fmt.Errorf("nothing to cancel: level %d is active, so documents may have its formats, and it cannot be lowered; versions that know it are needed", st.Level)
 	}
-	return errors.New("nothing to take back: no level is announced")
+	return errors.New("nothing to cancel: no level is announced")
 }
 
 // operatorName returns the name of the user and of the machine, for the history of the level.

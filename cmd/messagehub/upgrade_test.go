@@ -19,7 +19,7 @@ import (
 // nextLevels are the levels of a fictitious next version.
 var nextLevels = level.Table{{Since: "v1"}, {Since: "v2", Changes: []string{"Mailboxes may have a colour."}}}
 
-// upgrade runs the command of a version with the given levels.
+// upgrade runs messagehub upgrade of a version that has the given levels.
 func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	d.Helper()
 	var out, errs bytes.Buffer
@@ -33,7 +33,7 @@ func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// serve runs a node of a version with the given levels until stop is called.
+// serve runs a node of a version that has the given levels, until stop is called.
 func (d *azureAccounts) serve(levels level.Table, name string) (stop func()) {
 	d.Helper()
 	cfg, err := config.Load(config.Inputs{Environ: d.environ})
@@ -71,7 +71,7 @@ func TestUpgrade_ShowsNodesAndRaisesTheLevelOnceAllKnowIt(t *testing.T) {
 
 	stopOld()
 	got = d.upgrade(nextLevels, "--back")
-	require.Equal(t, result{1, got.out, "messagehub: nothing to take back: no level is announced\n"}, got)
+	require.Equal(t, result{1, got.out, "messagehub: nothing to cancel: no level is announced\n"}, got)
 	got = d.upgrade(nextLevels)
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, "level 2 is announced\nthe store has level 2\n")
@@ -85,7 +85,7 @@ func TestUpgrade_ShowsNodesAndRaisesTheLevelOnceAllKnowIt(t *testing.T) {
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "the store has level 2, and this version knows levels up to 1: use version dev or a newer one")
 	stopNew()
-	require.Contains(t, d.upgrade(nextLevels).out, "No node works on the store.")
+	require.Contains(t, d.upgrade(nextLevels).out, "No node uses the store.")
 }
 
 func TestUpgrade_WorksOnAFolderWhoseHubIsStopped(t *testing.T) {

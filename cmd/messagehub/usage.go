@@ -11,8 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// statusHelp is the text about exit statuses in the help and on the page of
-// commands.
+// statusHelp is the text about exit statuses in the help of root and in COMMANDS.md.
 const statusHelp = "The exit status is 0 if everything succeeded, 2 if a value is wrong (of the command line, or of a setting in the\n" +
 	"file, the environment or a flag), 3 if a peek found no data, and 1 for every other failure and for what a check finds."
 
@@ -22,26 +21,26 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usage returns an error about the command line that only the command itself
-// can find.
+// usage returns an error about the command line that the body of a command found.
 func (p *process) usage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// isWrongValue reports whether an error is about a value in the command line or the settings.
+// isWrongValue reports whether an error is about a value on the command line or in the settings.
 func isWrongValue(err error) bool {
 	_, isUsage := errors.AsType[*usageError](err)
 	_, isSetting := errors.AsType[*config.InvalidError](err)
 	return isUsage || isSetting
 }
 
-// wantedValues describes the values of flags by their type.
+// wantedValues describes the valid values of flags, by the type of the flag.
 var wantedValues = map[string]string{
 	"duration": "a time such as 500ms or 1m30s", "bool": "true or false",
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number such as 0.5",
 }
 
-// explainFlag returns an error about a flag in our words.
+// explainFlag turns pflag's error about the value of a flag into a text for a
+// person.
 func explainFlag(_ *cobra.Command, err error) error {
 	invalid, isInvalid := errors.AsType[*pflag.InvalidValueError](err)
 	if !isInvalid {

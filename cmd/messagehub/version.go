@@ -14,24 +14,24 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A buildReport describes how the program was built, and which documents it can
-// read.
+// A buildReport describes the build of the program, and the stored formats that it
+// can read.
 type buildReport struct {
 	Version  string `json:"version"`
-	Commit   string `json:"commit"` // "unknown": not recorded
+	Commit   string `json:"commit"` // commit of the source; "unknown" if it was not recorded
 	Date     string `json:"date"`   // date of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 
-	// Formats has the highest format that the program knows for each kind of
-	// stored document, by area.
+	// Formats has, by area and kind of stored document, the highest format that
+	// the program knows.
 	Formats map[string]map[string]int `json:"formats"`
 
-	Files map[string]int `json:"files"` // formats of files in a data folder, by store
-	Level int            `json:"level"` // the highest level of stores that the program knows
+	Files map[string]int `json:"files"` // formats of the files in a data folder, by store
+	Level int            `json:"level"` // highest level of a store that the program knows
 	API   string         `json:"api"`   // version of the OpenAPI document
 
-	Modules map[string]string `json:"modules"` // versions by path
+	Modules map[string]string `json:"modules"` // version of each linked module by its path
 }
 
 func (p *process) versionCommand() *cobra.Command {
@@ -52,16 +52,18 @@ func (p *process) versionCommand() *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print all that is known about the build, as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the details of the build as JSON")
 	return cmd
 }
 
-// versionLine returns the line that the command and the flag print.
+// versionLine returns the line that the command version and the flag --version
+// print.
 func versionLine() string {
 	return fmt.Sprintf("messagehub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// readBuild returns what the linker and the go command have recorded.
+// readBuild returns the report with the values that the linker and the go command
+// recorded.
 func readBuild() buildReport {
 	r := buildReport{
 		Version: version, Commit: revision, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,

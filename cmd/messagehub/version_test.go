@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestVersionAsJSON_SaysWhatTheProgramIsMadeOf(t *testing.T) {
+func TestVersionAsJSON_HasCommitFormatsAndModules(t *testing.T) {
 	got := messagehub(t, "", "version", "--json")
 	require.Equal(t, 0, got.status, got.err)
 	var report buildReport

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A watchesCommand is what the commands about watches have in common.
+// A watchesCommand has the flags and the client that all commands about watches
+// share.
 type watchesCommand struct {
 	p *process
 	a actorCommand
@@ -39,8 +40,8 @@ func (p *process) watchesCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes a command. If wantsID is true, it takes the id of a watch,
-// which body gets.
+// command returns a command. If wantsID is true, the command has one argument, the
+// id of a watch, which it passes to body.
 func (w *watchesCommand) command(name, short, long string, wantsID bool, body func(ctx context.Context, id domain.WatchID) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " --actor ID", Short: short, Long: short + ".",
@@ -77,21 +78,20 @@ func (w *watchesCommand) command(name, short, long string, wantsID bool, body fu
 	return cmd
 }
 
-// explainWatchRefusal returns the faults that a hub has found in a watch, one
-// per line.
+// explainWatchRefusal returns the faults that a hub found in a watch, one per line.
 func explainWatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
 		return err
 	}
-	lines := []error{fmt.Errorf("the hub refused the watch (%d), and nothing of it is stored", refused.Status)}
+	lines := []error{fmt.Errorf("the hub refused the watch (%d), and stored nothing", refused.Status)}
 	for _, f := range refused.Errors {
 		lines = append(lines, fmt.Errorf("--%s: %s", strings.TrimPrefix(f.Pointer, "/"), f.Detail))
 	}
 	return errors.Join(lines...)
 }
 
-// maxListedWatches is the limit of watches in one answer of the hub.
+// maxListedWatches is the maximum number of watches in a response of the hub.
 const maxListedWatches = 100
 
 func (p *process) watchesList() *cobra.Command {
@@ -111,7 +111,7 @@ func (p *process) watchesList() *cobra.Command {
 		all = all[:min(limit, len(all))]
 		err := w.showAll(all)
 		if err == nil && hasMore {
-			fmt.Fprintln(p.err, "messagehub: there are more; --limit shows more of them")
+			fmt.Fprintln(p.err, "messagehub: the list is longer; --limit shows more of it")
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ import (
 
 const watchedHub = "https://hub.example.org"
 
-// watchHub is a hub with watches in memory.
+// watchHub starts a hub with watches in memory.
 func watchHub(t *testing.T) (url string) {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchedHub)
@@ -57,7 +57,7 @@ func TestWatches_AreAddedListedShownAndRemoved(t *testing.T) {
 	}
 	listed = watches(t, url, "list", "--limit", "2", "--json")
 	require.Equal(t, 2, strings.Count(listed.out, "callback"))
-	require.Equal(t, "messagehub: there are more; --limit shows more of them\n", listed.err)
+	require.Equal(t, "messagehub: the list is longer; --limit shows more of it\n", listed.err)
 	shown := watches(t, url, "show", ids[1])
 	for _, want := range []string{"watch      " + ids[1], "resource   " + watchedHub + "/v1/resources/b", "calls      https://example.org/b", "created    20", "changes    0", "waiting    0"} {
 		require.Contains(t, shown.out, want)

@@ -9,8 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestWorkflows_RunScriptsOfTheTree checks what can be checked without GitHub's
-// workflow runner.
+// The test reads the workflows, because GitHub's workflow runner is not available.
 func TestWorkflows_RunScriptsOfTheTree(t *testing.T) {
 	root := moduleRoot(t)
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))

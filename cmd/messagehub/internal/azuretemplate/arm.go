@@ -10,14 +10,14 @@ import (
 
 const schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
 
-// unchecked is the first line of a file that was not tried on Azure.
-const unchecked = "Not deployed by the project, which has no Azure account. Check with: az deployment group validate --resource-group GROUP --template-file FILE."
+// armNotice is the first line of a file that the project cannot try on Azure.
+const armNotice = "Not deployed by the project, which has no Azure account. Check with: az deployment group validate --resource-group GROUP --template-file FILE."
 
-// writeARM returns a template in JSON. Its first line says what was not checked.
+// writeARM returns a template in JSON. Its first line is armNotice.
 func writeARM(t *template) []byte {
 	var b bytes.Buffer
 	document := t.armTemplate()
-	fmt.Fprintf(&b, "{ \"metadata\": { \"comment\": %s },\n", jsonText(unchecked+" "+t.about))
+	fmt.Fprintf(&b, "{ \"metadata\": { \"comment\": %s },\n", jsonText(armNotice+" "+t.about))
 	for i, m := range document {
 		fmt.Fprintf(&b, "  %s: ", jsonText(m.name))
 		writeJSON(&b, m.value, "  ")
@@ -30,7 +30,7 @@ func writeARM(t *template) []byte {
 	return b.Bytes()
 }
 
-// writeParameters returns a file with parameters.
+// writeParameters returns a parameter file with values.
 func writeParameters(values orderedObject) []byte {
 	parameters := orderedObject{}
 	for _, v := range values {
@@ -144,13 +144,13 @@ func appendNeeds(members orderedObject, needs []string) orderedObject {
 	return append(members, member{"dependsOn", list})
 }
 
-// A raw expression has the same text in ARM only; Bicep does not have it.
+// A raw expression is written as it is. It occurs only in ARM, not in Bicep.
 type raw string
 
 func (r raw) armText() string       { return string(r) }
 func (raw) bicepText(string) string { panic("azuretemplate: an expression of ARM alone") }
 
-// resourceOf returns the resource in an expression, or nil.
+// resourceOf returns the resource to which an expression refers, or nil.
 func resourceOf(e expr) *templateResource {
 	switch e := e.(type) {
 	case resourceID:
@@ -186,7 +186,7 @@ func visitExpressions(v any, f func(expr)) {
 		visitAll([]any{v.condition, v.yes, v.no}, f)
 	case text:
 		visitAll(v, f)
-	case keyed:
+	case singleMember:
 		visitExpressions(v.name, f)
 	}
 }
@@ -197,7 +197,7 @@ func visitAll(all []any, f func(expr)) {
 	}
 }
 
-// writeJSON writes a value. Short values are written on one line.
+// writeJSON writes a value as JSON, and a short value on one line.
 func writeJSON(b *bytes.Buffer, v any, indent string) {
 	inner := indent + "  "
 	switch v := v.(type) {
@@ -229,7 +229,7 @@ func writeJSON(b *bytes.Buffer, v any, indent string) {
 		b.WriteString(indent + "]")
 	case string:
 		if strings.HasPrefix(v, "[") {
-			v = "[" + v // escaped, so that Azure does not take the text for an expression
+			v = "[" + v // escaped, because Azure reads a text in brackets as an expression
 		}
 		b.WriteString(jsonText(v))
 	default:

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// uncompiled is the first line of a file that no Bicep compiler has checked.
-const uncompiled = "Not compiled by the project, which has no Bicep compiler. Check with: az bicep build --stdout --file FILE, and az deployment group validate."
+// bicepNotice is the first line of a file that no Bicep compiler checks.
+const bicepNotice = "Not compiled by the project, which has no Bicep compiler. Check with: az bicep build --stdout --file FILE, and az deployment group validate."
 
-// writeBicep returns a template in Bicep. Its first line says what was not checked.
+// writeBicep returns a template in Bicep. Its first line is bicepNotice.
 func writeBicep(t *template) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// %s\n// %s\n", uncompiled, t.about)
+	fmt.Fprintf(&b, "// %s\n// %s\n", bicepNotice, t.about)
 	for _, p := range t.params {
 		b.WriteByte('\n')
 		p.writeBicep(&b)
@@ -53,7 +53,7 @@ func (p *param) writeBicep(b *bytes.Buffer) {
 	b.WriteByte('\n')
 }
 
-// secret is the type of a parameter whose value Azure does not show.
+// secret is the type of a parameter whose value Azure hides.
 const secret = "securestring"
 
 func (r *templateResource) writeBicep(b *bytes.Buffer) {
@@ -95,8 +95,8 @@ func (s symbol) bicepText(string) string { return string(s) }
 
 var bicepName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// bicepValue writes a value; indent is the indentation of the line on which it
-// begins.
+// bicepValue returns a value in Bicep; indent is the indentation of the line on
+// which the value begins.
 func bicepValue(v any, indent string) string {
 	inner := indent + "  "
 	switch v := v.(type) {

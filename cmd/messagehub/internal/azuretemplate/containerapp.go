@@ -2,9 +2,8 @@ package azuretemplate
 
 const appAPI = "2025-01-01"
 
-// Ports of the hub in a container. Clients reach the first one through the
-// ingress; operators and probes use the second one, which the ingress does not
-// serve.
+// Ports of the hub in a container. Clients reach clientPort through the ingress.
+// Operators and probes use operatorPort, which the ingress does not serve.
 const (
 	clientPort   = 8080
 	operatorPort = 8081
@@ -87,7 +86,7 @@ func newContainerApp() *template {
 			{"location", location},
 			{"identity", orderedObject{
 				{"type", "UserAssigned"},
-				{"userAssignedIdentities", functionCall{"union", []any{keyed{identityID}, keyed{scalerID}}}},
+				{"userAssignedIdentities", functionCall{"union", []any{singleMember{identityID}, singleMember{scalerID}}}},
 			}},
 			{"properties", orderedObject{
 				{"environmentId", resourceID{environment}},

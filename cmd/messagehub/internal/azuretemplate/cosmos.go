@@ -78,8 +78,8 @@ func (r *resources) addContainer(database *templateResource, c *client.Container
 	})
 }
 
-// capitalizeName capitalizes a name that is appended to another one in a
-// symbol.
+// capitalizeName capitalizes each word of a name, so that the name can be appended
+// to another one in a symbol.
 func capitalizeName(name string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return !isWord(c) }) {

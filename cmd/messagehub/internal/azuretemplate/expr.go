@@ -22,7 +22,7 @@ type (
 		of   expr
 		name string
 	}
-	binaryOperation struct { // an operation on two values; in ARM a function
+	binaryOperation struct { // an operation on two values; ARM writes it as a function
 		function, operator string
 		left, right        any
 	}
@@ -30,9 +30,9 @@ type (
 	conditional struct{ condition, yes, no any }
 	text        []any // concatenated strings and expressions
 	resourceID  struct{ of *templateResource }
-	runtime     struct { // a property that a resource has once it exists
+	runtime     struct { // a property that a resource has only after it was created
 		of   *templateResource
-		path string // path below properties
+		path string // path of the property below properties
 	}
 	moduleOutput struct {
 		of   *module
@@ -130,15 +130,15 @@ func (m moduleOutput) armText() string {
 
 func (m moduleOutput) bicepText(string) string { return m.of.symbol + ".outputs." + m.name }
 
-// deploymentsAPI is the version of nested deployments. Modules of Bicep are
-// nested deployments in ARM.
+// deploymentsAPI is the API version of nested deployments. A module of Bicep is a
+// nested deployment in ARM.
 const deploymentsAPI = "2022-09-01"
 
 func (m *module) deploymentID() string {
 	return "resourceId('Microsoft.Resources/deployments', " + quote(m.symbol) + ")"
 }
 
-// armOperand writes a value inside an expression of ARM.
+// armOperand returns a value as it is written inside an expression of ARM.
 func armOperand(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -35,8 +35,8 @@ func TestFiles_AreThoseInDeployAzure(t *testing.T) {
 	}
 }
 
-// The first line of each template says what was not tried, and which command
-// checks it.
+// The first line of each template says that it was not tried on Azure, and which
+// command checks it.
 func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
 	for name, text := range azuretemplate.Files() {
 		first, _, _ := strings.Cut(string(text), "\n")
@@ -49,7 +49,8 @@ func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
 	}
 }
 
-// options have the properties that resources have only after they were created.
+// options has values for the properties that resources have only after they were
+// created.
 var options = armtest.Options{
 	Existing: []string{"Microsoft.ManagedIdentity/userAssignedIdentities"},
 	Runtime: func(r *armtest.Resource, path string) string {
@@ -90,8 +91,8 @@ func load(t *testing.T, environ ...string) *config.Config {
 	return &cfg
 }
 
-// ofType returns the resources of a type.
-func ofType(d *armtest.Deployment, kind string) []armtest.Resource {
+// resourcesOfType returns the resources of a type.
+func resourcesOfType(d *armtest.Deployment, kind string) []armtest.Resource {
 	var all []armtest.Resource
 	for _, r := range d.Resources {
 		if r.Type == kind {
@@ -101,7 +102,7 @@ func ofType(d *armtest.Deployment, kind string) []armtest.Resource {
 	return all
 }
 
-// memberAt returns the value below a path, or nil.
+// memberAt returns the value at a path below v, or nil.
 func memberAt(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {
@@ -127,10 +128,10 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 		d := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg))
 		table := deployment.NewTable(cfg)
 
-		databases := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")
+		databases := resourcesOfType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")
 		require.Len(t, databases, 1)
 		require.Equal(t, table.Database, memberAt(databases[0].Body, "properties", "resource", "id"))
-		containers := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers")
+		containers := resourcesOfType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers")
 		require.Len(t, containers, len(table.Containers))
 		for i, c := range table.Containers {
 			got := containers[i].Body["properties"]
@@ -147,7 +148,7 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 			require.Equal(t, ttl, memberAt(got, "resource", "defaultTtl"))
 			require.EqualValues(t, c.Throughput, memberAt(got, "options", "autoscaleSettings", "maxThroughput"))
 		}
-		queues := ofType(d, "Microsoft.ServiceBus/namespaces/queues")
+		queues := resourcesOfType(d, "Microsoft.ServiceBus/namespaces/queues")
 		require.Len(t, queues, len(table.Queues))
 		for i, q := range table.Queues {
 			life := q.TimeToLive
@@ -160,7 +161,7 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 				"deadLetteringOnMessageExpiration": q.DeadLettersExpired, "maxSizeInMegabytes": float64(q.MaxMegabytes),
 			}, queues[i].Body["properties"])
 		}
-		blobs := ofType(d, "Microsoft.Storage/storageAccounts/blobServices/containers")
+		blobs := resourcesOfType(d, "Microsoft.Storage/storageAccounts/blobServices/containers")
 		require.Len(t, blobs, len(table.Blobs))
 		for i, b := range table.Blobs {
 			require.Equal(t, b.Name, lastPart(blobs[i].Name))
@@ -185,7 +186,7 @@ func TestARM_GrantsWhatTheTableHas(t *testing.T) {
 		}[g.Scope.Kind]
 		want = append(want, principal(g.Identity)+" "+g.Role.ID+" "+kind+g.Scope.Name)
 	}
-	for _, r := range ofType(d, "Microsoft.Authorization/roleAssignments") {
+	for _, r := range resourcesOfType(d, "Microsoft.Authorization/roleAssignments") {
 		p := r.Body["properties"]
 		require.Equal(t, "ServicePrincipal", memberAt(p, "principalType"))
 		scope := r.Scope[strings.LastIndexByte(r.Scope, '/')+1:]
@@ -199,14 +200,14 @@ func TestARM_GrantsWhatTheTableHas(t *testing.T) {
 		}
 		got = append(got, memberAt(p, "principalId").(string)+" "+lastPart(memberAt(p, "roleDefinitionId").(string))+" "+scope)
 	}
-	definitions := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions")
+	definitions := resourcesOfType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions")
 	require.Len(t, definitions, 1)
 	var actions []string
 	for _, a := range memberAt(definitions[0].Body, "properties", "permissions", 0, "dataActions").([]any) {
 		actions = append(actions, a.(string))
 	}
 	require.Equal(t, deployment.NewTable(cfg).DataRole.Actions, actions)
-	for _, r := range ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments") {
+	for _, r := range resourcesOfType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments") {
 		p := r.Body["properties"]
 		require.Equal(t, definitions[0].ID, memberAt(p, "roleDefinitionId"))
 		scope := memberAt(p, "scope").(string)
@@ -217,7 +218,7 @@ func TestARM_GrantsWhatTheTableHas(t *testing.T) {
 	slices.Sort(got)
 	require.Equal(t, want, got)
 
-	for _, r := range ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.Authorization/roleAssignments") {
+	for _, r := range resourcesOfType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.Authorization/roleAssignments") {
 		require.NotContains(t, memberAt(r.Body, "properties", "principalId"), "principal of", "a domain without an identity gets no role")
 	}
 }
@@ -231,37 +232,37 @@ func TestARM_HasNoKeysAndNoPublicAccess(t *testing.T) {
 		"Microsoft.Storage/storageAccounts":     {"allowSharedKeyAccess": false, "allowBlobPublicAccess": false, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true},
 	} {
 		for _, d := range []*armtest.Deployment{private, public} {
-			accounts := ofType(d, kind)
+			accounts := resourcesOfType(d, kind)
 			require.Len(t, accounts, 1, kind)
 			for name, value := range want {
 				require.Equal(t, value, memberAt(accounts[0].Body, "properties", name), kind)
 			}
 		}
-		require.Equal(t, "Disabled", memberAt(ofType(private, kind)[0].Body, "properties", "publicNetworkAccess"))
-		require.Equal(t, "Enabled", memberAt(ofType(public, kind)[0].Body, "properties", "publicNetworkAccess"))
+		require.Equal(t, "Disabled", memberAt(resourcesOfType(private, kind)[0].Body, "properties", "publicNetworkAccess"))
+		require.Equal(t, "Enabled", memberAt(resourcesOfType(public, kind)[0].Body, "properties", "publicNetworkAccess"))
 	}
-	require.Len(t, ofType(private, "Microsoft.Network/privateEndpoints"), 3)
-	require.Empty(t, ofType(public, "Microsoft.Network/privateEndpoints"))
-	require.Equal(t, "Premium", memberAt(ofType(private, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
-	require.Equal(t, "Standard", memberAt(ofType(public, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
+	require.Len(t, resourcesOfType(private, "Microsoft.Network/privateEndpoints"), 3)
+	require.Empty(t, resourcesOfType(public, "Microsoft.Network/privateEndpoints"))
+	require.Equal(t, "Premium", memberAt(resourcesOfType(private, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
+	require.Equal(t, "Standard", memberAt(resourcesOfType(public, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
 }
 
 func TestARM_TakesTheNamesOfAccountsFromTheSettings(t *testing.T) {
 	cfg := load(t, "MESSAGEHUB_COSMOS_ENDPOINT=https://energy.documents.azure.com/", "MESSAGEHUB_BLOB_ENDPOINT=https://energyblobs.blob.core.windows.net/",
 		"MESSAGEHUB_SERVICEBUS_NAMESPACE=energy-bus.servicebus.windows.net")
 	d := evaluate(t, azuretemplate.ARM(cfg), nil)
-	require.Equal(t, "energy", ofType(d, "Microsoft.DocumentDB/databaseAccounts")[0].Name)
-	require.Equal(t, "energyblobs", ofType(d, "Microsoft.Storage/storageAccounts")[0].Name)
-	require.Equal(t, "energy-bus", ofType(d, "Microsoft.ServiceBus/namespaces")[0].Name)
+	require.Equal(t, "energy", resourcesOfType(d, "Microsoft.DocumentDB/databaseAccounts")[0].Name)
+	require.Equal(t, "energyblobs", resourcesOfType(d, "Microsoft.Storage/storageAccounts")[0].Name)
+	require.Equal(t, "energy-bus", resourcesOfType(d, "Microsoft.ServiceBus/namespaces")[0].Name)
 
 	d = evaluate(t, azuretemplate.ARM(load(t)), nil)
-	name := ofType(d, "Microsoft.Storage/storageAccounts")[0].Name
+	name := resourcesOfType(d, "Microsoft.Storage/storageAccounts")[0].Name
 	require.Regexp(t, `^[a-z0-9]{3,24}$`, name)
 }
 
-// appSettings returns the environment of the container, including secrets.
+// appSettings returns the environment of the app's container, including secrets.
 func appSettings(t *testing.T, d *armtest.Deployment) (environ []string) {
-	apps := ofType(d, "Microsoft.App/containerApps")
+	apps := resourcesOfType(d, "Microsoft.App/containerApps")
 	require.Len(t, apps, 1)
 	secrets := make(map[any]any)
 	for _, s := range memberAt(apps[0].Body, "properties", "configuration", "secrets").([]any) {
@@ -303,7 +304,7 @@ func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
 		}
 	}
 
-	app := ofType(d, "Microsoft.App/containerApps")[0].Body["properties"]
+	app := resourcesOfType(d, "Microsoft.App/containerApps")[0].Body["properties"]
 	require.Equal(t, 8080.0, memberAt(app, "configuration", "ingress", "targetPort"))
 	rules := memberAt(app, "template", "scale", "rules").([]any)
 	require.Len(t, rules, 2)
@@ -321,15 +322,15 @@ func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
 
 func TestMain_FederatesTheIdentitiesOnAKS(t *testing.T) {
 	d := evaluate(t, azuretemplate.Files()["main.json"], map[string]any{"platform": "aks", "aksOidcIssuer": "https://issuer/"})
-	require.Empty(t, ofType(d, "Microsoft.App/containerApps"))
+	require.Empty(t, resourcesOfType(d, "Microsoft.App/containerApps"))
 	got := make(map[string]any)
-	for _, c := range ofType(d, "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials") {
+	for _, c := range resourcesOfType(d, "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials") {
 		got[c.Name] = memberAt(c.Body, "properties", "subject")
 	}
 	require.Equal(t, map[string]any{
 		"messagehub-hub/aks": "system:serviceaccount:messagehub:messagehub", "messagehub-scaler/aks": "system:serviceaccount:kube-system:keda-operator",
 	}, got)
-	identities := ofType(d, "Microsoft.ManagedIdentity/userAssignedIdentities")
+	identities := resourcesOfType(d, "Microsoft.ManagedIdentity/userAssignedIdentities")
 	require.Len(t, identities, 2)
 }
 
@@ -350,8 +351,8 @@ func TestMain_ParametersOfThePlatformsAreItsOwn(t *testing.T) {
 
 var declaration = regexp.MustCompile(`(?m)^(?:param|resource|module) (\w+)`)
 
-// No Bicep compiler is available, so the test compares what the two formats
-// declare.
+// No Bicep compiler is available, so the test compares the declarations in the two
+// formats.
 func TestBicep_DeclaresWhatARMHas(t *testing.T) {
 	cfg := load(t)
 	text := string(azuretemplate.Bicep(cfg))

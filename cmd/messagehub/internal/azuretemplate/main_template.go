@@ -14,8 +14,8 @@ const (
 	elsewhere     = "none"
 )
 
-// newMain returns the template of everything: the resources, and what the
-// platform needs.
+// newMain returns the template of a whole deployment: the accounts and identities,
+// and the resources of the chosen platform.
 func newMain(cfg *config.Config) *template {
 	t := &template{about: "MessageHub on Azure: the resources in resources.bicep, and the hub on Container Apps, or its identities on AKS."}
 	platform := t.addParam(param{
@@ -37,9 +37,9 @@ func newMain(cfg *config.Config) *template {
 	return t
 }
 
-// moduleArgument returns the argument for a parameter of a module: an output of
-// the resources, or a parameter of the template, which it adds. A parameter
-// that only one platform needs is optional.
+// moduleArgument returns the argument for the parameter p of a module: an output
+// of the module made, or a parameter of the template, which it adds. In the
+// template, a parameter that only one platform needs is optional.
 func (t *template) moduleArgument(p *param, m, made *module) expr {
 	if m != made && slices.ContainsFunc(made.template.outputs, func(o output) bool { return o.name == p.name }) {
 		if p.name == "settings" {
@@ -65,13 +65,15 @@ func (t *template) moduleArgument(p *param, m, made *module) expr {
 // listenAddress returns the address at which a node in a container listens.
 func listenAddress(port int) string { return "0.0.0.0:" + strconv.Itoa(port) }
 
-// keyed is an object with one member, whose name is an expression and whose
+// singleMember is an object with one member, whose name is an expression and whose
 // value is empty.
-type keyed struct{ name expr }
+type singleMember struct{ name expr }
 
-func (k keyed) armText() string { return "createObject(" + k.name.armText() + ", createObject())" }
+func (k singleMember) armText() string {
+	return "createObject(" + k.name.armText() + ", createObject())"
+}
 
-func (k keyed) bicepText(indent string) string {
+func (k singleMember) bicepText(indent string) string {
 	return "{\n" + indent + "  '${" + k.name.bicepText("") + "}': {}\n" + indent + "}"
 }
 

@@ -10,7 +10,7 @@ type member struct {
 
 type array []any
 
-// A template is a model of what to deploy into a resource group.
+// A template is the model of a template: the resources of one resource group.
 type template struct {
 	about     string // purpose of the template
 	params    []*param
@@ -23,19 +23,19 @@ type template struct {
 type param struct {
 	name, kind  string // kind: string, securestring, int, bool or array
 	description string
-	value       any // the default; nil: the parameter is required
+	value       any // default value; nil: the parameter is required
 	allowed     array
 }
 
-// A templateResource is a resource that the template creates, or one that
-// exists already.
+// A templateResource is a resource that the template creates, or an existing one
+// to which it refers.
 type templateResource struct {
 	comment   string
 	symbol    string // symbolic name in the template
-	kind, api string // such as Microsoft.Storage/storageAccounts and 2023-05-01
+	kind, api string // type and API version, such as Microsoft.Storage/storageAccounts and 2023-05-01
 	parent    *templateResource
 	scope     *templateResource // resource to which an extension, such as a role assignment, applies
-	name      any               // last segment of the name if there is a parent: string or expr
+	name      any               // string or expr; with a parent, only the last segment of the name
 	exists    bool
 	condition expr // nil: the resource is always created
 	body      orderedObject
@@ -65,7 +65,7 @@ func (t *template) addParam(p param) expr {
 	return paramRef(p.name)
 }
 
-// nameSegments returns the names of the parents of r, and its own.
+// nameSegments returns the names of the parents of r, followed by the name of r.
 func (r *templateResource) nameSegments() []any {
 	if r.parent == nil {
 		return []any{r.name}

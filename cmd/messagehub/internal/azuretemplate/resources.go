@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// ARM returns the template for hubs with a configuration: the accounts with
-// their contents, the identities and the roles.
+// ARM returns the template, in JSON, for hubs with a configuration: the accounts
+// with their containers and queues, the identities and the roles.
 func ARM(cfg *config.Config) []byte { return writeARM(newResources(cfg).template) }
 
 // Bicep returns the same template as ARM, in Bicep.
 func Bicep(cfg *config.Config) []byte { return writeBicep(newResources(cfg).template) }
 
-// resources builds the template of the accounts, identities and roles. Another
-// template has the hub itself.
+// resources builds the template of the accounts, identities and roles. The hub is
+// in another template.
 type resources struct {
 	*template
 	table  deployment.Table
@@ -29,14 +29,14 @@ type resources struct {
 	blob   *templateResource
 	scopes map[deployment.Scope]*templateResource
 
-	principals map[string]expr // principals of the identities
-	enabled    map[string]expr // conditions of identities that are optional
+	principals map[string]expr // principals by the name of the identity
+	enabled    map[string]expr // conditions of optional identities, by name
 
 	location, subnet, isPrivate, zones expr
 }
 
-// names are the names of accounts in a configuration; for "" the template
-// chooses a name.
+// names has the names of the accounts in a configuration. The template chooses the
+// name of an account that is "".
 type names struct{ cosmos, bus, blob string }
 
 func newResources(cfg *config.Config) *resources {
@@ -62,7 +62,8 @@ func newResources(cfg *config.Config) *resources {
 	return r
 }
 
-// azureName returns the name of the account in an endpoint on Azure, or "".
+// azureName returns the name of the account from its endpoint in a DNS zone of
+// Azure, or "".
 func azureName(endpoint, zone string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {
@@ -84,7 +85,7 @@ func (r *resources) accountParam(name, description, configured string, otherwise
 	return r.addParam(param{name: name, kind: "string", description: description, value: value})
 }
 
-// publicAccess is the network access of an account.
+// publicAccess returns the value of publicNetworkAccess of the accounts.
 func (r *resources) publicAccess() expr { return conditional{r.isPrivate, "Disabled", "Enabled"} }
 
 // addPrivateEndpoint adds the private endpoint of an account in the subnet, and
@@ -112,7 +113,8 @@ func (r *resources) addPrivateEndpoint(symbolName, group string, account *templa
 	})
 }
 
-// addSettings adds the settings with which hubs use what the template creates.
+// addSettings adds the output settings: the settings of a hub that uses the
+// resources of the template.
 func (r *resources) addSettings(cfg *config.Config) {
 	endpoint, namespace := runtime{r.cosmos, "documentEndpoint"}, text{r.bus.name, ".servicebus.windows.net"}
 	blobs := runtime{r.blob, "primaryEndpoints.blob"}

@@ -14,8 +14,8 @@ import (
 )
 
 // Script returns a script of the Azure CLI that creates the same resources as
-// the template, without private endpoints. It can be run again: each of its
-// commands creates or corrects.
+// the template, except for private endpoints. The script may be run repeatedly:
+// each of its commands creates or corrects a resource.
 func Script(cfg *config.Config) []byte {
 	s := &script{table: deployment.NewTable(cfg), variables: make(map[string]string)}
 	used := make(map[string]bool)
@@ -48,7 +48,7 @@ func Script(cfg *config.Config) []byte {
 
 type script struct {
 	table     deployment.Table
-	variables map[string]string // variables with the principals of the identities
+	variables map[string]string // shell variable with the principal, by the name of the identity
 	text      bytes.Buffer
 }
 
@@ -66,7 +66,7 @@ func (s *script) addVariable(name, from, value string) {
 	s.addLine("%s=${%s:-%s}", name, from, value)
 }
 
-// shellName returns the name of a variable.
+// shellName returns the name of a shell variable for a name.
 func shellName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if isWord(c) {
@@ -111,7 +111,7 @@ func (s *script) addCosmos() {
 	s.addLine("az cosmosdb sql role definition create %s --body %s --output none", where, shellQuote(string(body)))
 }
 
-// stableID returns an id that is the same each time the script is written.
+// stableID returns an id that does not change when the script is written again.
 func (s *script) stableID(of string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("messagehub/"+s.table.Database+"/"+of)).String()
 }
@@ -125,7 +125,8 @@ func (s *script) addBus() {
 	}
 }
 
-// restoreDays is how long a blob that was deleted or replaced can be restored.
+// restoreDays is the number of days in which a deleted or replaced blob can be
+// restored.
 const restoreDays = 7
 
 func (s *script) addStorage() {

@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// runScript runs a script with a fake Azure CLI, and returns the calls of it.
+// runScript runs a script with a fake Azure CLI, and returns the command lines of
+// its calls to the CLI.
 func runScript(t *testing.T, text []byte, environ ...string) []string {
 	t.Helper()
 	folder := t.TempDir()
@@ -93,10 +94,10 @@ func TestScript_QuotesNames(t *testing.T) {
 	require.Contains(t, calls, "sql database create --resource-group g --account-name c --name it's $HOME; exit 1 --output none")
 	require.Contains(t, calls, "--scope /dbs/it's $HOME; exit 1 --output none")
 	require.Contains(t, string(azuretemplate.Bicep(cfg)), `name: 'it\'s $HOME; exit 1'`)
-	require.Equal(t, cfg.Cosmos.Database, lastPart(ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")[0].Name))
+	require.Equal(t, cfg.Cosmos.Database, lastPart(resourcesOfType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")[0].Name))
 }
 
-func TestScript_AsksForNames(t *testing.T) {
+func TestScript_RequiresNames(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh")
 	cfg := config.Default()
 	cmd.Stdin = strings.NewReader(string(azuretemplate.Script(&cfg)))

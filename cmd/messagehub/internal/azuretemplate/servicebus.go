@@ -50,7 +50,8 @@ func (r *resources) addBus() {
 	r.addPrivateEndpoint("serviceBus", "namespace", r.bus)
 }
 
-// uniqueSymbol returns a symbol that no other resource has.
+// uniqueSymbol returns symbol, or a variant of it that is not in used, and adds
+// the result to used.
 func uniqueSymbol(used map[string]bool, symbol string) string {
 	for used[strings.ToLower(symbol)] {
 		symbol += "2"

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// These functions change requests that are already signed.
+// The functions of this file change requests that are already signed.
 
-// bodyOf returns the body of a request, and leaves the request so that it can
-// be sent.
+// bodyOf returns the body of a request. The request can still be sent.
 func bodyOf(r *http.Request) []byte {
 	if r.GetBody == nil {
 		return nil
@@ -36,13 +35,14 @@ func setBody(r *http.Request, body []byte) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// tamperBody changes the content of the message. It stays valid, and keeps its
-// length.
+// tamperBody changes the content of the message. The body remains valid JSON of
+// the same length.
 func tamperBody(r *http.Request) {
 	setBody(r, bytes.ReplaceAll(bodyOf(r), []byte(original), []byte(tampered)))
 }
 
-// renewDigest sets the digest of the changed body, as an attacker could.
+// renewDigest replaces the digest by the digest of the changed body, as an
+// attacker could.
 func renewDigest(r *http.Request) {
 	digest := sha256.Sum256(bodyOf(r))
 	r.Header.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
@@ -58,10 +58,10 @@ func breakSignatures(r *http.Request) {
 	r.Header.Set("Authorization", `Signature keyId="`)
 }
 
-// errBroken interrupts a body.
-var errBroken = errors.New("the caller breaks off")
+// errBroken is the read error that interrupts a body.
+var errBroken = errors.New("the caller interrupts the body")
 
-// breakBody sends half of the body and then closes the connection.
+// breakBody sends the first half of the body, and closes the connection.
 func breakBody(r *http.Request) {
 	body := bodyOf(r)
 	r.GetBody = nil

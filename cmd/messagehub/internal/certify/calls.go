@@ -29,8 +29,8 @@ func expectRefused(alter ...func(*http.Request)) func(context.Context, *certifyR
 	}
 }
 
-// expectRefusedAt returns a check that sends a call signed with another time,
-// which must be refused.
+// expectRefusedAt returns a check that sends a call signed with a time that
+// differs by offset from now, which must be refused.
 func expectRefusedAt(offset time.Duration) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		o := s.opts.Client
@@ -53,8 +53,8 @@ func (s *certifyRun) mustRefuse(a receiverAnswer, err error) (checkVerdict, erro
 	return v, err
 }
 
-// sendNew sends a new delivery. change may change it before it is signed, and
-// alter after that.
+// sendNew sends a new delivery. change alters the delivery before it is signed,
+// and alter changes the signed request.
 func (s *certifyRun) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (receiverAnswer, error) {
 	d, err := s.delivery()
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package certify calls a receiver as a hub would, and as an attacker would,
-// and reports what the receiver did right.
+// and reports which calls the receiver handled correctly.
 //
 // Every call uses the guarded client of package webhook. A check is one or more
-// calls and the rule for their answers. The first check is a call that a
-// receiver must accept; if it is not accepted, the results of the others would
-// mean nothing.
+// calls and the rule for their responses. The first check is a call that a
+// receiver must accept. If the receiver does not accept this call, most other
+// checks are skipped, because their results would mean nothing.
 package certify
 
 import (
@@ -25,23 +25,23 @@ import (
 
 // Options of Run.
 type Options struct {
-	Client   webhook.Options // how to reach the receiver
+	Client   webhook.Options // options of the client that calls the receiver
 	Settings domain.Subscription
 
-	Secrets []webhook.Secret // secrets with which the receiver verifies; none: signatures are not checked
-	HMACKey webhook.Key      // key with which the receiver verifies; "": none
+	Secrets []webhook.Secret // the receiver's secrets; without a secret or a key, signatures are not checked
+	HMACKey webhook.Key      // the receiver's HMAC key; "": the receiver has none
 
 	Type    string // type of the events; default "messagehub.certify"
 	Payload []byte // payload of the events, JSON; default an object with the name of the check
 
-	Large  int           // bytes of the large payload; default domain.MaxPayload
+	Large  int           // size of the large payload, in bytes; default domain.MaxPayload
 	Slow   time.Duration // duration of the slow body; default 3 s
-	Quick  time.Duration // time in which a receiver should answer; default 2 s
-	Calls  int           // concurrent calls; default 10
-	Report func(Result)  // called with each result; default: nothing
+	Quick  time.Duration // limit for the duration of a quick answer; default 2 s
+	Calls  int           // number of concurrent calls; default 10
+	Report func(Result)  // called with each result; may be nil
 
 	Random io.Reader                                        // source of ids and secrets; default crypto/rand
-	Pause  func(ctx context.Context, d time.Duration) error // waits; default: with the system's clock
+	Pause  func(ctx context.Context, d time.Duration) error // waits for d; default: with the system's clock
 }
 
 // A Level is the importance of a check.
@@ -50,7 +50,7 @@ type Level string
 // The levels.
 const (
 	Must   Level = "must"   // a receiver that fails loses messages, or accepts forged ones
-	Should Level = "should" // a receiver that fails works worse than it could
+	Should Level = "should" // a receiver that fails works, but not as well as it could
 )
 
 // An Outcome is the result of a check.
@@ -68,13 +68,12 @@ type Result struct {
 	Check   string  `json:"check"`
 	Level   Level   `json:"level"`
 	Outcome Outcome `json:"outcome"`
-	Answer  string  `json:"answer"`           // what the receiver did, or why the check was skipped
-	Advice  string  `json:"advice,omitempty"` // what to do after a failure
+	Answer  string  `json:"answer"`           // how the receiver answered, or why the check was skipped
+	Advice  string  `json:"advice,omitempty"` // next step after a failure
 }
 
 // Run calls the receiver and returns the results of all checks, in the order in
-// which they were made. It fails only if ctx ends, or if there is no
-// randomness.
+// which they ran. It fails only if ctx ends, or if Random fails.
 func Run(ctx context.Context, opts Options) ([]Result, error) {
 	opts.Type = cmp.Or(opts.Type, "messagehub.certify")
 	opts.Large = cmp.Or(opts.Large, domain.MaxPayload)
@@ -106,7 +105,7 @@ func Run(ctx context.Context, opts Options) ([]Result, error) {
 	return results, nil
 }
 
-// A certifyRun is one call of Run.
+// A certifyRun has the state of one call of Run.
 type certifyRun struct {
 	opts   Options
 	client *webhook.Client
@@ -119,7 +118,7 @@ type certifyRun struct {
 // notAccepted is the reason why most checks are skipped if the first one fails.
 const notAccepted = "a call that should be accepted was not"
 
-// check makes one check.
+// check runs or skips one check.
 func (s *certifyRun) check(ctx context.Context, c *check) (Result, error) {
 	r := Result{Check: c.name, Level: c.level, Outcome: NotChecked}
 	switch {
@@ -144,7 +143,7 @@ func (s *certifyRun) check(ctx context.Context, c *check) (Result, error) {
 // isSigned reports whether the receiver can verify signatures.
 func (s *certifyRun) isSigned() bool { return len(s.opts.Secrets) > 0 || s.opts.HMACKey != "" }
 
-// A receiverAnswer is what a receiver did with a call.
+// A receiverAnswer is the result of a call to the receiver.
 type receiverAnswer struct {
 	domain.Answer
 	made bool
@@ -153,8 +152,8 @@ type receiverAnswer struct {
 
 func (a receiverAnswer) isAccepted() bool { return a.made && a.Error == "" && a.Status/100 == 2 }
 
-// isRefused reports whether the receiver answered that it does not accept the
-// call. A call without an answer is not refused.
+// isRefused reports whether the receiver answered with a status other than 2xx. A
+// call without an answer is not refused.
 func (a receiverAnswer) isRefused() bool { return a.made && a.Status != 0 && a.Status/100 != 2 }
 
 func (a receiverAnswer) String() string {
@@ -194,7 +193,7 @@ func (s *certifyRun) delivery() (*webhook.Delivery, error) {
 const (
 	certifySubscription = "00000000-0000-4000-8000-000000000000"
 
-	// original is a text in each body; an attacker replaces it with tampered.
+	// original is a text in each body, which an attacker replaces by tampered.
 	original, tampered = "original", "tampered"
 )
 
@@ -207,7 +206,7 @@ func (s *certifyRun) random(n int) ([]byte, error) {
 }
 
 // otherSecret returns a secret that the receiver does not have, of the same
-// kind as its first one.
+// kind as the receiver's first secret.
 func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	b, err := s.random(32)
 	if err != nil {
@@ -220,7 +219,8 @@ func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	return webhook.ParseSecret(prefix + base64.StdEncoding.EncodeToString(b))
 }
 
-// send makes a call. client signs it, and then the functions alter it.
+// send makes a call. client signs the request, and the functions in alter change
+// the signed request.
 func (s *certifyRun) send(ctx context.Context, client *webhook.Client, d *webhook.Delivery, alter ...func(*http.Request)) (receiverAnswer, error) {
 	r, err := client.SendAltered(ctx, d, func(req *http.Request) {
 		for _, f := range alter {

@@ -60,7 +60,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// run certifies a receiver in a bubble.
+// run certifies a receiver in a synctest bubble, with a fake clock.
 func run(t *testing.T, handler http.Handler, set func(*certify.Options)) []certify.Result {
 	t.Helper()
 	var results []certify.Result
@@ -95,8 +95,8 @@ func run(t *testing.T, handler http.Handler, set func(*certify.Options)) []certi
 	return results
 }
 
-// verifying returns a correct receiver with the keys of v.
-func verifying(v *webhook.Verifier, refusal int) http.HandlerFunc {
+// correctReceiver returns a correct receiver with the keys of v.
+func correctReceiver(v *webhook.Verifier, refusal int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -129,14 +129,14 @@ func checksWith(results []certify.Result, o certify.Outcome) []string {
 	return names
 }
 
-func TestRun_PassesARightReceiver(t *testing.T) {
-	results := run(t, verifying(bySecret(t), http.StatusUnauthorized), nil)
+func TestRun_PassesACorrectReceiver(t *testing.T) {
+	results := run(t, correctReceiver(bySecret(t), http.StatusUnauthorized), nil)
 	require.Equal(t, []string{"is called by HTTPS"}, checksWith(results, certify.Failed), "%v", results)
 	require.Equal(t, []string{"refuses a changed body with its digest"}, checksWith(results, certify.NotChecked))
 	require.False(t, certify.HasFailed(results))
 }
 
-func TestRun_PassesRightReceiversOfOtherSchemes(t *testing.T) {
+func TestRun_PassesCorrectReceiversOfOtherSchemes(t *testing.T) {
 	pair, err := webhook.ParseSecret("whsk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
@@ -161,18 +161,18 @@ func TestRun_PassesRightReceiversOfOtherSchemes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results := run(t, verifying(tc.v, http.StatusUnauthorized), tc.set)
+			results := run(t, correctReceiver(tc.v, http.StatusUnauthorized), tc.set)
 			require.Equal(t, []string{"is called by HTTPS"}, checksWith(results, certify.Failed), "%v", results)
 			require.Equal(t, tc.skip, checksWith(results, certify.NotChecked))
 		})
 	}
 }
 
-// withFault returns a receiver that is correct, except for calls that f
-// answers, for which f returns true.
-func withFault(t *testing.T, f func(w http.ResponseWriter, r *http.Request, body []byte) bool) http.Handler {
+// newFaultyReceiver returns a receiver with the fault f: f answers a call and
+// returns true, or leaves the call to a correct receiver.
+func newFaultyReceiver(t *testing.T, f func(w http.ResponseWriter, r *http.Request, body []byte) bool) http.Handler {
 	t.Helper()
-	right := verifying(bySecret(t), http.StatusUnauthorized)
+	right := correctReceiver(bySecret(t), http.StatusUnauthorized)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || f(w, r, body) {
@@ -229,7 +229,7 @@ func TestRun_FindsEachFault(t *testing.T) {
 			mu.Unlock()
 			<-time.After(time.Second)
 			mu.Lock()
-			under-- // before the answer is sent, and so before the next call
+			under-- // decremented before the answer is sent, so the next call cannot count this one
 			mu.Unlock()
 			return n > 1 && answer(w, 503)
 		}, []string{"accepts calls at the same time"}},
@@ -270,7 +270,7 @@ func TestRun_FindsEachFault(t *testing.T) {
 		}, []string{"refuses a signature that cannot be read", "refuses a call that is an hour old", "refuses a call of an hour ahead", "works after calls that break off"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results := run(t, withFault(t, tc.fault), nil)
+			results := run(t, newFaultyReceiver(t, tc.fault), nil)
 			failed := slices.DeleteFunc(checksWith(results, certify.Failed), func(name string) bool { return name == "is called by HTTPS" })
 			require.Equal(t, tc.want, failed, "%v", results)
 			for _, r := range results {
@@ -283,7 +283,7 @@ func TestRun_FindsEachFault(t *testing.T) {
 func TestRun_FindsOldCallsAccepted(t *testing.T) {
 	v := bySecret(t)
 	v.Tolerance = 24 * time.Hour
-	results := run(t, verifying(v, http.StatusUnauthorized), nil)
+	results := run(t, correctReceiver(v, http.StatusUnauthorized), nil)
 	require.Subset(t, checksWith(results, certify.Failed), []string{"refuses a call that is an hour old", "refuses a call of an hour ahead"})
 	require.True(t, certify.HasFailed(results))
 }
@@ -330,15 +330,15 @@ func TestRun_HasADeadlineForAReceiverThatHangs(t *testing.T) {
 	require.Equal(t, "there was no answer", results[1].Answer)
 }
 
-func TestRun_SaysThatSignaturesAreNotChecked(t *testing.T) {
+func TestRun_ReportsThatSignaturesAreNotChecked(t *testing.T) {
 	var b strings.Builder
 	accepts := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	results := run(t, accepts, func(o *certify.Options) { o.Secrets = nil })
 	require.False(t, certify.HasFailed(results))
 	require.NoError(t, certify.Print(&b, "x", results))
-	require.Contains(t, b.String(), "\nIt accepts calls without a signature,")
+	require.Contains(t, b.String(), "\nThe receiver accepts calls without a signature,")
 	b.Reset()
-	require.NoError(t, certify.Print(&b, "x", run(t, verifying(bySecret(t), http.StatusUnauthorized), nil)))
+	require.NoError(t, certify.Print(&b, "x", run(t, correctReceiver(bySecret(t), http.StatusUnauthorized), nil)))
 	require.NotContains(t, b.String(), "without a signature,")
 }
 

@@ -15,10 +15,10 @@ import (
 type check struct {
 	name   string // the property of a correct receiver
 	level  Level
-	advice string // what to do after a failure
+	advice string // next step after a failure
 
-	always bool                     // not skipped if the first call was not accepted
-	skip   func(*certifyRun) string // returns why the check is skipped, "" if it is not; nil: never skipped
+	always bool                     // the check also runs if the first call was not accepted
+	skip   func(*certifyRun) string // returns why the check is skipped, or "" if it runs; nil: the check always runs
 	run    func(context.Context, *certifyRun) (checkVerdict, error)
 }
 
@@ -26,10 +26,10 @@ type check struct {
 type checkVerdict struct {
 	isRight bool
 	saw     string
-	advice  string // "": the advice of the check
+	advice  string // replaces the advice of the check unless ""
 }
 
-// Advice that several checks share.
+// The advice of several checks.
 const (
 	verifyAdvice = "Verify the signature of the raw body before anything reads it, and answer 401 if it is not valid. " +
 		"A library of Standard Webhooks does all of it: standardwebhooks for many languages."
@@ -39,8 +39,8 @@ const (
 		"Otherwise a call that was recorded can be sent again."
 )
 
-// checks are all checks, in the order in which they are made. Those that may
-// harm a receiver come last, followed by one that shows whether they did.
+// checks lists all checks, in the order in which they run. The checks that may
+// harm a receiver are at the end, before a check whether the receiver still works.
 var checks = []check{
 	{
 		name: "accepts a call", level: Must, always: true, run: sendFirst,
@@ -132,7 +132,7 @@ var checks = []check{
 	},
 	{
 		name: "works after calls that break off", level: Must, run: sendAfterBroken,
-		advice: "Look at the log of the receiver: a call that broke off, or one of the calls above, has stopped it.",
+		advice: "Read the log of the receiver: an interrupted call, or one of the calls above, has stopped it.",
 	},
 	{
 		name: "answers quickly", level: Should, run: checkTime,

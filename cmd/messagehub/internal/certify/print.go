@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// maxAnswer is the limit for an answer in the table, in runes.
+// maxAnswer is the maximum width of an answer in the table, in runes.
 const maxAnswer = 60
 
 // HasFailed reports whether a check of level must has failed.
@@ -23,7 +23,7 @@ func HasFailed(results []Result) bool {
 	return false
 }
 
-// Print prints a table of results, and then what to do about each failure.
+// Print prints a table of results, followed by the advice for each failure.
 func Print(w io.Writer, url string, results []Result) error {
 	fmt.Fprintf(w, "%s\n\n", url)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -33,7 +33,7 @@ func Print(w io.Writer, url string, results []Result) error {
 	for _, r := range results {
 		counts[r.Outcome]++
 		if r.Answer == notAccepted {
-			continue // they would only repeat the check that failed
+			continue // their rows would only repeat that the first check failed
 		}
 		outcome := string(r.Outcome)
 		if r.Outcome == Failed {
@@ -49,13 +49,14 @@ func Print(w io.Writer, url string, results []Result) error {
 	}
 	fmt.Fprintf(w, "\n%d ok, %d failed (%d of them a must), %d not checked\n", counts[Passed], counts[Failed], musts, counts[NotChecked])
 	if slices.ContainsFunc(results, func(r Result) bool { return r.Answer == notSigned }) {
-		fmt.Fprintln(w, "It accepts calls without a signature, so it accepts those of strangers, too. Sign calls, and check it with\n--secret-file or --hmac-key.")
+		fmt.Fprintln(w, "The receiver accepts calls without a signature, so it accepts forged calls, too. Sign calls, and check the receiver with\n--secret-file or --hmac-key.")
 	}
 	printAdvice(w, results)
 	return nil
 }
 
-// printAdvice prints each advice once, with the checks to which it belongs.
+// printAdvice prints each advice once, with the names of the failed checks that
+// have it.
 func printAdvice(w io.Writer, results []Result) {
 	checks := make(map[string][]string)
 	var order []string

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Text returns a report of at most one screen, or with each finding if verbose is true.
+// Text returns a report that fits on one screen. If verbose is true, it lists each finding.
 func Text(r *hub.CheckReport, verbose bool) string {
 	var b strings.Builder
 	switch left := r.Found - r.Repaired; {
@@ -47,7 +47,7 @@ func Text(r *hub.CheckReport, verbose bool) string {
 type findingGroup struct {
 	first    *hub.Finding
 	n        int
-	subjects map[string]bool // recipients, or buckets
+	subjects map[string]bool // names of recipients, or of buckets
 }
 
 // countSubjects returns the number of recipients or buckets in the group, as
@@ -60,11 +60,12 @@ func (g *findingGroup) countSubjects() string {
 	return terminal.CountOf(int64(len(g.subjects)), thing)
 }
 
-// groupsShown is the limit of groups, so that a report fits on one screen.
+// groupsShown is the maximum number of groups in a report, so that it fits on one
+// screen.
 const groupsShown = 12
 
-// writeGroups writes one line for each group, first the groups that cannot be
-// repaired.
+// writeGroups writes one line for each group of findings, beginning with the
+// groups that cannot be repaired.
 func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	type key struct {
 		damage, repaired, isOfObjects bool
@@ -120,7 +121,7 @@ func rankOf(f *hub.Finding) int {
 	return 1
 }
 
-// writeAdvice writes what to do about the remaining findings.
+// writeAdvice writes the next steps for the remaining findings.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	damage, objects, repairable, newer := false, false, false, false
 	for i := range r.Findings {
@@ -139,20 +140,20 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 		b.WriteString("To repair what can be repaired, run the same command with --repair. No data is lost.\n")
 	}
 	if newer {
-		b.WriteString("A newer version of the hub has stored mailboxes or objects in a format that this one does not know. They\n" +
-			"are not damaged, and were left alone: check them with the newer version.\n")
+		b.WriteString("A newer version of the hub has stored mailboxes or objects in a format that this version does not know.\n" +
+			"They are not damaged and were not changed: check them with the newer version.\n")
 	}
 	if damage {
-		b.WriteString("Damage is in the events themselves, or in what was acknowledged: no repair can know what was there.\n" +
-			"Keep a copy of the data, look at the disk or the account, and restore a backup of before. Until then the\n" +
-			"other queues work; messagehub queue freeze ACTOR keeps the damaged ones as they are, and skip lets an\n" +
-			"actor pass a bundle that cannot be read. A cabinet whose next page is lost waits, and the others of its\n" +
+		b.WriteString("Damage affects the events or the acknowledgements themselves, so no repair is possible. Keep a copy of the\n" +
+			"data, check the disk or the account, and restore a backup from before the damage. Until then the other\n" +
+			"queues work; messagehub queue freeze ACTOR prevents changes to a damaged queue, and skip lets an actor pass\n" +
+			"a bundle that cannot be read. A cabinet whose next page is lost is blocked, and the other cabinets of its\n" +
 			"actor continue; messagehub queue abandon ACTOR ORIGIN CONTENTTYPE skips the lost events.\n")
 	}
 	if objects {
-		b.WriteString("Damage of objects is in what their stores have reported: no repair can know what that was. Keep a copy of the\n" +
-			"data, look at the disk or the account, and restore a backup of before. messagehub objects crawl BUCKET then\n" +
-			"stores how the current state of the store differs from it.\n")
+		b.WriteString("Damage of objects affects the events that their stores reported, so no repair is possible. Keep a copy of the\n" +
+			"data, check the disk or the account, and restore a backup from before the damage. Then messagehub objects crawl\n" +
+			"BUCKET stores how the current state of the object store differs from the backup.\n")
 	}
 }
 
@@ -163,8 +164,8 @@ func countIs(n int64, thing string) string {
 	return terminal.CountOf(n, thing) + " are"
 }
 
-// A Progress prints the progress of a check: on a terminal in a line that
-// changes, otherwise a line every ten seconds.
+// A Progress prints the progress of a check: on a terminal it updates one line,
+// otherwise it prints a line every ten seconds.
 type Progress struct {
 	terminal.StatusLine
 	reported time.Time
@@ -175,7 +176,8 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{StatusLine: terminal.NewStatusLine(w), reported: time.Now()}
 }
 
-// Report prints what has been checked so far.
+// Report prints the counts so far. Without a terminal, it prints at most one line
+// every ten seconds.
 func (p *Progress) Report(r *hub.CheckReport) {
 	const linesEvery = 10 * time.Second
 	text := fmt.Sprintf("checked %s, %s; %s", terminal.CountOf(r.Recipients, "recipient"), terminal.CountOf(r.Events, "event"), terminal.CountOf(r.Found, "finding"))

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-func TestAReportOfManyFindingsFitsOnAScreen(t *testing.T) {
+func TestText_FitsManyFindingsOnAScreen(t *testing.T) {
 	r := &hub.CheckReport{Recipients: 1234567, Found: 10_020}
 	for i := range 10_000 {
 		r.Findings = append(r.Findings, hub.Finding{

@@ -10,17 +10,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An actorClient peeks and dequeues as an actor does, and records that in a
+// An actorClient peeks and dequeues for an actor, and records the bundles in a
 // ledger.
 type actorClient struct {
-	hub    *hubclient.Client
-	actor  string
-	ledger energymarket.Ledger
-	tally  *tally
-	onward func(events int) // called for each confirmed bundle
+	hub      *hubclient.Client
+	actor    string
+	ledger   energymarket.Ledger
+	tally    *tally
+	onBundle func(events int) // called for each confirmed bundle
 }
 
-// A tally has the measurements of the clients of one actor.
+// A tally adds up the measurements of the clients of one actor.
 type tally struct {
 	mu              sync.Mutex
 	events, bundles int
@@ -55,8 +55,8 @@ func percentileOf(of []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// drainGroup peeks and dequeues until no data is left in a group, or in all
-// groups for "".
+// drainGroup peeks and dequeues until a group has no data; "" stands for all
+// groups.
 func (a *actorClient) drainGroup(ctx context.Context, group string) error {
 	for {
 		asked, started := a.ledger.Now(), time.Now()
@@ -78,7 +78,7 @@ func (a *actorClient) drainGroup(ctx context.Context, group string) error {
 		events := 0
 		if confirmed {
 			events = a.ledger.Size(a.actor, id)
-			a.onward(events)
+			a.onBundle(events)
 		}
 		a.tally.addBundle(events, int64(len(body)), peek, answered.Sub(began))
 	}

@@ -17,17 +17,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A brokerDemo broadcasts to five consumers of a channel. One of them is slow,
-// and one fails until all of its jobs are dead; then some of these are
-// re-triggered, and the consumer fetches the others. Each message must reach
-// each consumer once.
+// A brokerDemo broadcasts to five consumers of a channel. One consumer is slow.
+// Another one fails until all of its jobs are dead; then half of the jobs are
+// re-triggered, and the consumer fetches the messages of the other half. Each
+// message must reach each consumer once.
 type brokerDemo struct {
 	out       io.Writer
 	channel   string
 	producer  string
-	tokens    map[string]string // tokens of the channel and the producer
+	tokens    map[string]string // tokens by the id of the channel or the producer
 	consumers []*demoConsumer
-	limit     time.Duration // limit of each wait
+	limit     time.Duration // timeout of the demo
 	messages  int
 }
 
@@ -38,8 +38,8 @@ const (
 	slowDelay        = 50 * time.Millisecond
 )
 
-// newBrokerDemo opens the listeners of its consumers. The caller serves or
-// closes them.
+// newBrokerDemo returns a demo whose consumers have open listeners, which the
+// caller must serve or close.
 func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error) {
 	b := &brokerDemo{
 		out: out, channel: "prices", producer: "exchange", limit: time.Minute, messages: brokerMessages,
@@ -73,7 +73,7 @@ func (b *brokerDemo) closeListeners() {
 }
 
 // setParties adds the channel, its producer and its consumers to the
-// configuration, so that the hub creates them at its start.
+// configuration. The hub creates these parties when it starts.
 func (b *brokerDemo) setParties(cfg *config.Broker) error {
 	cfg.MaxRetry, cfg.RetryDelay = brokerRetries, brokerRetryDelay
 	channel, err := domain.Channels.Parse(b.channel)
@@ -125,7 +125,7 @@ func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// errBrokerSlow is the cause when the demo of the broker takes too long.
+// errBrokerSlow is the cause of the context's end when the demo exceeds its limit.
 var errBrokerSlow = errors.New("the broker has not delivered in time")
 
 func (b *brokerDemo) playAll(ctx context.Context, url string) error {
@@ -155,7 +155,7 @@ func (b *brokerDemo) playAll(ctx context.Context, url string) error {
 	return b.printReport(ids)
 }
 
-// publishMessages sends the messages.
+// publishMessages broadcasts the messages, and returns their ids and the duration.
 func (b *brokerDemo) publishMessages(ctx context.Context, url string) (ids []string, took time.Duration, err error) {
 	client, err := b.newClient(url, brokerclient.Credentials{ChannelToken: b.tokens[b.channel], ProducerID: b.producer, ProducerToken: b.tokens[b.producer]})
 	if err != nil {
@@ -175,8 +175,8 @@ func (b *brokerDemo) publishMessages(ctx context.Context, url string) (ids []str
 	return ids, time.Since(began), nil
 }
 
-// reviveConsumer prints the dead letters of a consumer, re-triggers half of
-// them when the consumer works again, and lets it fetch the rest.
+// reviveConsumer prints the dead letters of a consumer, lets the consumer work
+// again, re-triggers half of the dead letters, and lets it fetch the other half.
 func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Client, c *demoConsumer, messages int) error {
 	dead, err := b.awaitDeadLetters(ctx, client, c.name, messages)
 	if err != nil {
@@ -192,7 +192,7 @@ func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Cl
 	if err := c.waitForCalls(ctx, half); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "%s is back: %s were re-triggered, and it was called with them.\n", c.name, terminal.CountOf(int64(half), "dead letter"))
+	fmt.Fprintf(b.out, "%s is available again: %s were re-triggered, and the hub called it with their messages.\n", c.name, terminal.CountOf(int64(half), "dead letter"))
 
 	c.setMode(postponing)
 	if err := b.retriggerJobs(ctx, client, c, dead[half:]); err != nil {
@@ -202,7 +202,7 @@ func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Cl
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(b.out, "It asks to be called later; the other %d were re-triggered, and it has fetched them by Peek and Dequeue, in %s.\n\n",
+	_, err = fmt.Fprintf(b.out, "The consumer asks to be called later; the other %d were re-triggered, and it fetched their messages by Peek and Dequeue, in %s.\n\n",
 		len(dead)-half, terminal.CountOf(int64(bundles), "bundle"))
 	return err
 }
@@ -247,7 +247,7 @@ func (b *brokerDemo) retriggerJobs(ctx context.Context, client *brokerclient.Cli
 }
 
 // fetchMessages lets a consumer fetch n messages, and returns the number of
-// their bundles.
+// bundles that contained them.
 func (b *brokerDemo) fetchMessages(ctx context.Context, client *brokerclient.Client, c *demoConsumer, n int) (bundles int, err error) {
 	fetched := 0
 	err = pollUntil(ctx, func() (bool, error) {
@@ -287,8 +287,8 @@ func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	}
 }
 
-// printReport prints what each consumer received. It fails unless each received
-// each message once.
+// printReport prints the counts of each consumer. It fails unless every consumer
+// received every message once.
 func (b *brokerDemo) printReport(ids []string) error {
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "consumer\t\tcalled with\tfetched\trefused\tlost\ttwice\t")
@@ -302,9 +302,9 @@ func (b *brokerDemo) printReport(ids []string) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "\nOf %d deliveries, %d are lost, and %d came twice.\n", len(ids)*len(b.consumers), lost, twice)
+	fmt.Fprintf(b.out, "\nOf %d deliveries, %d were lost, and %d were repeated.\n", len(ids)*len(b.consumers), lost, twice)
 	if lost+twice > 0 {
-		return errors.New("the broker has not delivered as promised")
+		return errors.New("the broker lost or repeated a delivery")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // A demoConsumer is a consumer that the hub calls.
 type demoConsumer struct {
 	name  string
-	kind  string // how it differs from a normal consumer
+	kind  string // text: how the consumer differs from a normal one
 	token string
 	delay time.Duration // pause before each answer
 
@@ -28,10 +28,10 @@ type demoConsumer struct {
 	mu     sync.Mutex
 	mode   consumerMode
 	counts consumerCounts
-	got    map[string]int // number of deliveries by the id of the message
+	got    map[string]int // number of deliveries by message id
 }
 
-// A consumerMode is how a consumer answers.
+// A consumerMode decides how a consumer answers.
 type consumerMode int
 
 const (
@@ -65,7 +65,7 @@ func (c *demoConsumer) serveCalls(ctx context.Context) error {
 	})
 }
 
-// The reasons why a consumer does not accept a message.
+// Errors with which a consumer refuses a message.
 var (
 	errDead  = &brokerclient.RetryAfterError{Err: errors.New("the consumer is dead")}
 	errLater = &brokerclient.RetryAfterError{After: time.Hour, Err: errors.New("the consumer wants to be called later")}
@@ -104,7 +104,7 @@ func (c *demoConsumer) currentCounts() consumerCounts {
 	return c.counts
 }
 
-// noteFetched records a message that was fetched.
+// noteFetched counts a message that the consumer fetched.
 func (c *demoConsumer) noteFetched(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +117,8 @@ func (c *demoConsumer) waitForCalls(ctx context.Context, n int) error {
 	return pollUntil(ctx, func() (bool, error) { return c.currentCounts().called >= n, nil })
 }
 
-// compareMessages returns how many of the messages the consumer did not
-// receive, and how many it received more than once.
+// compareMessages returns the number of messages in ids that the consumer did not
+// receive, and the number that it received more than once.
 func (c *demoConsumer) compareMessages(ids []string) (lost, twice int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A calledActor does not poll. The hub calls it when data is available, and
-// then it fetches the data.
+// A calledActor does not poll. The hub calls the actor when data is available,
+// and the actor then fetches the data.
 type calledActor struct {
 	*actorClient
 	name         string
@@ -28,18 +28,18 @@ type calledActor struct {
 	subscription domain.SubscriptionID
 
 	listener net.Listener
-	called   chan struct{} // has an element after a call, until the next fetch
-	isAway   atomic.Bool   // it answers 503
+	called   chan struct{} // has a value from a call until the next fetch
+	isAway   atomic.Bool   // the receiver answers 503
 	accepted atomic.Int64  // accepted calls
-	refused  atomic.Int64  // refused calls while it was unavailable
-	invalid  atomic.Int64  // calls whose signature was not valid
+	refused  atomic.Int64  // number of calls that were refused with 503
+	invalid  atomic.Int64  // number of calls whose signature was not valid
 }
 
-// callTimeout is the limit of a call in the demo.
+// callTimeout is the timeout of a call in the demo.
 const callTimeout = 5 * time.Second
 
-// callDelays are the pauses before the attempts of a delivery. The default ones
-// take days, which is too long for a demo.
+// callDelays lists the pauses before the attempts of a delivery. With the default
+// pauses, a dead letter takes days, which is too long for a demo.
 var callDelays = []time.Duration{0, 500 * time.Millisecond, time.Second}
 
 // subscribeToCalls opens a loopback port and subscribes with its URL.
@@ -88,15 +88,15 @@ func (a *calledActor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.accepted.Add(1)
 		select {
 		case a.called <- struct{}{}:
-		default: // the next fetch also takes the data of this call
+		default: // the next fetch also returns the data of this call
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// errNotCalled is the error of a calledActor that could not fetch everything
-// because it was not called.
-var errNotCalled = errors.New("the hub has not called it")
+// errNotCalled means that an actor could not fetch everything, because the hub
+// did not call it.
+var errNotCalled = errors.New("the hub has not called this actor")
 
 // fetchWhenCalled drains after each call until isDone returns true. It fails
 // with errNotCalled if limit has passed since sent was closed.

@@ -13,14 +13,14 @@ import (
 )
 
 // subscribeActors subscribes the actors that do not poll. The receiver of the
-// last one is unavailable.
+// last of these actors is unavailable.
 func (d *Demo) subscribeActors(ctx context.Context, hub *hubclient.Client) error {
 	for i, actor := range d.market.Actors {
 		if !isCalled(i) {
 			continue
 		}
 		a := &calledActor{
-			actorClient: &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: d.tallies[i], onward: func(int) {}},
+			actorClient: &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: d.tallies[i], onBundle: func(int) {}},
 			name:        actor.Name,
 		}
 		if err := a.subscribeToCalls(ctx); err != nil {
@@ -42,8 +42,8 @@ func (d *Demo) pollingActors() (actors []string) {
 	return actors
 }
 
-// runCalledActor lets a called actor fetch what is sent to it. Data that it has
-// not fetched because it was not called is lost in the verdict.
+// runCalledActor lets a called actor fetch the events that are sent to it. If the
+// hub does not call the actor, the verdict counts the remaining events as lost.
 func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan struct{}) error {
 	err := a.fetchWhenCalled(ctx, sent, d.patience, func() bool { return d.ledger.Outstanding(a.actor) == 0 })
 	if errors.Is(err, errNotCalled) {
@@ -53,20 +53,20 @@ func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan s
 	return err
 }
 
-// comeBack prints the dead letters of the actor whose receiver is
-// unavailable, lets the receiver work again and replays the delivery. Then
-// the actor is called, and fetches everything.
-func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
+// recoverActor prints the dead letter of the actor whose receiver is
+// unavailable, lets the receiver work again, and replays the delivery. The hub
+// then calls the actor, which fetches everything.
+func (d *Demo) recoverActor(ctx context.Context, sent <-chan struct{}) error {
 	a := d.called[len(d.called)-1]
 	dead, err := a.awaitDeadLetter(ctx, d.patience)
 	if errors.Is(err, errNoDeadLetter) {
-		fmt.Fprintf(d.Out, "%s: %v\n", a.name, err) // what it has not fetched is lost in the verdict
+		fmt.Fprintf(d.Out, "%s: %v\n", a.name, err) // the verdict counts the events that were not fetched as lost
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.name, err)
 	}
-	fmt.Fprintf(d.Out, "The receiver of %s was away: it answered 503 to %d calls. A notification for it is a dead letter:\n  %s after %d attempts: %s\n",
+	fmt.Fprintf(d.Out, "The receiver of %s was unavailable: it answered 503 to %d calls. A notification for this actor is a dead letter:\n  %s after %d attempts: %s\n",
 		a.name, a.refused.Load(), dead.ID, dead.Attempts, dead.Reason)
 	a.isAway.Store(false)
 	id, err := domain.ParseDeliveryID(dead.ID)
@@ -81,16 +81,16 @@ func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
 	}
 	a.tally.mu.Lock()
 	defer a.tally.mu.Unlock()
-	_, err = fmt.Fprintf(d.Out, "It is back, the dead letter was replayed, and %s has fetched %d events.\n\n", a.name, a.tally.events)
+	_, err = fmt.Fprintf(d.Out, "The receiver is available again, the dead letter was replayed, and %s has fetched %d events.\n\n", a.name, a.tally.events)
 	return err
 }
 
-// errNoDeadLetter is the error when there is no delivery to replay.
-var errNoDeadLetter = errors.New("its notification has not become a dead letter")
+// errNoDeadLetter means that the actor has no dead letter to replay.
+var errNoDeadLetter = errors.New("the notification for this actor has not become a dead letter")
 
-// awaitDeadLetter waits until the actor has a dead letter and no delivery waits
-// for another attempt, which would also call the actor, and returns the dead
-// letter.
+// awaitDeadLetter waits until the actor has a dead letter, and returns it. It also
+// waits until no delivery is waiting for another attempt, because that attempt
+// would call the actor before the replay.
 func (a *calledActor) awaitDeadLetter(ctx context.Context, limit time.Duration) (*hubclient.MessageDelivery, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoDeadLetter)
 	defer cancel()

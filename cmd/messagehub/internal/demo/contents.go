@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	contentOrigin = "Invoices"      // its domain makes content on request
-	contentActor  = "5790000000006" // it has one bundle, from that domain
+	contentOrigin = "Invoices"      // domain that creates content on request
+	contentActor  = "5790000000006" // actor with one bundle of contentOrigin
 
 	contentBucket = embedded.WellKnownAccount + "/messagehub-content"
-	contentFolder = "content" // name in the data folder
+	contentFolder = "content" // folder of the contents in the data folder
 )
 
-// A contentDomain makes the contents of bundles.
+// A contentDomain creates the contents of bundles.
 type contentDomain struct {
 	client *domainclient.Client
-	made   atomic.Int64 // number of contents
+	made   atomic.Int64 // number of contents that the domain created
 }
 
 func newContentDomain(n *node.Node) (*contentDomain, error) {
@@ -59,21 +59,21 @@ func newContentDomain(n *node.Node) (*contentDomain, error) {
 	return c, err
 }
 
-// makeContent makes the content of a bundle. The text has the number of
-// contents that the domain has made.
+// makeContent returns the content of a bundle: a text with the number of contents
+// that the domain created so far.
 func (c *contentDomain) makeContent(context.Context, *domainclient.Request) (io.Reader, error) {
 	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
 }
 
-// showContents shows what the ledger of objects knows of the contents of the
-// hub, whose data is in a folder: the content of an open bundle is deleted, a
-// crawl finds that, and at the next Peek its domain makes it again.
+// showContents shows how the ledger of objects tracks the contents of bundles. It
+// deletes the content of an open bundle in the hub's data folder. A crawl detects
+// the deletion, and at the next Peek the domain creates the content again.
 func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.Node, folder string) (err error) {
 	maker, err := newContentDomain(n)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, errors.New("the hub has not shown it in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, errors.New("the ledger did not show the content in time"))
 	defer cancel()
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
@@ -100,8 +100,8 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	if err != nil {
 		return err
 	}
-	// An operator deletes the content. A crawl of the ledger finds that, and
-	// the ledger notifies the hub.
+	// An operator deletes the content. A crawl of the ledger detects the deletion,
+	// and the ledger notifies the hub.
 	file, err := content.FilePath(rows[0].Key)
 	if err == nil {
 		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))
@@ -120,14 +120,14 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 		return err
 	}
 	if first == again {
-		return fmt.Errorf("content that was deleted has come again: %s", again)
+		return fmt.Errorf("the deleted content was returned again: %s", again)
 	}
 	d.reportContents(rows)
 	return hub.As(contentActor).Dequeue(ctx, contentActor, bundle)
 }
 
-// peekContent returns the content of the actor's bundle. If none is open, the
-// bundle gets the given id.
+// peekContent returns the content of the actor's bundle. If no bundle is open,
+// Peek opens one with the id bundle.
 func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (string, error) {
 	id, body, err := hub.Peek(ctx, contentActor, hubclient.PeekOptions{BundleID: bundle})
 	if err == nil && id == "" {
@@ -166,8 +166,8 @@ func awaitRows(ctx context.Context, hub *hubclient.Client, bundle string, n int)
 	}
 }
 
-// crawlContents compares the contents of the hub with the ledger by a crawl,
-// and waits for its end.
+// crawlContents starts a crawl, which compares the contents of the hub with the
+// ledger, and waits for its end.
 func crawlContents(ctx context.Context, hub *hubclient.Client) error {
 	crawl, err := hub.StartCrawl(ctx, contentBucket, "")
 	if err != nil {
@@ -192,8 +192,8 @@ func crawlContents(ctx context.Context, hub *hubclient.Client) error {
 }
 
 func (d *Demo) reportContents(rows []hubclient.Object) {
-	fmt.Fprint(d.Out, "\nThe ledger of objects: the content of a bundle was deleted from its folder. A crawl has found that, and\n"+
-		"at the next Peek its domain has made it again.\n")
+	fmt.Fprint(d.Out, "\nThe ledger of objects: the content of a bundle was deleted from its folder. A crawl detected the deletion,\n"+
+		"and at the next Peek the domain made the content again.\n")
 	table := tabwriter.NewWriter(d.Out, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
 		fmt.Fprintf(table, "  …/%s\t%s\t%s\n", path.Base(r.Key), r.EventType, *r.Reason)

@@ -1,12 +1,14 @@
 // Package demo runs a day of a small energy market against a hub that it
 // starts, and accounts for every event: it sends the events of package
-// energymarket, drains them as the actors would, and compares what was received
-// with what was sent. Most actors poll. The others are called by the hub; the
-// receiver of one of them is unavailable until its dead letter is replayed.
-// Then a producer broadcasts to five consumers of a channel, of which one is
-// slow and one is dead for a while. An actor watches a bundle, and is called
-// when the bundle is dequeued. Finally the content of a bundle is deleted, and
-// the ledger of objects shows that its domain has made it again.
+// energymarket, drains them as the actors would, and compares the received
+// events with the sent ones.
+//
+// Most actors poll. The hub calls the other actors; the receiver of one actor is
+// unavailable until its dead letter is replayed. Afterwards a producer broadcasts
+// to five consumers of a channel, of which one is slow and one is dead for a
+// while. An actor watches a bundle, and is called when the bundle is dequeued.
+// Finally the demo deletes the content of a bundle, and the ledger of objects
+// shows that the domain created the content again.
 package demo
 
 import (
@@ -36,24 +38,23 @@ import (
 )
 
 // A Demo starts a hub, sends the events of the market, and then drains two
-// actors at a time. Every third actor has two clients, which do not know of
-// each other. Actors that are called drain when they are called, even while
-// events are being sent.
+// actors at a time. Every third actor has two independent clients. An actor that
+// the hub calls drains after each call, even while events are being sent.
 type Demo struct {
 	Events, Backlog int
 	Seed            uint64
 
-	Out, Err io.Writer    // the report, and the progress
+	Out, Err io.Writer    // Out receives the report, Err the progress
 	Logger   *slog.Logger // log of the hub
 
-	Registry *prometheus.Registry // for the metrics of the hub; nil: a new one
+	Registry *prometheus.Registry // registry for the metrics of the hub; nil: a new one
 
 	market   *energymarket.Market
 	ledger   energymarket.Ledger
 	meter    *meter
 	tallies  []*tally // by actor
 	called   []*calledActor
-	patience time.Duration // limit for the time until an actor is called
+	patience time.Duration // limit for the time until the hub calls an actor
 	sending  time.Duration
 	draining time.Duration
 }
@@ -68,9 +69,9 @@ func hasTwoClients(actor int) bool { return actor%3 == 1 && !isCalled(actor) }
 // isCalled reports whether an actor is called instead of polling.
 func isCalled(actor int) bool { return actor%4 == 2 }
 
-// asksByGroup reports whether an actor drains one group after another. The
-// others drain all groups together.
-func asksByGroup(actor int) bool { return actor%2 == 1 }
+// drainsByGroup reports whether an actor drains one group after another. Other
+// actors drain all groups together.
+func drainsByGroup(actor int) bool { return actor%2 == 1 }
 
 // Run runs the demo against a hub in a temporary folder. It fails if an event
 // was lost, in two bundles, out of order or changed.
@@ -152,11 +153,11 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	return d.checkStored(work, hub)
 }
 
-// checkStored validates what the hub has stored, after everything was drained. Two clients
-// of one actor can leave an outdated hint behind: a Peek that began before the other's
-// Dequeue writes an entry that the Dequeue has removed. It costs the next reader a
-// request, so it is repaired and counted, and the demo succeeds. It fails if a Save was left
-// unfinished (H5), because no process ended during the demo.
+// checkStored checks and repairs the store after everything was drained. Two clients of one
+// actor can leave an outdated hint: a Peek that began before the Dequeue of the other client
+// may write an entry that the Dequeue removed. The hint costs the next reader a request, so
+// checkStored repairs and counts such hints, and succeeds. It fails if a Save is unfinished (H5),
+// because no process ended during the demo.
 func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 	progress := checkreport.NewProgress(d.Err)
 	report, err := hub.Check(ctx, domainhub.CheckOptions{Repair: true, Progress: func(r domainhub.CheckReport) { progress.Report(&r) }})
@@ -166,7 +167,7 @@ func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 		return fmt.Errorf("check: %w", err)
 	case !report.Clean() || slices.ContainsFunc(report.Findings, func(f domainhub.Finding) bool { return f.Rule == "H5" }):
 		fmt.Fprint(d.Out, checkreport.Text(&report, true))
-		return errors.New("what the hub has stored is not as it should be; the seed " + fmt.Sprint(d.Seed) + " plays it again")
+		return errors.New("the check found faults in the hub's store; the seed " + fmt.Sprint(d.Seed) + " repeats the run")
 	}
 	if report.Repaired > 0 {
 		_, err = fmt.Fprintf(d.Out, "check: clean, outdated hints repaired: %d\n", report.Repaired)
@@ -176,7 +177,7 @@ func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 	return err
 }
 
-// playAll sends and drains everything, and judges the result.
+// playAll sends and drains everything, and reports the verdict.
 func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	d.market, d.ledger = energymarket.New(d.Events, d.Backlog, d.Seed), energymarket.NewLedger()
 	fmt.Fprintf(d.Out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
@@ -191,7 +192,7 @@ func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	verdict := d.ledger.Check()
 	d.printReport(verdict)
 	if !verdict.OK() {
-		return errors.New("the market was not served as promised; the seed " + fmt.Sprint(d.Seed) + " plays it again")
+		return errors.New("the hub did not serve the market correctly; the seed " + fmt.Sprint(d.Seed) + " repeats the run")
 	}
 	return nil
 }
@@ -234,7 +235,7 @@ func (d *Demo) sendAndFetch(ctx context.Context, hub *hubclient.Client) (err err
 	if err := work.Wait(); err != nil {
 		return err
 	}
-	return d.comeBack(ctx, sent)
+	return d.recoverActor(ctx, sent)
 }
 
 // sendAll sends all events in order, in requests of a thousand.
@@ -274,12 +275,12 @@ func (d *Demo) sendAll(ctx context.Context, hub *hubclient.Client) error {
 	return flush()
 }
 
-// drainPolling lets every actor that polls fetch everything.
+// drainPolling lets every polling actor fetch everything.
 func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
 	progress := terminal.NewEventProgress(d.Err, "drained", d.ledger.Outstanding(d.pollingActors()...))
 	defer progress.Clear()
 	var mu sync.Mutex
-	onward := func(events int) {
+	onBundle := func(events int) {
 		mu.Lock()
 		defer mu.Unlock()
 		progress.Add(events, 0)
@@ -294,8 +295,8 @@ func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
 		actors.Go(func() error {
 			clients, ctx := errgroup.WithContext(ctx)
 			for range 1 + countIf(hasTwoClients(i)) {
-				a := &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: t, onward: onward}
-				clients.Go(func() error { return a.drainAll(ctx, asksByGroup(i)) })
+				a := &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: t, onBundle: onBundle}
+				clients.Go(func() error { return a.drainAll(ctx, drainsByGroup(i)) })
 			}
 			return clients.Wait()
 		})
@@ -303,7 +304,8 @@ func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
 	return actors.Wait()
 }
 
-// drainAll fetches everything, from all groups together or group by group.
+// drainAll fetches everything: group by group if byGroup is true, otherwise from
+// all groups together.
 func (a *actorClient) drainAll(ctx context.Context, byGroup bool) error {
 	if !byGroup {
 		return a.drainGroup(ctx, "")

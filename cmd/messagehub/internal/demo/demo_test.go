@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
-	// A hub that accepts every event, stores none, and makes no calls.
+func TestDemo_FailsIfTheHubLosesEvents(t *testing.T) {
+	// The hub accepts every event, stores none, and makes no calls.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPut:
@@ -35,22 +35,22 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.NoError(t, err)
 	var out, errs strings.Builder
 	d := &Demo{Events: 20, Backlog: 10, Seed: 2, Out: &out, Err: &errs, meter: newMeter(), patience: 10 * time.Millisecond}
-	require.EqualError(t, d.playAll(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
+	require.EqualError(t, d.playAll(t.Context(), hub), "the hub did not serve the market correctly; the seed 2 repeats the run")
 	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
 }
 
-// endsTime ends the demo of the broker at the first line that it prints, which
-// comes after the last broadcast.
-type endsTime context.CancelCauseFunc
+// A cancelWriter stops the demo of the broker at the first line that the demo
+// prints, which is after the last broadcast.
+type cancelWriter context.CancelCauseFunc
 
-func (end endsTime) Write(p []byte) (int, error) {
+func (end cancelWriter) Write(p []byte) (int, error) {
 	end(errBrokerSlow)
 	return len(p), nil
 }
 
-// A hub that stores messages and delivers none.
-func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
+// The hub stores messages and delivers none.
+func TestBrokerDemo_FailsIfNothingIsDelivered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/broker/channel/prices/message/m0.0")
 		w.WriteHeader(http.StatusCreated)
@@ -58,29 +58,29 @@ func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
 	defer server.Close()
 	ctx, end := context.WithCancelCause(t.Context())
 	defer end(nil)
-	b, err := newBrokerDemo(ctx, endsTime(end))
+	b, err := newBrokerDemo(ctx, cancelWriter(end))
 	require.NoError(t, err)
 	require.ErrorContains(t, b.runAll(ctx, server.URL), "the broker has not delivered in time: billing")
 }
 
-func TestTheBrokerDemoFailsIfAMessageIsLostOrComesTwice(t *testing.T) {
+func TestBrokerDemo_FailsIfAMessageIsLostOrRepeated(t *testing.T) {
 	for _, tc := range []struct {
 		got  map[string]int
 		want string
 	}{
-		{map[string]int{"m0.0": 1, "m0.1": 1}, "Of 2 deliveries, 0 are lost, and 0 came twice."},
-		{map[string]int{"m0.0": 1}, "Of 2 deliveries, 1 are lost, and 0 came twice."},
-		{map[string]int{"m0.0": 1, "m0.1": 2}, "Of 2 deliveries, 0 are lost, and 1 came twice."},
+		{map[string]int{"m0.0": 1, "m0.1": 1}, "Of 2 deliveries, 0 were lost, and 0 were repeated."},
+		{map[string]int{"m0.0": 1}, "Of 2 deliveries, 1 were lost, and 0 were repeated."},
+		{map[string]int{"m0.0": 1, "m0.1": 2}, "Of 2 deliveries, 0 were lost, and 1 were repeated."},
 	} {
 		var out strings.Builder
 		b := &brokerDemo{out: &out, consumers: []*demoConsumer{{name: "billing", got: tc.got}}}
 		err := b.printReport([]string{"m0.0", "m0.1"})
 		require.Contains(t, out.String(), tc.want)
-		require.Equal(t, strings.Contains(tc.want, "0 are lost, and 0 came"), err == nil)
+		require.Equal(t, strings.Contains(tc.want, "0 were lost, and 0 were"), err == nil)
 	}
 }
 
-func TestAPercentileIsOneOfTheValues(t *testing.T) {
+func TestPercentile_IsOneOfTheValues(t *testing.T) {
 	values := []time.Duration{5, 1, 4, 2, 3}
 	require.Equal(t, time.Duration(3), percentileOf(values, 50))
 	require.Equal(t, time.Duration(5), percentileOf(values, 99))

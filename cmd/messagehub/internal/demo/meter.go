@@ -9,16 +9,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A meter adds up the request units of the embedded engine by their cause. It
-// has two parts: at the HTTP server it marks the context of a request, and in
-// front of the engine it reads the mark. Work that the hub does on its own
-// after an answer has no mark.
+// A meter adds up the request units of the embedded engine by their cause: an
+// actor, or one of the constants below. wrapHandler stores the cause in the
+// context of an HTTP request, and wrapTransport reads the cause from the context
+// of a request to the engine. Background work of the hub has no cause.
 type meter struct {
 	mu    sync.Mutex
 	units map[string]float64
 }
 
-// The causes that are not actors.
+// The causes other than actors.
 const (
 	causeSend       = "send"
 	causeBackground = ""
@@ -59,7 +59,7 @@ func (t metered) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unitsOf returns the request units of a cause up to now.
+// unitsOf returns the request units that were counted for a cause so far.
 func (m *meter) unitsOf(cause string) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -43,8 +43,8 @@ func (d *Demo) printReport(v *ledger.Verdict) {
 	_ = table.Flush() // writes to the terminal
 
 	sent, background := d.meter.unitsOf(causeSend), d.meter.unitsOf(causeBackground)
-	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are those of an actor's own\n")
-	fmt.Fprintf(out, "requests, by the embedded engine's meter; sending took %.0f RU (%.2f an event), upkeep %.0f, all %.0f.\n",
+	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are the request units of an actor's\n")
+	fmt.Fprintf(out, "requests, as the embedded engine counts them; sending took %.0f RU (%.2f an event), background work %.0f, in total %.0f.\n",
 		sent, sent/float64(max(1, d.Events+d.Backlog)), background, sent+background+units)
 	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, milliseconds(heaviest.largestPeek))
 	fmt.Fprint(out, v.Details())

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// tokens are the tokens of the clients of the demo, from an issuer that runs
+// tokens creates tokens for the clients of the demo, with an issuer that runs
 // beside the hub.
 type tokens struct {
 	issuer  *devissuer.Issuer
@@ -19,7 +19,8 @@ type tokens struct {
 	byActor map[string]string
 }
 
-// issueTokens runs an issuer until stop is called, and makes the hub accept its tokens only.
+// issueTokens runs an issuer until stop is called, and sets the configuration so that the hub accepts
+// only tokens of that issuer.
 func issueTokens(ctx context.Context, cfg *config.Config) (t *tokens, stop func(), err error) {
 	issuer, err := devissuer.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +59,7 @@ func (t *tokens) tokenOf(actor string) string {
 	}
 	token, err := t.issuer.Sign(claims)
 	if err != nil {
-		return "" // the hub refuses it
+		return "" // the hub rejects a request without a token
 	}
 	t.byActor[actor] = token
 	return token

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// watchingActor has one bundle, which it watches.
+// watchingActor is the actor that watches its only bundle.
 const watchingActor = "5790000000005"
 
 // watchBundle lets an actor watch a bundle and dequeue it, and waits until the
@@ -69,7 +69,7 @@ func (d *Demo) watchBundle(ctx context.Context, hub *hubclient.Client, url strin
 	}
 }
 
-// A notification is the body of a call to a watch.
+// A notification is the body of a call that notifies a watch.
 type notification struct{ Resource, Event string }
 
 // watchHandler answers 200 to each call of a watch.
@@ -82,7 +82,7 @@ func watchHandler(notified chan<- notification) http.Handler {
 		}
 		select {
 		case notified <- n:
-		default: // it was already notified
+		default: // an earlier notification is waiting
 		}
 	})
 }

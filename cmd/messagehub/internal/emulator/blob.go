@@ -16,13 +16,13 @@ type Blob struct {
 	Options
 
 	Listen   string           // HOST:PORT
-	Engine   embedded.Options // its Logger is that of Options
+	Engine   embedded.Options // Logger is ignored: Options has the logger
 	TLS      bool             // serve HTTPS, with a self-signed certificate
 	CertFile string           // receives the certificate; "": no file
 }
 
-// openReason returns the reason why anyone who reaches the account can use it,
-// or "".
+// openReason returns the reason why every client that reaches the account can use
+// it; "" if the account requires a secret key.
 func (b *Blob) openReason() string {
 	switch {
 	case b.Engine.TrustTokens:
@@ -37,8 +37,7 @@ func (b *Blob) hasKnownKey() bool {
 	return cmp.Or(b.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
 }
 
-// Run serves the account until the context ends. It refuses what Validate
-// refuses.
+// Run serves the account until the context ends. It fails if Validate fails.
 func (b *Blob) Run(ctx context.Context) (err error) {
 	if err := b.Validate(); err != nil {
 		return err
@@ -50,7 +49,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		return openError(b.Engine.Dir, err)
 	}
 	defer func() { err = errors.Join(err, account.Close()) }()
-	door, err := b.door()
+	serving, err := b.serveOptions()
 	if err != nil {
 		return err
 	}
@@ -67,11 +66,11 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	}
 	fmt.Fprintf(b.Out, "Blob Storage emulator %s listens on %s with connection string %s\n", b.Version, listener.Addr(), shown)
 	b.Logger.InfoContext(ctx, "ready", "address", listener.Addr().String())
-	door.HTTP, door.AnyHost = b.checkHosts(listener.Addr(), blobHandler(account)), true
-	return account.Serve(ctx, listener, door)
+	serving.HTTP, serving.AnyHost = b.checkHosts(listener.Addr(), blobHandler(account)), true
+	return account.Serve(ctx, listener, serving)
 }
 
-func (b *Blob) door() (embedded.ServeOptions, error) {
+func (b *Blob) serveOptions() (embedded.ServeOptions, error) {
 	if !b.TLS {
 		return embedded.ServeOptions{}, nil
 	}

@@ -20,18 +20,18 @@ type Cosmos struct {
 	Options
 
 	Listen   string           // HOST:PORT
-	Engine   embedded.Options // Run sets its Stale and Lag
+	Engine   embedded.Options // Stale and Lag are ignored: Run sets them
 	Endpoint embedded.EndpointOptions
 	TLS      bool   // serve HTTPS, with a self-signed certificate
 	CertFile string // receives the certificate; "": no file
 
-	// Reads without a session token are up to MaxStale commits, or MaxLag, old.
-	// The age of each read is random.
+	// MaxStale and MaxLag limit the age of reads without a session token: in
+	// commits, and in time. The age of each read is random.
 	MaxStale int
 	MaxLag   time.Duration
-	Seed     uint64 // seed of these random ages
+	Seed     uint64 // seed of the random ages
 
-	Sweep       time.Duration // time between two removals of expired documents
+	Sweep       time.Duration // interval between removals of expired documents
 	LogRequests bool          // print each request to Err
 }
 
@@ -39,7 +39,7 @@ func (c *Cosmos) hasKnownKey() bool {
 	return cmp.Or(c.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
 }
 
-// Run serves the account until the context ends. It refuses what Validate refuses.
+// Run serves the account until the context ends. It fails if Validate fails.
 func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	options := httpserve.Options{
 		Handler: c.checkHosts(listener.Addr(), c.handler(engine.HandlerOf(c.Endpoint))), Server: "the account",
 		Logger:    c.Logger,
-		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens contain values of documents
+		MaxHeader: http.DefaultMaxHeaderBytes, // large, because continuation tokens contain values of documents
 		Grace:     stopLimit, CancelAfter: queryGrace,
 	}
 	if cert != nil {
@@ -77,7 +77,8 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	return c.serveAndSweep(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
 }
 
-// engineOptions returns the options of the engine, with random ages of reads.
+// engineOptions returns the options of the engine, with functions that choose the
+// random age of a read.
 func (c *Cosmos) engineOptions() embedded.Options {
 	o := c.Engine
 	var mu sync.Mutex
@@ -96,7 +97,7 @@ func (c *Cosmos) engineOptions() embedded.Options {
 	return o
 }
 
-// certificate returns nil if the options do not ask for TLS.
+// certificate returns the self-signed certificate, or nil without TLS.
 func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	if !c.TLS {
 		return nil, nil //nolint:nilnil // plain HTTP has none
@@ -104,15 +105,16 @@ func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	return selfSigned(c.Engine.Dir, c.CertFile, cmp.Or(c.Endpoint.Advertise, c.Listen))
 }
 
-// queryGrace is how long requests may take after the emulator was asked to
-// stop, before they are cancelled.
+// queryGrace is the time that running requests have after a stop signal, before
+// they are cancelled.
 const queryGrace = 250 * time.Millisecond
 
-// stopLimit is how long a client may take to send the rest of a request.
+// stopLimit is the time that a client has, after a stop signal, to send the rest
+// of a request.
 const stopLimit = 5 * time.Second
 
-// serveAndSweep serves and removes expired documents until the context ends.
-// Then writes are completed, and queries and delayed answers are cancelled.
+// serveAndSweep serves and removes expired documents until the context ends. It
+// then completes running writes, and cancels queries and delayed responses.
 func (c *Cosmos) serveAndSweep(ctx context.Context, engine *embedded.Engine, serve func(context.Context) error) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

@@ -23,28 +23,28 @@ type Options struct {
 	// Hosts are further host names that an emulator accepts on a loopback address.
 	Hosts []string
 
-	// Insecure permits an address that other machines reach without a secret key.
+	// Insecure permits an address that other machines can reach although the
+	// emulator requires no secret key.
 	Insecure bool
 
 	Version string       // version of the program, for the line printed at the start
-	Out     io.Writer    // receives that line, with the address and the key
+	Out     io.Writer    // receives the line that is printed at the start, with the address and the key
 	Err     io.Writer    // receives the logs of requests and frames
-	Logger  *slog.Logger // log of the engine, and the record "ready" once it serves
+	Logger  *slog.Logger // log of the engine; it also receives the record "ready" when the emulator serves
 }
 
-// KeyVariable is the environment variable with the key of an emulator. Other
-// users of the machine could read a flag.
+// KeyVariable names the environment variable with the key of an emulator. Other
+// users of the machine can read flags, but not this variable.
 const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 
-// knownKey is the reason to refuse a public address with the well-known key.
+// knownKey is the reason of checkAddress if the key is the well-known one.
 const knownKey = "its key is the well-known one (set another with --key-file or " + KeyVariable + ")"
 
-// trustsTokens is the reason to refuse a public address if every token is
-// accepted.
+// trustsTokens is the reason of checkAddress if the emulator accepts every token.
 const trustsTokens = "--trust-tokens gives every client all rights" //nolint:gosec // a sentence
 
-// checkAddress refuses an address that other machines can reach, unless reason
-// is "". reason says why anyone could use the emulator.
+// checkAddress rejects an address that other machines can reach if reason is not
+// "". reason says why every client could use the emulator.
 func (o *Options) checkAddress(address, reason string) error {
 	if reason == "" || o.Insecure {
 		return nil
@@ -56,9 +56,8 @@ func (o *Options) checkAddress(address, reason string) error {
 	return nil
 }
 
-// checkHosts refuses requests for other hosts on a loopback address: a web page
-// can make its own name resolve to such an address. It permits loopback names
-// and Hosts.
+// checkHosts prevents DNS rebinding: on a loopback address, it rejects requests
+// whose Host is neither a loopback name nor in Hosts.
 func (o *Options) checkHosts(addr net.Addr, next http.Handler) http.Handler {
 	return loopback.CheckHost(addr, next, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", o.Hosts...)
 }
@@ -72,8 +71,8 @@ func openListener(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// openError returns an error that says what to do about an engine that cannot
-// be opened in a folder ("": in memory).
+// openError adds advice to the error of an engine that cannot be opened in a
+// folder ("": in memory).
 func openError(folder string, err error) error {
 	if folder == "" {
 		return err
@@ -91,8 +90,8 @@ func openError(folder string, err error) error {
 }
 
 // selfSigned returns a certificate for this machine and the hosts of addresses.
-// It is stored in folder, unless that is "", and written to file, unless that
-// is "".
+// It stores the certificate and its key in folder, and the certificate in file;
+// "" means that they are not stored.
 func selfSigned(folder, file string, addresses ...string) (cert *certificate.Certificate, err error) {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	for _, address := range addresses {
@@ -113,7 +112,7 @@ func selfSigned(folder, file string, addresses ...string) (cert *certificate.Cer
 	return cert, err
 }
 
-// writeHealth answers /healthz. An emulator that answers is ready for use.
+// writeHealth answers /healthz. An emulator that answers is ready.
 func writeHealth(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")

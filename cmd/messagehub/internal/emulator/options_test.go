@@ -14,7 +14,7 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestCheckAddress_RefusesOtherMachinesForAReason(t *testing.T) {
+func TestCheckAddress_RejectsPublicAddressesForAReason(t *testing.T) {
 	var own, insecure Options
 	insecure.Insecure = true
 	require.ErrorContains(t, own.checkAddress("0.0.0.0:8081", knownKey), "its key is the well-known one")

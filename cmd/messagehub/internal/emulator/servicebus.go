@@ -22,15 +22,15 @@ type ServiceBus struct {
 
 	Listen    []string         // HOST:PORT of each listener
 	Key       string           // secret of the key with all rights; "": the well-known one
-	Engine    embedded.Options // its Keys are further keys, its Logger is that of Options
-	Entities  string           // file with the entities to create; "": none
-	TLS       bool             // let clients use TLS, with a self-signed certificate
+	Engine    embedded.Options // Keys lists further keys; Logger is ignored: Options has the logger
+	Entities  string           // file with the entities to create; "": no file
+	TLS       bool             // permit TLS, with a self-signed certificate
 	CertFile  string           // receives the certificate; "": no file
 	LogFrames bool             // print each AMQP frame to Err
 }
 
-// openReason returns the reason why anyone who reaches the namespace can use
-// it, or "".
+// openReason returns the reason why every client that reaches the namespace can
+// use it; "" if the namespace requires a secret key.
 func (b *ServiceBus) openReason() string {
 	switch {
 	case b.Engine.Anonymous:
@@ -45,8 +45,8 @@ func (b *ServiceBus) openReason() string {
 
 func (b *ServiceBus) key() string { return cmp.Or(b.Key, embedded.WellKnownKey) }
 
-// Run serves the namespace until the context ends or one listener fails. It refuses
-// what Validate refuses.
+// Run serves the namespace until the context ends or one listener fails. It fails
+// if Validate fails.
 func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	if err := b.Validate(); err != nil { //nolint:contextcheck // it opens a namespace in memory, for a moment
 		return err
@@ -55,7 +55,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	door, err := b.door()
+	serving, err := b.serveOptions()
 	if err != nil {
 		return err
 	}
@@ -69,13 +69,13 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		return err
 	}
 	handler := busHandler(namespace)
-	door.AnyHost = true // each listener checks hosts itself
+	serving.AnyHost = true // checkHosts checks the host names, for each listener
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, len(listeners))
 	for _, listener := range listeners {
-		door.HTTP = b.checkHosts(listener.Addr(), handler)
-		go func(door embedded.ServeOptions) { served <- namespace.Serve(ctx, listener, door) }(door)
+		serving.HTTP = b.checkHosts(listener.Addr(), handler)
+		go func(serving embedded.ServeOptions) { served <- namespace.Serve(ctx, listener, serving) }(serving)
 	}
 	shown := namespace.ConnectionString(listeners[0].Addr().String())
 	if b.key() != embedded.WellKnownKey {
@@ -85,13 +85,13 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	b.Logger.InfoContext(ctx, "ready", "address", addressList(listeners))
 	for range listeners {
 		err = errors.Join(err, <-served)
-		cancel() // when one listener ends, all end
+		cancel() // the end of one listener ends all others
 	}
 	return err
 }
 
-// engineOptions returns the options of the engine, with the key, the entities
-// of the file and the log of frames.
+// engineOptions returns the options of the engine, with the key, the entities in
+// the file and the log of frames.
 func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	o := b.Engine
 	o.Keys = append([]embedded.Key{{Name: embedded.WellKnownKeyName, Secret: b.key(), Rights: embedded.All}}, o.Keys...)
@@ -111,7 +111,7 @@ func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	return o, nil
 }
 
-// readEntities reads the file of the entities, if there is one.
+// readEntities reads the file Entities, if it is set.
 func (b *ServiceBus) readEntities() (embedded.Entities, error) {
 	if b.Entities == "" {
 		return embedded.Entities{}, nil
@@ -128,7 +128,7 @@ func (b *ServiceBus) readEntities() (embedded.Entities, error) {
 	return entities, nil
 }
 
-func (b *ServiceBus) door() (embedded.ServeOptions, error) {
+func (b *ServiceBus) serveOptions() (embedded.ServeOptions, error) {
 	if !b.TLS {
 		return embedded.ServeOptions{}, nil
 	}
@@ -139,7 +139,8 @@ func (b *ServiceBus) door() (embedded.ServeOptions, error) {
 	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
-// listenAll listens on all addresses. If one fails, it closes the others.
+// listenAll listens on all addresses. If one address fails, it closes the
+// listeners of the others.
 func (b *ServiceBus) listenAll(ctx context.Context) ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, address := range b.Listen {

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// busMetrics returns the counts of a namespace as metrics.
+// busMetrics returns a registry with the statistics of a namespace.
 func busMetrics(namespace *embedded.Namespace) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(busCollector{namespace})

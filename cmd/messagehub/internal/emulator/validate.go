@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// Validate refuses options with which the account cannot be served, and an address at which anyone could use it.
+// Validate rejects invalid options, and an address at which other machines could use the account without a secret key.
 func (c *Cosmos) Validate() error {
 	levels := []string{"", "Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 	hasOldReads := c.MaxStale > 0 || c.MaxLag > 0
@@ -64,7 +64,7 @@ type duration struct {
 
 var containerName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Validate refuses options with which the account cannot be served, and an address at which anyone could use it.
+// Validate rejects invalid options, and an address at which other machines could use the account without a secret key.
 func (b *Blob) Validate() error {
 	const least, limit = 3, 63
 	for _, name := range b.Engine.Containers {
@@ -78,7 +78,7 @@ func (b *Blob) Validate() error {
 	return b.checkListen(b.Listen, b.openReason())
 }
 
-// Validate refuses options with which the namespace cannot be served, and an address at which anyone could use it.
+// Validate rejects invalid options, and an address at which other machines could use the namespace without a secret key.
 func (b *ServiceBus) Validate() error {
 	if len(b.Listen) == 0 {
 		return fmt.Errorf("--listen: want HOST:PORT, such as 127.0.0.1:5672")
@@ -91,7 +91,7 @@ func (b *ServiceBus) Validate() error {
 	names := []string{embedded.WellKnownKeyName}
 	for _, key := range b.Engine.Keys {
 		if slices.Contains(names, key.Name) {
-			return fmt.Errorf("--add-key: there are two keys %s; give one another name", key.Name)
+			return fmt.Errorf("--add-key: two keys have the name %s; rename one of them", key.Name)
 		}
 		names = append(names, key.Name)
 	}
@@ -99,15 +99,15 @@ func (b *ServiceBus) Validate() error {
 	if err != nil || b.Entities == "" {
 		return err
 	}
-	trial, err := embedded.Open(embedded.Options{Entities: entities}) // opened in memory to find values that the engine refuses
+	trial, err := embedded.Open(embedded.Options{Entities: entities}) // opened in memory, because the engine validates the entities
 	if err != nil {
 		return fmt.Errorf("--entities: %s: %w", b.Entities, err)
 	}
 	return trial.Close()
 }
 
-// checkListen refuses a text that is not an address, and what checkAddress
-// refuses.
+// checkListen rejects a text that is not HOST:PORT, and an address that
+// checkAddress rejects.
 func (o *Options) checkListen(address, reason string) error {
 	if err := validateAddress("listen", address); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (o *Options) checkListen(address, reason string) error {
 	return o.checkAddress(address, reason)
 }
 
-// validateAddress refuses the value of a flag that is not HOST:PORT.
+// validateAddress rejects the value of a flag if it is not HOST:PORT.
 func validateAddress(flag, address string) error {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -127,7 +127,7 @@ func validateAddress(flag, address string) error {
 	return nil
 }
 
-// validateKey refuses a key that is not base64. It does not print the key.
+// validateKey rejects a key that is not base64. The error does not contain the key.
 func validateKey(key string) error {
 	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
 		return fmt.Errorf("--key, --key-file or %s: want a key in base64, such as openssl rand -base64 32 prints", KeyVariable)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// A Ledger is a ledger of the events of a market.
+// A Ledger records the sent events of a market and the bundles of its actors.
 type Ledger struct{ *ledger.Ledger }
 
 // NewLedger returns an empty Ledger.
@@ -19,8 +19,9 @@ func (l Ledger) SendEvent(sender int, e *Event) {
 	l.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.Cabinet(), Sender: sender, Content: ledger.DigestOf(e.Payload)})
 }
 
-// ReceiveBundle records a bundle that actor received by a request that began at
-// the moment asked. It returns the faults of the bundle at once.
+// ReceiveBundle records a bundle that actor received. The Peek began at the
+// moment asked. It returns an error if the body is malformed or has events that
+// were not sent to actor.
 func (l Ledger) ReceiveBundle(actor, id string, body []byte, asked ledger.Moment) error {
 	_, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return readBundle(actor, body) })
 	return err
@@ -29,8 +30,8 @@ func (l Ledger) ReceiveBundle(actor, id string, body []byte, asked ledger.Moment
 // Size returns the number of events in a bundle.
 func (l Ledger) Size(actor, id string) int { return len(l.Bundle(actor, id).Elements) }
 
-// readBundle reads the events of a body: a manifest or, if its elements have no
-// id, payloads that contain the id of their event.
+// readBundle returns the events of a body, which is a JSON array: a manifest, whose
+// elements have an id, or payloads, which contain the id of their event.
 func readBundle(actor string, body []byte) ([]ledger.Element, error) {
 	var texts []json.RawMessage
 	if err := json.Unmarshal(body, &texts); err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ledgerOfTwo returns a ledger of two events, the second of which has a
-// payload.
+// ledgerOfTwo returns a ledger of two events. The second event has a payload.
 func ledgerOfTwo() Ledger {
 	l := NewLedger()
 	l.SendEvent(0, &Event{ID: "e0", Recipient: "a", Origin: "Charges", ContentType: "c"})
@@ -17,7 +16,7 @@ func ledgerOfTwo() Ledger {
 
 const document = `{"Price_MarketDocument":{"mRID":"e1","n":2}}`
 
-func TestMarketLedgerReadsManifestsAndDocuments(t *testing.T) {
+func TestReceiveBundle_AcceptsManifestsAndDocuments(t *testing.T) {
 	for _, bodies := range [][]string{
 		{`[{"id":"e0","recipient":"a","sequence":1},{"id":"e1","recipient":"a","sequence":2,"payload":` + document + `}]`},
 		{`[{"id":"e0","recipient":"a","sequence":1}]`, `[` + document + `]`},
@@ -35,7 +34,7 @@ func TestMarketLedgerReadsManifestsAndDocuments(t *testing.T) {
 	}
 }
 
-func TestMarketLedgerReportsWhatItCannotRead(t *testing.T) {
+func TestReceiveBundle_ReportsAFaultyBundle(t *testing.T) {
 	for _, tc := range []struct{ name, body, want string }{
 		{"no JSON", `[`, "its body is not JSON"},
 		{"an element of another kind", `[{"id":7}]`, "element 0: "},

@@ -12,22 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Market is a day of a small energy market: its participants, and what its
-// domains announce to them. The same seed generates the same market, byte for
-// byte.
+// A Market is a day of a small energy market: its actors, and the events that its
+// domains send to them. The same seed generates the same market, byte for byte.
 type Market struct {
 	Actors  []Actor
-	Backlog []Event // events for Actors[BacklogOwner] from before the day
-	Day     []Event // in the order of the day
+	Backlog []Event // earlier events, which wait for Actors[BacklogOwner]
+	Day     []Event // events of the day, ordered by time
 }
 
 // An Actor is a company that fetches events.
 type Actor struct {
 	GLN, Name, Role string
-	share           int // share of the events
+	share           int // share of the events that the actor receives
 }
 
-// A Event is an event as its domain sends it.
+// An Event is an event as its domain sends it.
 type Event struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 	SupportsBundling                                 bool
@@ -35,14 +34,14 @@ type Event struct {
 	Payload                                          []byte // compact JSON, or nil
 }
 
-// InlineOrigin is the domain whose events all have payloads in the demo.
+// InlineOrigin is the domain whose events all have a payload.
 const InlineOrigin = "Charges"
 
-// BacklogOwner is the index of the actor that has been away for a while.
+// BacklogOwner is the index of the actor that did not fetch on the previous days.
 const BacklogOwner = 3
 
 // participants are fictitious companies in the roles of the European energy
-// markets: grid operator, supplier, balance responsible, and so on.
+// markets: grid operator, supplier, balance responsible party, and so on.
 var participants = []Actor{
 	{"", "Nørre Net", "DDM", 9},
 	{"", "Søndre Net", "DDM", 7},
@@ -62,13 +61,13 @@ var participants = []Actor{
 type Kind struct {
 	Origin, ContentType string
 	DocumentTypes       []string
-	share               int   // share of the events
-	alone               int   // events of a thousand that do not support bundling
-	min, max            int64 // weight in KB
-	payload             int   // events of a hundred that have a payload
+	share               int   // share of the events that are of this kind
+	alone               int   // number of events in a thousand that do not support bundling
+	min, max            int64 // limits of the weight, in KB
+	payload             int   // percentage of events with a payload
 }
 
-// Kinds are the kinds of events of the market, with the share of each.
+// Kinds lists the kinds of events of the market.
 var Kinds = []Kind{
 	{"TimeSeries", "NotifyValidatedMeasureData", []string{"RSM-012"}, 40, 4, 1, 12, 5},
 	{"TimeSeries", "RejectRequestValidatedMeasureData", []string{"RSM-015"}, 3, 100, 1, 2, 0},
@@ -82,18 +81,18 @@ var Kinds = []Kind{
 	{"Charges", "ConfirmRequestChangeOfPriceList", []string{"RSM-033"}, 3, 60, 1, 2, 100},
 }
 
-// heavy is the weight of a rare event, which exceeds the limit of a bundle.
+// heavy is the weight of a rare event. It exceeds the maximum weight of a bundle.
 const heavy = 60_000
 
-// New generates a day of the given number of events, and a backlog.
+// New generates a day with events events, and a backlog of backlog events.
 func New(events, backlog int, seed uint64) *Market {
 	g := NewGenerator(seed, 0x6d61726b6574)
 	m := &Market{Actors: slices.Clone(participants)}
 	for i := range m.Actors {
 		m.Actors[i].GLN = NewGLN(fmt.Sprintf("579%03d%06d", i, g.IntN(1_000_000)))
 	}
-	// The backlog has readings of the previous days with the least weight, so
-	// that it fills the largest possible bundle, over six drawers.
+	// The backlog has readings of the previous days with the minimum weight, so
+	// that they fill the largest possible bundle, which spans six drawers.
 	old := Kinds[0]
 	old.alone, old.min, old.max, old.payload = 0, 1, 1, 0
 	yesterday := Day.Add(-24 * time.Hour)
@@ -110,7 +109,7 @@ func New(events, backlog int, seed uint64) *Market {
 // A Generator generates random events. The same seed generates the same events.
 type Generator struct{ *rand.Rand }
 
-// NewGenerator returns a generator with a seed, and with a stream of this seed.
+// NewGenerator returns a generator for one of the independent streams of a seed.
 func NewGenerator(seed, stream uint64) *Generator {
 	return &Generator{rand.New(rand.NewPCG(seed, stream))}
 }
@@ -118,12 +117,12 @@ func NewGenerator(seed, stream uint64) *Generator {
 // Day is the day of the demo.
 var Day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
 
-// byHour has the shares of the hours of the day: readings arrive at night,
-// people move and switch suppliers in the morning, invoices are computed after
-// lunch.
+// byHour has the share of the events in each hour of the day: readings arrive at
+// night, people move and switch suppliers in the morning, and invoices are
+// computed after lunch.
 var byHour = [24]int{9, 9, 8, 6, 4, 3, 2, 3, 5, 7, 8, 7, 5, 6, 7, 6, 4, 3, 2, 2, 2, 3, 4, 6}
 
-// randomTimes returns n times of the day in order.
+// randomTimes returns n random times of the day, in ascending order.
 func (g *Generator) randomTimes(n int) []time.Time {
 	hours := make([]int, 24)
 	for h := range hours {
@@ -138,7 +137,8 @@ func (g *Generator) randomTimes(n int) []time.Time {
 	return at
 }
 
-// Event returns an event of kind k for an actor, sent at a moment of the day.
+// Event returns a random event of kind k for the actor to. at is the time in the
+// payload.
 func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	e := Event{
 		ID:               g.UUID(),
@@ -159,7 +159,8 @@ func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	return e
 }
 
-// pickByShare returns a random element, according to their shares.
+// pickByShare returns a random element; its probability is proportional to its
+// share.
 func pickByShare[T any](g *Generator, from []T, share func(*T) int) *T {
 	total := 0
 	for i := range from {
@@ -182,8 +183,8 @@ func (g *Generator) UUID() string {
 	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
-// AppendJSON appends the event in the format of a domain. Its texts are ASCII,
-// so quoting them for Go is also valid for JSON.
+// AppendJSON appends the event as the JSON that a domain sends. The texts of the
+// event are ASCII, so their Go quoting is valid JSON.
 func (e *Event) AppendJSON(b []byte) []byte {
 	field := func(name, text string) {
 		b = append(b, `"`+name+`":`...)

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheSameSeedMakesTheSameMarket(t *testing.T) {
+func TestMarket_IsTheSameForTheSameSeed(t *testing.T) {
 	a, b, c := New(500, 50, 7), New(500, 50, 7), New(500, 50, 8)
 	require.Equal(t, a, b)
 	require.NotEqual(t, a.Day, c.Day)
 	require.NotEqual(t, a.Actors, c.Actors)
 }
 
-func TestTheMarketIsADayOfADozenActors(t *testing.T) {
+func TestMarket_IsADayOfADozenActors(t *testing.T) {
 	m := New(20_000, 60_000, 1)
 	require.Len(t, m.Actors, 12)
 	require.Len(t, m.Day, 20_000)
@@ -69,7 +69,7 @@ func TestTheMarketIsADayOfADozenActors(t *testing.T) {
 	require.Positive(t, tooHeavy)
 }
 
-func TestTheHoursOfTheDayAreInOrder(t *testing.T) {
+func TestMarket_TimesAreInOrder(t *testing.T) {
 	g := New(0, 0, 1)
 	require.Empty(t, g.Day)
 	times := NewGenerator(3, 0).randomTimes(1000)
@@ -80,7 +80,7 @@ func TestTheHoursOfTheDayAreInOrder(t *testing.T) {
 	require.Less(t, times[999].Sub(Day), 24*time.Hour)
 }
 
-func TestACheckDigitIsThatOfTheStandard(t *testing.T) {
+func TestNewGLN_ComputesTheCheckDigitOfTheStandard(t *testing.T) {
 	for _, gln := range []string{"5790001330552", "5790000432752", "4012345000009"} {
 		require.Equal(t, gln, NewGLN(gln[:12]))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Peek returns the id and the body of the next bundle of an actor. The id is "" if there is no data.
+// Peek returns the id and the body of the next bundle of an actor. The id is "" if no data is available.
 func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (id string, body []byte, err error) {
 	b, err := c.As(actor).Peek(ctx, actor, opts)
 	if errors.Is(err, hubclient.ErrNoData) {

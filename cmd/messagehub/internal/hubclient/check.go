@@ -30,7 +30,7 @@ func (c *Client) Check(ctx context.Context, opts hub.CheckOptions) (hub.CheckRep
 		}
 		switch err := lines.Decode(&line); {
 		case err != nil:
-			return seen, c.Unreachable(errors.Join(errors.New("the answer broke off"), err))
+			return seen, c.Unreachable(errors.Join(errors.New("the response is incomplete"), err))
 		case line.Finding != nil:
 			seen.Findings = append(seen.Findings, *line.Finding)
 		case line.Progress != nil:

@@ -20,7 +20,8 @@ import (
 // DefaultURL is the URL of a hub on this machine with its default settings.
 const DefaultURL = "http://127.0.0.1:8080"
 
-// DefaultAdminURL is the URL of its listener for operators.
+// DefaultAdminURL is the URL of the operators' listener of a hub on this machine
+// with its default settings.
 const DefaultAdminURL = "http://127.0.0.1:8081"
 
 // Announced is the type of the public client.
@@ -32,17 +33,16 @@ type Fault = hubclient.Fault
 // PeekOptions is the type of the public client.
 type PeekOptions = hubclient.PeekOptions
 
-// Problem is that of the public client.
+// Problem is the type of the public client.
 type Problem = hubclient.Problem //nolint:errname // problem is the word of RFC 9457
 
 // A Client sends requests to the /v1 routes of a hub. It is safe for concurrent use.
 type Client struct {
-	Base  string // prefix of every URL, without a slash at the end, and without a user
-	Token string // token of an operator or of an issuer, which every request has; "": none
+	Base  string // prefix of every URL, without a trailing slash and without a user
+	Token string // token of an operator or of an issuer in every request; "": no token
 
-	// TokenOf, if it is set, returns the token of a request in place of Token:
-	// the token of an actor or, for "", of other users. It is set before the
-	// first request.
+	// TokenOf, if set, replaces Token: it returns the token of an actor or, for
+	// "", of other users. It must be set before the first request.
 	TokenOf func(actor string) string
 
 	client *hubclient.Client
@@ -51,11 +51,11 @@ type Client struct {
 // New returns a client of the hub with the URL base. It makes no request.
 func New(base string) (*Client, error) { return NewWithTLS(base, nil) }
 
-// NewWithTLS returns a client with the given certificates, nil for those of the
-// system.
+// NewWithTLS is New with the certificates in secured; nil stands for the
+// certificates of the system.
 func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
-	// The client repeats no request: the commands do, and report it. A download
-	// is resumed until the timeout of its command.
+	// The client repeats no request, because the commands repeat and report their
+	// requests. It resumes a download until the timeout of the command.
 	client, err := hubclient.New(hubclient.Options{URL: base, TLS: secured, Budget: -1, Resume: maxResume})
 	if err != nil {
 		shown, _ := config.Redact(base)
@@ -66,8 +66,8 @@ func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
 
 const maxResume = 24 * time.Hour
 
-// IsPrivate reports whether others on the network cannot read the requests of
-// the client.
+// IsPrivate reports whether the requests of the client are encrypted, or do not
+// leave this machine.
 func (c *Client) IsPrivate() bool { return strings.HasPrefix(c.Base, "https:") || c.IsLocal() }
 
 // IsLocal reports whether the hub is on this machine.
@@ -83,7 +83,7 @@ func (c *Client) Close() { c.client.Close() }
 func (c *Client) HTTP() *http.Client { return c.client.HTTP() }
 
 // As returns the public client with the token of an actor or, for "", of other
-// users. Its requests fail with errors for programs; [Client.ExplainError]
+// users. The errors of the public client are for programs; [Client.ExplainError]
 // turns them into errors for a person.
 func (c *Client) As(actor string) *hubclient.Client {
 	token := c.Token
@@ -95,7 +95,7 @@ func (c *Client) As(actor string) *hubclient.Client {
 	})
 }
 
-// Do makes a request and sends it, as [Client.Send] does.
+// Do creates a request with [Client.Request] and sends it with [Client.Send].
 func (c *Client) Do(ctx context.Context, method, path, actor string, body []byte) (*http.Response, error) {
 	req, err := c.Request(ctx, method, path, actor, body)
 	if err != nil {
@@ -104,21 +104,21 @@ func (c *Client) Do(ctx context.Context, method, path, actor string, body []byte
 	return c.Send(req)
 }
 
-// Request returns a request for [Client.Send]. Without a body it has no content
-// type, and without an actor no header X-Actor-Id.
+// Request returns a request for [Client.Send]. A request without a body has no
+// content type, and a request without an actor has no header X-Actor-Id.
 func (c *Client) Request(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
 	return c.As(actor).NewRequest(ctx, method, path, actor, body)
 }
 
-// Send sends a request. It fails with a *Problem if the status is not 2xx. Otherwise the caller
-// closes the body of the response.
+// Send sends a request. It fails with a *Problem if the status is not 2xx. If it succeeds, the caller
+// must close the body of the response.
 func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	resp, err := c.client.Send(req)
 	return resp, c.ExplainError(err)
 }
 
-// ExplainError returns the error of a request for a person: an error of the hub
-// unchanged, others as [Client.Unreachable] does.
+// ExplainError returns the error of a request as an error for a person. It returns
+// a *Problem unchanged, and passes other errors to [Client.Unreachable].
 func (c *Client) ExplainError(err error) error {
 	if refused, ok := errors.AsType[*Problem](err); ok {
 		return refused
@@ -129,8 +129,8 @@ func (c *Client) ExplainError(err error) error {
 	return err
 }
 
-// Unreachable returns the error of a request without a complete answer, in one line that
-// says what to do.
+// Unreachable returns the error of a request without a complete response: one line
+// that says what to do.
 func (c *Client) Unreachable(err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err

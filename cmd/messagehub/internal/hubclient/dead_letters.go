@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A DeadLetter is a message among the dead letters of a queue of Service Bus.
+// A DeadLetter is a message in the dead-letter queue of a Service Bus queue.
 type DeadLetter struct {
 	SequenceNumber string    `json:"sequenceNumber"`
 	MessageID      string    `json:"messageId"`
@@ -25,23 +25,22 @@ type DeadLetter struct {
 	Subject        string    `json:"subject"`
 	ResentBy       string    `json:"resentBy"`
 
-	// These are set only if the body was requested.
+	// Properties, Text and Base64 are set only if the body was requested.
 	Properties map[string]string `json:"properties"`
 	Text       *string           `json:"text"`
 	Base64     string            `json:"base64"`
 	IsCut      bool              `json:"cut"`
 }
 
-// A DeadLetterQueue is a queue that may have dead letters.
+// A DeadLetterQueue describes a queue of the hub and its dead letters.
 type DeadLetterQueue struct {
 	Queue       string `json:"queue"`
 	Use         string `json:"use"`
-	DeadLetters *int64 `json:"deadLetters"` // nil: not known
+	DeadLetters *int64 `json:"deadLetters"` // number of dead letters; nil: unknown
 	NoResend    string `json:"noResend"`
 }
 
-// A DeadLetterRecord records what an operator has done to dead letters of a
-// queue.
+// A DeadLetterRecord records an operator's action on dead letters of a queue.
 type DeadLetterRecord struct {
 	When           time.Time `json:"when"`
 	Who            string    `json:"who"`
@@ -54,8 +53,8 @@ type DeadLetterRecord struct {
 	Count          int       `json:"count"`
 }
 
-// A DeadLetterAction is an action of an operator: name and reason, and whether
-// the dead letters are sent again or deleted.
+// A DeadLetterAction is an action of an operator on dead letters. If IsResend is
+// true, they are sent again, otherwise deleted.
 type DeadLetterAction struct {
 	Who, Why string
 	IsResend bool
@@ -63,11 +62,11 @@ type DeadLetterAction struct {
 
 const (
 	deadLettersPath  = "/v1/admin/dead-letters"
-	maxDeadLetters   = 100 // maximum of a page
+	maxDeadLetters   = 100 // maximum number of dead letters on a page
 	maxDeadLetterDoc = 64 << 20
 )
 
-// DeadLetterQueues returns the queues, and the answer of the hub.
+// DeadLetterQueues returns the queues, and the hub's JSON response.
 func (c *Client) DeadLetterQueues(ctx context.Context) ([]DeadLetterQueue, []byte, error) {
 	var answer struct {
 		Queues []DeadLetterQueue `json:"queues"`
@@ -76,8 +75,8 @@ func (c *Client) DeadLetterQueues(ctx context.Context) ([]DeadLetterQueue, []byt
 	return answer.Queues, text, err
 }
 
-// DeadLetters calls each with the pages of the dead letters of a queue, until
-// it returns false. reason "" means any reason.
+// DeadLetters calls each with every page of the dead letters of a queue, until
+// each returns false. reason "" means any reason.
 func (c *Client) DeadLetters(ctx context.Context, queue, reason string, each func(page []json.RawMessage, hasMore bool) bool) error {
 	values := url.Values{"queue": {queue}, "limit": {strconv.Itoa(maxDeadLetters)}}
 	if reason != "" {
@@ -98,7 +97,7 @@ func (c *Client) DeadLetters(ctx context.Context, queue, reason string, each fun
 	}
 }
 
-// DeadLetter returns a dead letter with its body, and the answer of the hub.
+// DeadLetter returns a dead letter with its body, and the hub's JSON response.
 func (c *Client) DeadLetter(ctx context.Context, queue, number string, by DeadLetterAction) (*DeadLetter, []byte, error) {
 	var d DeadLetter
 	text, err := c.deadLetterCall(ctx, http.MethodGet, "/"+url.PathEscape(queue)+"/"+number+"?"+by.query().Encode(), nil, &d)
@@ -107,7 +106,7 @@ func (c *Client) DeadLetter(ctx context.Context, queue, number string, by DeadLe
 
 func (o DeadLetterAction) query() url.Values { return url.Values{"who": {o.Who}, "why": {o.Why}} }
 
-// ActOnDeadLetter sends a dead letter again, or deletes it.
+// ActOnDeadLetter sends a dead letter again or deletes it, as by.IsResend says.
 func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by DeadLetterAction) error {
 	path := "/" + url.PathEscape(queue) + "/" + number
 	var err error
@@ -119,9 +118,9 @@ func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by D
 	return err
 }
 
-// ActOnDeadLetters sends the dead letters with a reason again, or deletes them,
-// up to a sequence number. It calls report with the number in each answer, and
-// returns the total.
+// ActOnDeadLetters sends again or deletes the dead letters that have a reason and a
+// sequence number up to through. It calls report with the count in each response,
+// and returns the total.
 func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterAction, report func(n int)) (sum int, err error) {
 	for after := "0"; ; {
 		var progress struct {
@@ -153,8 +152,8 @@ func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through st
 	}
 }
 
-// DeadLetterRecords returns the records of what operators have done to the dead
-// letters of a queue, and the answer of the hub.
+// DeadLetterRecords returns the records of operators' actions on the dead letters
+// of a queue, and the hub's JSON response.
 func (c *Client) DeadLetterRecords(ctx context.Context, queue string) ([]DeadLetterRecord, []byte, error) {
 	var answer struct {
 		Records []DeadLetterRecord `json:"records"`
@@ -163,7 +162,7 @@ func (c *Client) DeadLetterRecords(ctx context.Context, queue string) ([]DeadLet
 	return answer.Records, text, err
 }
 
-// deadLetterCall makes a call, and decodes its answer into v unless that is nil.
+// deadLetterCall sends a request, and decodes its response into v unless v is nil.
 func (c *Client) deadLetterCall(ctx context.Context, method, path string, body, v any) (text []byte, err error) {
 	var encoded []byte
 	if body != nil {

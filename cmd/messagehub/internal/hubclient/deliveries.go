@@ -23,19 +23,19 @@ type MessageDelivery struct {
 	Attempts  int       `json:"attempts"`
 	Due       time.Time `json:"due"`
 	Reason    string    `json:"reason"`
-	Last      *Attempt  `json:"last_attempt"` // only in a list
+	Last      *Attempt  `json:"last_attempt"` // newest attempt; set only in a list
 	History   []Attempt `json:"history"`
 }
 
-// An EventKey is what identifies an event.
+// An EventKey identifies a published event.
 type EventKey struct{ ID, Type, Source string }
 
-// An Attempt is a call whose result is stored.
+// An Attempt is the stored result of one call of a delivery.
 type Attempt struct {
 	Number   int       `json:"number"`
 	Began    time.Time `json:"began"`
 	Duration float64   `json:"duration_ms"`
-	Status   int       `json:"status"` // 0: no answer
+	Status   int       `json:"status"` // status of the receiver's answer; 0: no answer
 	Error    string    `json:"error"`
 }
 
@@ -50,18 +50,18 @@ type Explanation struct {
 // A TestResult is the outcome of a test call.
 type TestResult struct {
 	Success  bool    `json:"success"`
-	Status   int     `json:"status"` // 0: no answer
+	Status   int     `json:"status"` // status of the receiver's answer; 0: no answer
 	Duration float64 `json:"duration_ms"`
 	Error    string  `json:"error"`
-	Answer   string  `json:"answer"` // first bytes of the answer
+	Answer   string  `json:"answer"` // first bytes of the receiver's answer
 }
 
-// maxDeliveryPage is the limit of deliveries on a page of the hub.
+// maxDeliveryPage is the maximum number of deliveries in a response of the hub.
 const maxDeliveryPage = 100
 
-// Deliveries returns up to limit deliveries of a subscription, each as the hub
-// has sent it. state "" means any state. The reader is an actor, or the
-// operator whose token the client has.
+// Deliveries returns up to limit deliveries of a subscription, each as the JSON of
+// the hub. state "" means any state. The request is made for actor or, if actor is
+// "", with the operator's token of the client.
 func (c *Client) Deliveries(ctx context.Context, actor string, id domain.SubscriptionID, state string, limit int) (texts []json.RawMessage, hasMore bool, err error) {
 	values := url.Values{"subscription": {id.String()}}
 	if state != "" {
@@ -84,14 +84,14 @@ func (c *Client) Deliveries(ctx context.Context, actor string, id domain.Subscri
 	}
 }
 
-// Delivery returns a delivery, and the answer of the hub.
+// Delivery returns a delivery, and the hub's JSON response.
 func (c *Client) Delivery(ctx context.Context, actor string, id domain.DeliveryID) (*MessageDelivery, []byte, error) {
 	var d MessageDelivery
 	text, err := c.deliveryCall(ctx, http.MethodGet, "/v1/deliveries/"+id.String(), actor, &d)
 	return &d, text, err
 }
 
-// Explain returns an explanation of a delivery, and the answer of the hub.
+// Explain returns an explanation of a delivery, and the hub's JSON response.
 func (c *Client) Explain(ctx context.Context, actor string, id domain.DeliveryID) (*Explanation, []byte, error) {
 	var x Explanation
 	text, err := c.deliveryCall(ctx, http.MethodGet, "/v1/deliveries/"+id.String()+"/explain", actor, &x)
@@ -99,15 +99,15 @@ func (c *Client) Explain(ctx context.Context, actor string, id domain.DeliveryID
 }
 
 // TestSubscription lets the hub call the receiver of a subscription once. It
-// also returns the answer of the hub.
+// returns the result, and the hub's JSON response.
 func (c *Client) TestSubscription(ctx context.Context, actor string, id domain.SubscriptionID) (*TestResult, []byte, error) {
 	var r TestResult
 	text, err := c.deliveryCall(ctx, http.MethodPost, "/v1/subscriptions/"+id.String()+"/test", actor, &r)
 	return &r, text, err
 }
 
-// deliveryCall makes a request without a body, decodes its answer into v, and
-// returns the answer.
+// deliveryCall sends a request without a body, decodes the response into v, and
+// returns its JSON.
 func (c *Client) deliveryCall(ctx context.Context, method, path, actor string, v any) ([]byte, error) {
 	resp, err := c.Do(ctx, method, path, actor, nil)
 	if err != nil {

@@ -3,6 +3,6 @@
 // watchers, and with errors for a person.
 //
 // It is internal to the command messagehub. So its errors name the flags of
-// that command, and they are complete sentences. It repeats no request;
-// [Poster] does, and reports it.
+// that command, and they are complete sentences. Only [Poster] repeats requests,
+// and it reports each repetition.
 package hubclient

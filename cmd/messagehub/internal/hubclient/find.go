@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Found is the answer of a hub about an id.
+// Found is the result of a search for an id.
 type Found struct {
 	ID      string        `json:"id"`
 	Results []FoundResult `json:"results"`
@@ -21,7 +21,7 @@ type Found struct {
 	After   string        `json:"after,omitempty"` // cursor that continues the search; "": the search is complete
 }
 
-// A FoundResult is an event, a bundle or a delivery.
+// A FoundResult is an event, a bundle or a delivery that was found.
 type FoundResult struct {
 	Kind  string      `json:"kind"`
 	State string      `json:"state"`
@@ -32,7 +32,7 @@ type FoundResult struct {
 	Notes []string    `json:"notes,omitempty"`
 }
 
-// A FoundStep is one event in the history of a result.
+// A FoundStep is one step in the history of a result.
 type FoundStep struct {
 	What    string        `json:"what"`
 	At      *time.Time    `json:"at,omitempty"`
@@ -40,13 +40,13 @@ type FoundStep struct {
 	Details []FoundDetail `json:"details,omitempty"`
 }
 
-// A FoundDetail is a name and a value.
+// A FoundDetail is a named property of a step.
 type FoundDetail struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// A FoundWait is what a result waits for.
+// A FoundWait is a cause for which a result waits.
 type FoundWait struct {
 	Cause string     `json:"cause"`
 	Since *time.Time `json:"since,omitempty"`
@@ -54,7 +54,7 @@ type FoundWait struct {
 	Next  string     `json:"next"`
 }
 
-// FoundLooked names what was searched.
+// FoundLooked describes the extent of a search.
 type FoundLooked struct {
 	Kinds     []string      `json:"kinds"`
 	Found     int           `json:"found"`
@@ -64,20 +64,20 @@ type FoundLooked struct {
 	Notes     []string      `json:"notes,omitempty"`
 }
 
-// FoundDamage is a mailbox, or a part of one, that could not be read.
+// FoundDamage is a mailbox, or a part of a mailbox, that could not be read.
 type FoundDamage struct {
 	Actor  string `json:"actor,omitempty"`
 	Reason string `json:"reason"`
 }
 
 const (
-	maxFound    = 64 << 20 // bytes of an answer
-	findRetries = 5        // consecutive repetitions of a request, if the hub asks for them
+	maxFound    = 64 << 20 // maximum size of a response, in bytes
+	findRetries = 5        // maximum number of consecutive repetitions of a request, each after the pause that the hub requested
 )
 
-// Find searches for an id, with further parameters, until the search is
-// complete. It calls progress with what was found so far. If it fails, it also
-// returns what was found.
+// Find searches for an id, with further query parameters, until the search is
+// complete. It calls progress with the intermediate results. If it fails, it
+// returns these results and the error.
 func (c *Client) Find(ctx context.Context, id string, more url.Values, progress func(*Found)) (*Found, error) {
 	all := &Found{ID: id, Results: []FoundResult{}, Looked: FoundLooked{Kinds: []string{}}}
 	query := url.Values{"id": {id}}
@@ -106,7 +106,7 @@ func (c *Client) Find(ctx context.Context, id string, more url.Values, progress 
 	}
 }
 
-// add adds an answer that continues f.
+// add adds the results of part, which continues the search f.
 func (f *Found) add(part *Found) {
 	damage, notes := f.Looked.Damage, f.Looked.Notes
 	f.Results = append(f.Results, part.Results...)
@@ -124,8 +124,8 @@ func (f *Found) add(part *Found) {
 	}
 }
 
-// findPart returns one answer. A refusal that says what was searched is an
-// answer without results.
+// findPart sends one request of a search. A 404 that describes the extent of the
+// search is a result without findings.
 func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error) {
 	req, err := c.Request(ctx, http.MethodGet, "/v1/admin/find?"+query.Encode(), "", nil)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error)
 	return nil, hubclient.ReadProblem(resp)
 }
 
-// pauseOf returns the pause before a request that has failed with err may be
-// repeated.
+// pauseOf returns the pause after which a request that failed with err may be
+// repeated, and false if the hub did not permit a repetition.
 func pauseOf(err error) (time.Duration, bool) {
 	p, ok := errors.AsType[*Problem](err)
 	if !ok || p.Status != http.StatusTooManyRequests && p.Status != http.StatusServiceUnavailable || p.RetryAfter <= 0 {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// An ObjectJob is a job on objects in the answer of a hub.
+// An ObjectJob is the state of a job on objects.
 type ObjectJob struct {
 	ID      string     `json:"id"`
 	Bucket  string     `json:"bucket"`
-	State   string     `json:"state"` // running, and at the end completed, failed or stopped
+	State   string     `json:"state"` // running; after its end completed, failed or stopped
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
 	Counts  struct {
@@ -36,8 +36,8 @@ const (
 	PatchesPath = objectsPath + "/patches"
 )
 
-// StartCrawl starts a job that compares the objects of a bucket whose keys
-// begin with prefix with those of its store.
+// StartCrawl starts a job that compares the ledger with the object store, for the
+// keys of a bucket that begin with prefix.
 func (c *Client) StartCrawl(ctx context.Context, bucket, prefix string) (*ObjectJob, error) {
 	wanted := map[string]string{"bucket": bucket}
 	if prefix != "" {
@@ -57,8 +57,8 @@ func (c *Client) StartPatch(ctx context.Context, params url.Values, patch []byte
 	return job, c.objectCall(ctx, http.MethodPost, PatchesPath+"?"+params.Encode(), patch, job)
 }
 
-// ObjectJob returns the current state of a job. path is that of the jobs of its
-// kind.
+// ObjectJob returns the current state of a job. path is [CrawlsPath] or
+// [PatchesPath].
 func (c *Client) ObjectJob(ctx context.Context, path, id string) (*ObjectJob, error) {
 	job := new(ObjectJob)
 	return job, c.getObject(ctx, path+"/"+url.PathEscape(id), job)

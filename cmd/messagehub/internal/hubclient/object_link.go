@@ -15,7 +15,7 @@ type ObjectLink struct {
 }
 
 // ObjectLink returns a link to the content of a row. If expires is 0, the hub
-// chooses when it expires.
+// chooses the time at which the link expires.
 func (c *Client) ObjectLink(ctx context.Context, id string, expires time.Duration, isAttachment bool) (*ObjectLink, error) {
 	parameters := url.Values{}
 	if expires > 0 {

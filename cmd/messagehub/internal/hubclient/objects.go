@@ -14,7 +14,7 @@ import (
 
 const (
 	objectsPath     = "/v1/objects"
-	maxObjectsPage  = 1000     // rows of an answer
+	maxObjectsPage  = 1000     // maximum number of rows in a response
 	maxObjectAnswer = 64 << 20 // bytes
 )
 
@@ -43,7 +43,7 @@ type Object struct {
 	Duplicates       int64           `json:"numberDuplicateEvents"`
 }
 
-// An ObjectPair is a creation and the deletion that follows it. Either may be nil.
+// An ObjectPair is the row of a creation and the row of the next deletion. Either may be nil.
 type ObjectPair struct {
 	Created    *Object `json:"created"`
 	Deleted    *Object `json:"deleted"`
@@ -51,21 +51,22 @@ type ObjectPair struct {
 	Reordered  int64   `json:"numberReordered"`
 }
 
-// Objects returns up to limit rows that the parameters select, each as the hub
-// sent it, and whether there may be more.
+// Objects returns up to limit rows that the parameters select, each as the JSON of
+// the hub, and whether more rows may exist.
 func (c *Client) Objects(ctx context.Context, params url.Values, limit int) ([]json.RawMessage, bool, error) {
 	params.Set("limit", strconv.Itoa(min(limit, maxObjectsPage)))
 	return c.objectPages(ctx, objectsPath+"?"+params.Encode(), limit)
 }
 
-// ObjectHistory returns up to limit rows of the same object as a row, newest
-// first, and whether there may be more.
+// ObjectHistory returns up to limit rows of the object that the row id belongs to,
+// newest first, and whether more rows may exist.
 func (c *Client) ObjectHistory(ctx context.Context, id string, limit int) ([]json.RawMessage, bool, error) {
 	path := objectsPath + "/" + url.PathEscape(id) + "/history"
 	return c.objectPages(ctx, fmt.Sprintf("%s?limit=%d", path, min(limit, maxObjectsPage)), limit)
 }
 
-// ObjectPairs returns the pairs of the same object as a row, newest first.
+// ObjectPairs returns the pairs of the object that the row id belongs to, newest
+// first.
 func (c *Client) ObjectPairs(ctx context.Context, id string) ([]json.RawMessage, error) {
 	var answer objectPage
 	err := c.getObject(ctx, objectsPath+"/"+url.PathEscape(id)+"/history?paired=true", &answer)
@@ -80,7 +81,7 @@ type objectPage struct {
 	} `json:"links"`
 }
 
-// objectPages reads pages until it has up to limit elements, or all of them.
+// objectPages reads pages until it has limit elements, or the list ends.
 func (c *Client) objectPages(ctx context.Context, path string, limit int) (all []json.RawMessage, hasMore bool, err error) {
 	for {
 		var page objectPage
@@ -99,13 +100,13 @@ func (c *Client) objectPages(ctx context.Context, path string, limit int) (all [
 	}
 }
 
-// Object returns a row as the hub sent it.
+// Object returns a row as the JSON of the hub.
 func (c *Client) Object(ctx context.Context, id string) (row json.RawMessage, err error) {
 	err = c.getObject(ctx, objectsPath+"/"+url.PathEscape(id), &row)
 	return row, err
 }
 
-// getObject makes a request and decodes its answer into v.
+// getObject sends a GET and decodes the response into v.
 func (c *Client) getObject(ctx context.Context, path string, v any) error {
 	return c.objectCall(ctx, http.MethodGet, path, nil, v)
 }

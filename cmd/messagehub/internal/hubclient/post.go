@@ -16,15 +16,15 @@ const BatchBytes = 8 << 20
 // A Poster sends events to a hub, one request after another.
 type Poster struct {
 	Hub     *Client
-	Timeout time.Duration // limit for one body, including repetitions
+	Timeout time.Duration // timeout for one body, including repetitions
 
-	reached bool // the hub has answered at least once
+	reached bool // a response of the hub was received
 }
 
-// Post sends a body until the hub accepts or refuses it, or the time has passed.
-// It reports each repetition. Repeating a request that may have arrived is
-// safe, because the hub stores each id once. If the hub has never answered,
-// Post assumes a wrong address and fails at once.
+// Post sends a body, and repeats the request until the hub accepts or rejects it
+// or Timeout passes. It reports each repetition. A repetition is safe, because the
+// hub stores each id once. If no response was ever received, Post assumes a wrong
+// address and fails immediately.
 func (p *Poster) Post(ctx context.Context, body []byte, report func(format string, args ...any)) (*Announced, error) {
 	inTime, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -54,8 +54,7 @@ func (p *Poster) Post(ctx context.Context, body []byte, report func(format strin
 	case !p.reached && !isProblem:
 		return nil, explained
 	}
-	// The error is not wrapped, so that a temporary failure is not taken for a
-	// refusal.
+	// Not wrapped, because the caller treats a *Problem as a final rejection.
 	return nil, fmt.Errorf("gave up on a batch after %s: %w", p.Timeout, errors.New(explained.Error()))
 }
 

@@ -20,23 +20,23 @@ type Subscription struct {
 	HeaderNames []string
 
 	ID      domain.SubscriptionID
-	Signed  bool // it has a secret
+	Signed  bool // the subscription has a secret
 	Paused  bool
 	Created time.Time
 
-	Delivery *Delivery // nil: not in the answer
+	Delivery *Delivery // state of the calls; nil: not in the response
 
-	// Unknown are the names of members that this version does not know.
-	// Replacing the subscription would remove them.
+	// Unknown lists the members that this version does not know. A replacement of
+	// the subscription would remove them.
 	Unknown []string
 
-	Text json.RawMessage // the answer of the hub
+	Text json.RawMessage // JSON of the hub
 }
 
 // A Delivery is the state of the calls of a subscription.
 type Delivery struct {
 	State     string    `json:"state"`
-	Until     time.Time `json:"until"` // no call is made before; zero: no such time
+	Until     time.Time `json:"until"` // earliest time of the next call; zero: no limit
 	Failures  int       `json:"failures"`
 	Waiting   int64     `json:"waiting"`
 	Delivered int64     `json:"delivered"`
@@ -47,14 +47,14 @@ type Delivery struct {
 	Warnings []DeliveryWarning `json:"warnings"`
 }
 
-// A DeliveryWarning says what will go wrong with deliveries unless it is
-// prevented.
+// A DeliveryWarning warns of a future failure of the deliveries that the owner can
+// prevent.
 type DeliveryWarning struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-// subscriptionJSON has the members of both a draft and a stored subscription.
+// subscriptionJSON has the members that drafts and stored subscriptions share.
 type subscriptionJSON struct {
 	Topic            string                    `json:"topic"`
 	CallbackURL      string                    `json:"callback_url"`
@@ -70,9 +70,9 @@ type subscriptionJSON struct {
 	Ordered          bool                      `json:"ordered,omitempty"`
 }
 
-// A shownJSON is a stored subscription. It has the mode of delivery in another
-// member than a draft.
-type shownJSON struct {
+// A storedJSON is a stored subscription. Its member for the mode of delivery is
+// not the member of a draft.
+type storedJSON struct {
 	subscriptionJSON
 	UUID         string     `json:"uuid"`
 	Owner        string     `json:"owner"`
@@ -84,7 +84,7 @@ type shownJSON struct {
 	Delivery     *Delivery  `json:"delivery"`
 }
 
-// A draftJSON is a subscription to store.
+// A draftJSON is the body of a request that stores a subscription.
 type draftJSON struct {
 	subscriptionJSON
 	HMACSecretKey *string            `json:"hmac_secret_key,omitempty"`
@@ -92,7 +92,7 @@ type draftJSON struct {
 	Delivery      string             `json:"delivery,omitempty"`
 }
 
-// syncDelivery is the mode of delivery that is not the default.
+// syncDelivery is the delivery mode other than the default.
 const syncDelivery = "sync"
 
 type attachmentJSON struct {
@@ -100,16 +100,16 @@ type attachmentJSON struct {
 	Expression string `json:"expression"`
 }
 
-// knownMembers are the members of a subscription that this version reads.
+// knownMembers lists the members of a subscription that this version knows.
 var knownMembers = []string{
 	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
 	"jmespath_query", "attachments", "signed", "paused", "created", "delivery", "previous_secret_until", "header_names", "delivery_mode",
 	"max_rate", "max_concurrency", "ordered",
 }
 
-// UnmarshalJSON reads the answer of a hub.
+// UnmarshalJSON decodes a subscription of the HTTP API.
 func (s *Subscription) UnmarshalJSON(text []byte) error {
-	var d shownJSON
+	var d storedJSON
 	if err := json.Unmarshal(text, &d); err != nil {
 		return err
 	}
@@ -168,14 +168,14 @@ func (c *Client) Subscription(ctx context.Context, actor string, id domain.Subsc
 	return &s, err
 }
 
-// Hidden has the members of a subscription that the hub does not show.
+// Hidden has the members of a subscription that the hub does not return.
 type Hidden struct {
-	Secret  *string           // nil keeps the stored one; "" removes it
-	Headers map[string]string // nil keeps the stored ones; an empty map removes them
+	Secret  *string           // nil keeps the stored secret; "" removes it
+	Headers map[string]string // nil keeps the stored headers; an empty map removes them
 }
 
-// PutSubscription creates a subscription of an actor with an id, or replaces
-// it; created says which. The call may be repeated.
+// PutSubscription creates the subscription id of an actor, or replaces it; created
+// reports which. The call may be repeated.
 func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.SubscriptionID, d *domain.Subscription, h Hidden) (s *Subscription, created bool, err error) {
 	draft := draftJSON{
 		subscriptionJSON: subscriptionJSON{
@@ -206,8 +206,8 @@ func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.Su
 	return s, status == http.StatusCreated, err
 }
 
-// RotateSubscription gives a subscription of an actor a new secret. The
-// previous one stays valid for a while. The call may be repeated.
+// RotateSubscription replaces the secret of an actor's subscription. The previous
+// secret remains valid for a while. The call may be repeated.
 func (c *Client) RotateSubscription(ctx context.Context, actor string, id domain.SubscriptionID, secret string) (*Subscription, error) {
 	body, err := json.Marshal(map[string]string{"hmac_secret_key": secret})
 	if err != nil {
@@ -235,10 +235,10 @@ func (c *Client) SetPaused(ctx context.Context, actor string, id domain.Subscrip
 	return &s, err
 }
 
-// maxSubscriptions is the limit of an answer, in bytes.
+// maxSubscriptions is the maximum size of a response, in bytes.
 const maxSubscriptions = 32 << 20
 
-// subscriptionCall makes a request and decodes its answer into v, unless that is nil.
+// subscriptionCall sends a request and decodes the response into v, unless v is nil.
 func (c *Client) subscriptionCall(ctx context.Context, method, path, actor string, body []byte, v any) (status int, err error) {
 	resp, err := c.Do(ctx, method, "/v1/subscriptions"+path, actor, body)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 
 const watchesPath = "/v1/_notifications/watch"
 
-// A Watch is a watch in the answer of a hub.
+// A Watch is a watch as the hub returns it.
 type Watch struct {
-	ID        string `json:"id"` // only in a list
+	ID        string `json:"id"` // set only in a list
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
 	Created   int64  `json:"created"` // POSIX seconds
@@ -27,11 +27,12 @@ type Watch struct {
 	Errored   int64  `json:"count_errored"`
 }
 
-// CreatedAt returns when the watch was created.
+// CreatedAt returns the time at which the watch was created.
 func (w *Watch) CreatedAt() time.Time { return time.Unix(w.Created, 0).UTC() }
 
-// CreateWatch creates a watch of an actor on the resource with a URI, and
-// returns its id. If mayBeAbsent is true, the resource need not exist.
+// CreateWatch creates a watch of an actor on a resource, which is a URI, and
+// returns the id of the watch. If mayBeAbsent is true, the resource need not
+// exist.
 func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback string, mayBeAbsent bool) (string, error) {
 	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
 	if err != nil {
@@ -50,13 +51,13 @@ func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback stri
 		return "", c.Unreachable(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusSeeOther { // redirects to the watch
+	if resp.StatusCode != http.StatusSeeOther { // a success redirects to the watch
 		return "", hubclient.ReadProblem(resp)
 	}
 	return path.Base(resp.Header.Get("Location")), nil
 }
 
-// Watches returns up to count watches of an actor after the first offset.
+// Watches returns up to count watches of an actor, after skipping offset watches.
 func (c *Client) Watches(ctx context.Context, actor string, offset, count int) ([]*Watch, error) {
 	var list struct {
 		Items []*Watch `json:"items"`
@@ -74,13 +75,13 @@ func (c *Client) Watch(ctx context.Context, actor string, id domain.WatchID) (*W
 	return &w, err
 }
 
-// WatchAttempts are the last calls to a watch, newest first.
+// WatchAttempts has the last calls of a watch, newest first.
 type WatchAttempts struct {
 	Next     *time.Time     `json:"next_attempt,omitempty"`
 	Attempts []WatchAttempt `json:"attempts"`
 }
 
-// A WatchAttempt is a call to a watch.
+// A WatchAttempt is one call of a watch's callback.
 type WatchAttempt struct {
 	Number   int       `json:"number"`
 	Began    time.Time `json:"began"`
@@ -89,7 +90,7 @@ type WatchAttempt struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// WatchAttempts returns the last calls to a watch of an actor.
+// WatchAttempts returns the last calls of an actor's watch.
 func (c *Client) WatchAttempts(ctx context.Context, actor string, id domain.WatchID) (*WatchAttempts, error) {
 	var a WatchAttempts
 	err := c.watchCall(ctx, http.MethodGet, "/"+id.String()+"/attempts", actor, &a)
@@ -101,7 +102,7 @@ func (c *Client) DeleteWatch(ctx context.Context, actor string, id domain.WatchI
 	return c.watchCall(ctx, http.MethodDelete, "/"+id.String(), actor, nil)
 }
 
-// watchCall makes a request and decodes its answer into v, unless that is nil.
+// watchCall sends a request and decodes the response into v, unless v is nil.
 func (c *Client) watchCall(ctx context.Context, method, below, actor string, v any) error {
 	resp, err := c.Do(ctx, method, watchesPath+below, actor, nil)
 	if err != nil {
@@ -121,7 +122,7 @@ func (c *Client) watchCall(ctx context.Context, method, below, actor string, v a
 	return nil
 }
 
-// String returns the call on one line.
+// String returns the call as one line of text.
 func (a WatchAttempt) String() string {
 	result := a.Error
 	if result == "" {

@@ -1,7 +1,7 @@
-// Package receiver is a receiver of calls for people who develop one, or want
-// to see what a hub sends. It verifies each call, prints it and answers as
-// configured.
+// Package receiver is a receiver of calls for developers of receivers. It verifies
+// each call of a hub, prints the call, and answers as configured.
 //
-// It prints texts from unknown senders. So it removes control characters from
-// each text, and limits what it reads, keeps and prints.
+// The texts in a call may come from an attacker. So the receiver removes control
+// characters from each text, and limits the size of what it reads, stores and
+// prints.
 package receiver

@@ -15,15 +15,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// The limits of what is printed of a call.
+// Limits for the printed parts of a call.
 const (
-	maxShown = 200 // runes of a header or a path
-	maxLines = 40  // lines of a body
+	maxShown = 200 // maximum number of runes of a header or a path
+	maxLines = 40  // maximum number of lines of a body
 )
 
-// shown are the headers that are printed of each call, in addition to those of
-// the body. Those of the broker are in calls to its consumers.
-var shown = canonical(
+// shownHeaders lists the headers that are printed for each call, in addition to the
+// headers that describe the body. Calls to consumers of the broker have the
+// broker's headers.
+var shownHeaders = canonical(
 	"Webhook-Id", "Webhook-Timestamp", webhook.AttemptHeader,
 	webhook.ChannelHeader, webhook.ConsumerHeader, webhook.MessageHeader, webhook.PriorityHeader, webhook.RetryHeader,
 )
@@ -39,7 +40,7 @@ func (r *Receiver) printText(c *call) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s %s  answered %d\n", c.time.UTC().Format("2006-01-02T15:04:05.000Z"), clean(c.request.Method), clean(c.request.URL.RequestURI()), c.status)
 	line := func(name, value string) { fmt.Fprintf(&b, "  %-20s %s\n", name, value) }
-	names := shown
+	names := shownHeaders
 	if r.opts.Headers {
 		names = slices.Sorted(maps.Keys(c.request.Header))
 	}
@@ -64,7 +65,8 @@ func (r *Receiver) printText(c *call) {
 	fmt.Fprint(r.opts.Out, b.String())
 }
 
-// describeVerdict returns whether a call was verified, and why not.
+// describeVerdict returns a text: the schemes that verified a call, or the reason
+// why it was not verified.
 func (r *Receiver) describeVerdict(c *call) string {
 	switch {
 	case c.problem != nil:
@@ -83,8 +85,8 @@ func joinSchemes(schemes []webhook.Scheme) string {
 	return strings.Join(texts, " and ")
 }
 
-// headerValue returns the printable value of a header: for credentials, only
-// their scheme.
+// headerValue returns the printable value of a header. It hides credentials, and
+// shows only their scheme.
 func (r *Receiver) headerValue(name, value string) string {
 	if slices.Contains(r.opts.Hidden, value) {
 		return "..."
@@ -139,7 +141,7 @@ type printedCall struct {
 	Verified bool              `json:"verified"`
 	Schemes  []webhook.Scheme  `json:"schemes"`
 	Problem  string            `json:"problem,omitempty"`
-	Number   int               `json:"number,omitempty"` // number of calls with its id
+	Number   int               `json:"number,omitempty"` // number of calls so far with the id of this one
 	Headers  map[string]string `json:"headers"`
 	Bytes    int               `json:"bytes"`
 	Body     string            `json:"body"` // beginning of the body
@@ -158,7 +160,7 @@ func (r *Receiver) printJSON(c *call) {
 		p.Schemes = []webhook.Scheme{}
 	}
 	for name, values := range c.request.Header {
-		if r.opts.Headers || name == "Content-Type" || slices.Contains(shown, name) {
+		if r.opts.Headers || name == "Content-Type" || slices.Contains(shownHeaders, name) {
 			p.Headers[strings.ToLower(name)] = r.headerValue(name, strings.Join(values, ", "))
 		}
 	}
@@ -167,5 +169,5 @@ func (r *Receiver) printJSON(c *call) {
 		r.opts.Logger.Error("a call cannot be printed", "error", err)
 		return
 	}
-	fmt.Fprintln(r.opts.Out, terminal.Printable(strings.TrimSuffix(text.String(), "\n"))) // JSON does not escape all control characters
+	fmt.Fprintln(r.opts.Out, terminal.Printable(strings.TrimSuffix(text.String(), "\n"))) // encoding/json does not escape all control characters
 }

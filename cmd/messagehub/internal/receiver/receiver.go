@@ -23,17 +23,17 @@ import (
 
 // Options of a Receiver.
 type Options struct {
-	Verifier webhook.Verifier // without keys, every call is accepted
+	Verifier webhook.Verifier // verifies calls; if it has no keys, every call is accepted
 
-	Status     int           // status of the answer to an accepted call; default 200
-	Failures   int           // calls with one id that are answered with Status, later ones with 200; 0: all
-	RetryAfter time.Duration // sent with each answer that is not 2xx; 0: not sent
+	Status     int           // status with which accepted calls are answered; default 200
+	Failures   int           // number of calls per id that are answered with Status, before 200; 0: all calls
+	RetryAfter time.Duration // Retry-After of each answer that is not 2xx; 0: not sent
 	Delay      time.Duration // pause before each answer
 
-	MaxBody  int64    // bytes of a call; default 4 MB
-	ShowBody int      // bytes of the body that are printed; default 1,000; negative: none
+	MaxBody  int64    // maximum size of a body, in bytes; default 4 MB
+	ShowBody int      // maximum number of printed bytes of a body; default 1,000; negative: none
 	Headers  bool     // print every header
-	Hidden   []string // values in headers that are never printed, in addition to HTTP credentials
+	Hidden   []string // values of headers that are never printed, in addition to HTTP credentials
 	JSON     bool     // print one JSON object per line
 
 	Out    io.Writer
@@ -45,9 +45,9 @@ type Options struct {
 // The limits of a Receiver.
 const (
 	maxConnections = 256
-	maxCalls       = 32 // concurrent calls; each may hold a body
+	maxCalls       = 32 // maximum number of concurrent calls, each of which may have a body in memory
 	readTimeout    = 30 * time.Second
-	maxIDs         = 10_000 // ids of calls that are remembered to recognize repetitions
+	maxIDs         = 10_000 // maximum number of ids that are remembered to recognize repetitions
 )
 
 // A Receiver is an http.Handler. It is safe for concurrent use.
@@ -58,15 +58,15 @@ type Receiver struct {
 	mu     sync.Mutex
 	counts Counts
 	seen   map[string]int // number of calls by id
-	ids    []string       // keys of seen, oldest first
+	ids    []string       // keys of the map seen, oldest first
 }
 
-// Counts are the numbers of calls that a Receiver has received.
+// Counts has numbers of received calls.
 type Counts struct {
 	Calls    int
 	Verified int
-	Refused  int // could not be verified or read
-	Repeated int // had the id of an earlier call
+	Refused  int // calls that could not be verified or read
+	Repeated int // calls with the id of an earlier call
 }
 
 // New returns a Receiver.
@@ -86,7 +86,7 @@ func (r *Receiver) Serve(ctx context.Context, listener net.Listener) error {
 	return httpserve.Serve(ctx, listener, httpserve.Options{Handler: r, Logger: r.opts.Logger, Server: "the receiver", MaxConnections: maxConnections})
 }
 
-// Counts returns the numbers of calls.
+// Counts returns the numbers of calls so far.
 func (r *Receiver) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,15 +98,15 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%s, %d verified, %d refused, %d repeated", terminal.CountOf(int64(c.Calls), "call"), c.Verified, c.Refused, c.Repeated)
 }
 
-// A call is a call with its result, for printing.
+// A call is a received call with its result.
 type call struct {
 	time    time.Time
 	request *http.Request
-	number  int // number of calls with its id
+	number  int // number of calls so far with the id of this one
 	body    []byte
 
-	schemes []webhook.Scheme // schemes that verified it
-	problem error            // why it was not verified or not read
+	schemes []webhook.Scheme // schemes that verified the call
+	problem error            // why the call could not be verified or read
 	status  int              // status of the answer
 }
 
@@ -133,7 +133,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.record(c)
 	if clock.Sleep(req.Context(), r.opts.Delay) != nil {
-		return // the caller has disconnected
+		return // no response: the caller has disconnected
 	}
 	if r.opts.RetryAfter > 0 && c.status/100 != 2 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(r.opts.RetryAfter.Seconds())), 10))
@@ -150,7 +150,7 @@ func refuseBusy(w http.ResponseWriter) {
 	http.Error(w, "too many calls at a time; try again", http.StatusServiceUnavailable)
 }
 
-// readBody reads the body of a call. It sets the status if it fails.
+// readBody reads the body of a call. On failure, it also sets the call's status.
 func (r *Receiver) readBody(w http.ResponseWriter, c *call) error {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -201,7 +201,8 @@ func (r *Receiver) record(c *call) {
 	r.printText(c)
 }
 
-// countRepeats returns how many calls with an id there were.
+// countRepeats counts a call with an id, and returns the number of calls so far
+// with the same id.
 func (r *Receiver) countRepeats(id string) int {
 	if r.seen[id] == 0 {
 		if len(r.ids) >= maxIDs {

@@ -38,21 +38,21 @@ func newVerifier(t *testing.T, text string) webhook.Verifier {
 	return webhook.Verifier{Keys: []webhook.VerifyKey{key}}
 }
 
-// served is a receiver on a loopback address, and a client that calls it as a
-// hub does.
-type served struct {
+// A runningReceiver is a receiver on a loopback address, and a client that calls
+// it as a hub does.
+type runningReceiver struct {
 	*receiver.Receiver
 	url  string
-	out  *bytes.Buffer // to be read after stop
+	out  *bytes.Buffer // output; read it only after stop
 	stop func()
 	hub  *webhook.Client
 }
 
-func serveReceiver(t *testing.T, opts receiver.Options) *served {
+func serveReceiver(t *testing.T, opts receiver.Options) *runningReceiver {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &served{url: "http://" + listener.Addr().String() + "/hook", out: new(bytes.Buffer)}
+	s := &runningReceiver{url: "http://" + listener.Addr().String() + "/hook", out: new(bytes.Buffer)}
 	opts.Out = s.out
 	s.Receiver = receiver.New(opts)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -72,7 +72,7 @@ func serveReceiver(t *testing.T, opts receiver.Options) *served {
 	return s
 }
 
-func (s *served) call(t *testing.T, id string, alter func(*http.Request)) domain.Answer {
+func (s *runningReceiver) call(t *testing.T, id string, alter func(*http.Request)) domain.Answer {
 	t.Helper()
 	settings := &domain.Subscription{CallbackURL: s.url}
 	settings.SetDefaults()
@@ -118,7 +118,7 @@ func TestReceiver_RefusesCallsOfAnotherSecret(t *testing.T) {
 	require.Equal(t, 401, s.call(t, "msg_1", nil).Status)
 }
 
-func TestReceiver_AnswersAsItWasAsked(t *testing.T) {
+func TestReceiver_AnswersAsConfigured(t *testing.T) {
 	s := serveReceiver(t, receiver.Options{Status: 503, RetryAfter: 1500 * time.Millisecond})
 	answer := s.call(t, "msg_1", nil)
 	require.Equal(t, 503, answer.Status)
@@ -154,7 +154,7 @@ func TestReceiver_WaitsBeforeItAnswers(t *testing.T) {
 	})
 }
 
-func TestReceiver_BoundsBodies(t *testing.T) {
+func TestReceiver_LimitsBodies(t *testing.T) {
 	s := serveReceiver(t, receiver.Options{MaxBody: 100})
 	require.Equal(t, 413, s.call(t, "msg_1", nil).Status)
 	require.Equal(t, receiver.Counts{Calls: 1, Refused: 1}, s.Counts())
@@ -162,7 +162,7 @@ func TestReceiver_BoundsBodies(t *testing.T) {
 	require.Contains(t, s.out.String(), "NO: its body has more than 100 bytes")
 }
 
-func TestReceiver_BoundsCallsAtATime(t *testing.T) {
+func TestReceiver_LimitsConcurrentCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := receiver.New(receiver.Options{Delay: time.Minute, Out: io.Discard})
 		codes := make(chan int, 40)
@@ -194,8 +194,7 @@ type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 
-// Control characters in a call do not reach the terminal, and credentials are
-// not printed.
+// The call has control characters in several places, and credentials.
 func TestReceiver_PrintsNoControlCharactersAndNoCredentials(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An exportedFile is a File for YAML, with its members in the order in which
-// people read them.
+// An exportedFile is the YAML of a File, with its members in the order in which a
+// person reads them.
 type exportedFile struct {
 	Actor         string          `yaml:"actor"`
 	Subscriptions []exportedEntry `yaml:"subscriptions"`
@@ -38,9 +38,9 @@ type exportedAttachment struct {
 	Expression string `yaml:"expression"`
 }
 
-// Export writes the subscriptions of an actor as a file that Parse reads. A hub
-// does not show secrets and values of headers, so they are not in the file;
-// Plan then keeps those of the hub.
+// Export writes the subscriptions of an actor as a file for Parse. A hub does not
+// return secrets and values of headers, so the file does not contain them, and
+// Plan keeps the stored ones.
 func Export(w io.Writer, actor string, stored []*hubclient.Subscription) error {
 	f := exportedFile{Actor: actor, Subscriptions: make([]exportedEntry, len(stored))}
 	for i, s := range stored {

@@ -1,5 +1,5 @@
-// Package subscriptionfile reads the subscriptions of an actor from a YAML file, and plans what
-// a hub has to change so that it has them.
+// Package subscriptionfile reads the subscriptions of an actor from a YAML file, and plans the
+// changes after which a hub has these subscriptions.
 //
 //	actor: 5790001330552
 //	subscriptions:
@@ -10,10 +10,10 @@
 //	    hmac_secret_key_file: hook.key
 //	    paused: false
 //
-// The members are those of the HTTP API, and more: paused, and so that the file holds no secret,
-// hmac_secret_key_file, hmac_secret_key_env, headers_file and headers_env, the last two with the
-// names of files and variables by those of headers. A file is checked as a whole: nothing is done
-// unless all of it is valid.
+// The file has the members of the HTTP API, and paused. Secrets are in other files or in variables,
+// which hmac_secret_key_file, hmac_secret_key_env, headers_file and headers_env name; the last two
+// are maps from the name of a header to a file or a variable. A file is validated as a whole: one
+// fault means that nothing is changed.
 package subscriptionfile
 
 import (
@@ -34,7 +34,7 @@ import (
 
 // A File is the content of a YAML file.
 type File struct {
-	Actor         domain.ActorID // the zero value: not in the file
+	Actor         domain.ActorID // zero if the file names no actor
 	Subscriptions []Entry
 }
 
@@ -42,30 +42,29 @@ type File struct {
 type Entry struct {
 	ID     domain.SubscriptionID
 	Draft  domain.Subscription // without an owner
-	Secret *string             // nil: the stored one is kept; "": it is removed
-	Paused *bool               // nil: not changed
-	// Headers are the headers of calls. Nil: the stored ones are kept; empty:
-	// they are removed.
+	Secret *string             // nil: the stored secret is kept; "": it is removed
+	Paused *bool               // nil: the stored state is kept
+	// Headers has the headers of calls. Nil means that the stored headers are
+	// kept, an empty map that they are removed.
 	Headers map[string]string
 
 	line int
 }
 
-// A Source returns the text of an HMAC key or a header from the place that a
-// file names.
+// A Source returns the HMAC keys and the values of headers that a file refers to.
 type Source struct {
 	File     func(name string) (string, error)
 	Variable func(name string) string
-	NewID    func() (domain.SubscriptionID, error) // proposes an id where one is missing
+	NewID    func() (domain.SubscriptionID, error) // returns an id to propose for an entry without one
 }
 
-// MaxSize is the limit of a file, in bytes.
+// MaxSize is the maximum size of a file, in bytes.
 const MaxSize = 4 << 20
 
-// maxFaults is the limit of the faults that are reported.
+// maxFaults is the maximum number of faults that are reported.
 const maxFaults = 20
 
-// Parse reads a file. Its error has a line for each fault, with the line of the file.
+// Parse reads a file. Its error has a line for each fault, with the fault's line number in the file.
 func Parse(r io.Reader, name string, source Source) (*File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {
@@ -104,7 +103,7 @@ func (p *subscriptionParser) addFault(at *yaml.Node, format string, args ...any)
 	p.faults = append(p.faults, fmt.Errorf("%s line %d: %s", p.name, at.Line, fmt.Sprintf(format, args...)))
 }
 
-// readMembers calls the function of each member of a mapping. It reports
+// readMembers calls the function in known for each member of a mapping. It reports
 // unknown and repeated members.
 func (p *subscriptionParser) readMembers(where string, n *yaml.Node, known map[string]func(value *yaml.Node)) {
 	n = resolveAlias(n)
@@ -272,8 +271,8 @@ func (p *subscriptionParser) readVariable(name string) (string, error) {
 	return "", fmt.Errorf("the variable %s is not set", domain.Shorten(name))
 }
 
-// addHeaders adds headers to an entry. read returns the value for the text in
-// the file.
+// addHeaders adds headers to an entry. read turns the text in the file into the
+// value of a header.
 func (p *subscriptionParser) addHeaders(where string, n *yaml.Node, read func(text string) (string, error), e *Entry) {
 	texts := p.readTexts(where, n)
 	if e.Headers == nil {
@@ -315,7 +314,8 @@ func (p *subscriptionParser) checkEntry(n *yaml.Node, id string, e *Entry) {
 	p.file.Subscriptions = append(p.file.Subscriptions, *e)
 }
 
-// exampleID returns a text that proposes an id.
+// exampleID returns a text that proposes a new id, for the error about a missing
+// one.
 func (p *subscriptionParser) exampleID() string {
 	id, err := p.source.NewID()
 	if err != nil {
@@ -343,7 +343,7 @@ func (p *subscriptionParser) readTexts(where string, n *yaml.Node) map[string]st
 	return all
 }
 
-// readAttachments reads the attachments: expressions by their names.
+// readAttachments returns the attachments: expressions by name.
 func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	mapping := resolveAlias(n)
 	if mapping.Kind != yaml.MappingNode {
@@ -367,12 +367,12 @@ func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	return all
 }
 
-// checkTwice reports ids that two entries have.
+// checkTwice reports ids that more than one entry has.
 func (p *subscriptionParser) checkTwice() {
 	lines := make(map[domain.SubscriptionID]int)
 	for _, e := range p.file.Subscriptions {
 		if line, twice := lines[e.ID]; twice {
-			p.faults = append(p.faults, fmt.Errorf("%s line %d: uuid: %s is that of line %d, too", p.name, e.line, e.ID, line))
+			p.faults = append(p.faults, fmt.Errorf("%s line %d: uuid: %s is also in line %d", p.name, e.line, e.ID, line))
 		}
 		lines[e.ID] = e.line
 	}

@@ -127,7 +127,7 @@ func TestParse_NamesEachFaultByItsLine(t *testing.T) {
 		entry("    hmac_secret_key_env: NONE"):                                  "f.yaml line 4: hmac_secret_key_env: the variable NONE is not set",
 		entry("    hmac_secret_key_file: none"):                                 "f.yaml line 4: hmac_secret_key_file: no such file",
 		entry("    hmac_secret_key_env: KEY\n    hmac_secret_key: " + hidden):   "f.yaml line 2: want one of hmac_secret_key_env and hmac_secret_key",
-		entry("  - uuid: " + first + "\n    callback_url: https://example.org"): "f.yaml line 4: uuid: " + first + " is that of line 2, too",
+		entry("  - uuid: " + first + "\n    callback_url: https://example.org"): "f.yaml line 4: uuid: " + first + " is also in line 2",
 		strings.Repeat("#", subscriptionfile.MaxSize+1):                         fmt.Sprintf("f.yaml: want at most %d bytes", subscriptionfile.MaxSize),
 	} {
 		_, err := parse(t, text)
@@ -136,13 +136,13 @@ func TestParse_NamesEachFaultByItsLine(t *testing.T) {
 	}
 }
 
-func TestParse_BoundsWhatItReports(t *testing.T) {
+func TestParse_LimitsTheFaultsThatItReports(t *testing.T) {
 	_, err := parse(t, "subscriptions: ["+strings.Repeat("7, ", 1000)+"]")
 	require.Equal(t, 20, strings.Count(err.Error(), "want a mapping"))
 }
 
-// stored returns a subscription as a hub shows it.
-func stored(t *testing.T, text, more string) *hubclient.Subscription {
+// storedSubscription returns a subscription as the hub returns it.
+func storedSubscription(t *testing.T, text, more string) *hubclient.Subscription {
 	t.Helper()
 	var s hubclient.Subscription
 	require.NoError(t, s.UnmarshalJSON([]byte(`{"uuid":"`+text+`","owner":"5790001330552","topic":"events","callback_url":"https://example.org/",
@@ -151,7 +151,7 @@ func stored(t *testing.T, text, more string) *hubclient.Subscription {
 	return &s
 }
 
-// plan returns the steps as text.
+// plan returns the steps from stored subscriptions to a file, as text.
 func plan(t *testing.T, members string, prune bool, all ...*hubclient.Subscription) ([]string, error) {
 	t.Helper()
 	f, err := parse(t, "subscriptions:\n  - uuid: "+first+"\n    callback_url: https://example.org/\n"+members)
@@ -173,8 +173,8 @@ func plan(t *testing.T, members string, prune bool, all ...*hubclient.Subscripti
 }
 
 func TestPlan_ChangesWhatDiffers(t *testing.T) {
-	same, other := stored(t, first, ""), stored(t, second, "")
-	signed, paused := stored(t, first, `,"signed":true`), stored(t, first, `,"paused":true`)
+	same, other := storedSubscription(t, first, ""), storedSubscription(t, second, "")
+	signed, paused := storedSubscription(t, first, `,"signed":true`), storedSubscription(t, first, `,"paused":true`)
 	for _, tc := range []struct {
 		members string
 		prune   bool
@@ -206,28 +206,28 @@ func TestPlan_ChangesWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestPlan_RefusesWhatIsNotPossible(t *testing.T) {
-	_, err := plan(t, "    topic: other", false, stored(t, first, ""))
+func TestPlan_RejectsImpossibleChanges(t *testing.T) {
+	_, err := plan(t, "    topic: other", false, storedSubscription(t, first, ""))
 	require.EqualError(t, err, "line 2: subscription "+first+": topic: it is events, and cannot be changed; use another uuid")
 
-	newer := stored(t, first, `,"rate":5`)
+	newer := storedSubscription(t, first, `,"rate":5`)
 	require.Equal(t, []string{"rate"}, newer.Unknown)
 	_, err = plan(t, "    method: PUT", false, newer)
-	require.ErrorContains(t, err, "the hub has rate of it, which this version would remove; use a newer messagehub")
-	_, err = plan(t, "    hmac_secret_key: x", false, stored(t, first, `,"rate":5,"signed":true`))
-	require.ErrorContains(t, err, "the hub has rate of it")
+	require.ErrorContains(t, err, "the subscription has rate, which this version does not know and would remove; use a newer messagehub")
+	_, err = plan(t, "    hmac_secret_key: x", false, storedSubscription(t, first, `,"rate":5,"signed":true`))
+	require.ErrorContains(t, err, "the subscription has rate")
 	_, err = plan(t, "", false, newer)
 	require.NoError(t, err)
 
 	_, err = subscriptionfile.Plan(&subscriptionfile.File{}, []*hubclient.Subscription{newer}, true)
-	require.ErrorContains(t, err, "--prune would delete all of them")
+	require.ErrorContains(t, err, "--prune would delete all subscriptions")
 }
 
 func TestExport_IsReadAsItWasStored(t *testing.T) {
 	texts := []string{"", "~", "null", "true", "yes", "0x1F", "1e3", "- a", "a: b", "#x", "'", `"`, "ü\u2028", "*a", "&a", "!!int 7", "2026-01-01", " a ", "<<", "="}
 	var all []*hubclient.Subscription
 	for i, text := range texts {
-		s := stored(t, fmt.Sprintf("%08d-7a52-4d57-9d0c-3f1e6b8a2c41", i+1), `,"encoding":"multipart/form-data"`)
+		s := storedSubscription(t, fmt.Sprintf("%08d-7a52-4d57-9d0c-3f1e6b8a2c41", i+1), `,"encoding":"multipart/form-data"`)
 		s.FormFields, s.HMACKeyID, s.Paused, s.Signed = map[string]string{"a" + text: text}, text, i%2 == 0, true
 		s.Filter, s.Attachments = "type == '1'", map[string]string{"x" + text: "a || `null`"}
 		all = append(all, s)

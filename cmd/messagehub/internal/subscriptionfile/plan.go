@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Action is what a Step does with a subscription.
+// An Action is the kind of a Step.
 type Action string
 
 // The actions.
@@ -26,24 +26,24 @@ const (
 	Ignore Action = "not in the file"
 )
 
-// A Step is one change of a hub.
+// A Step is the change of one subscription of a hub.
 type Step struct {
 	Action Action
 	ID     domain.SubscriptionID
-	URL    string   // URL that is called
-	Why    []string // the members that change, as text
+	URL    string   // callback URL
+	Why    []string // a text for each member that changes
 
 	Entry *Entry // set for Create, Update and Keep
 
-	// Sends reports whether Entry is sent to the hub. It is also sent if only
-	// the secret or the values of headers may differ: the hub does not show
-	// them, so only the hub can compare them.
+	// Sends reports whether Entry is sent to the hub. An Entry with a secret or
+	// headers is always sent: the hub does not return these values, so only the
+	// hub can compare them.
 	Sends bool
 }
 
-// Plan returns the steps that change stored to what f has, in their order.
-// Subscriptions that are not in f are deleted only if prune is true. It fails
-// if that is not possible; then nothing should be changed.
+// Plan returns the steps that change stored into the subscriptions of f, in the
+// order in which they must run. Subscriptions that are not in f are deleted only
+// if prune is true. If Plan fails, the caller must not change anything.
 func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error) {
 	byID := make(map[domain.SubscriptionID]*hubclient.Subscription)
 	for _, s := range stored {
@@ -62,7 +62,7 @@ func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error)
 		steps = append(steps, more...)
 	}
 	if prune && len(f.Subscriptions) == 0 {
-		faults = append(faults, errors.New("the file has no subscriptions, so --prune would delete all of them; delete them one by one"))
+		faults = append(faults, errors.New("the file has no subscriptions, so --prune would delete all subscriptions; delete them one by one"))
 	}
 	for _, s := range stored {
 		if inFile[s.ID] {
@@ -77,8 +77,8 @@ func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error)
 	return steps, errors.Join(faults...)
 }
 
-// planEntry returns the steps that change s to e. s is nil if there is no such
-// subscription.
+// planEntry returns the steps that change the stored subscription s into e. s is
+// nil if the hub has no subscription with that id.
 func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	step := Step{Action: Keep, ID: e.ID, URL: e.Draft.CallbackURL, Entry: e}
 	isPaused := false
@@ -105,13 +105,13 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 		}
 		step.Sends = len(step.Why) > 0 || hasKey || len(e.Headers) > 0
 		if step.Sends && len(s.Unknown) > 0 {
-			return nil, fmt.Errorf("the hub has %s of it, which this version would remove; use a newer messagehub", strings.Join(s.Unknown, ", "))
+			return nil, fmt.Errorf("the subscription has %s, which this version does not know and would remove; use a newer messagehub", strings.Join(s.Unknown, ", "))
 		}
 	}
 	if e.Paused == nil || *e.Paused == isPaused {
 		return []Step{step}, nil
 	}
-	if *e.Paused && s != nil { // paused first, so that the new URL is not called
+	if *e.Paused && s != nil { // paused before the update, so that the hub does not call the new URL
 		return []Step{{Action: Pause, ID: e.ID, URL: s.CallbackURL}, step}, nil
 	}
 	action := Resume
@@ -121,7 +121,8 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	return []Step{step, {Action: action, ID: e.ID, URL: e.Draft.CallbackURL}}, nil
 }
 
-// differingMembers returns the members in which two subscriptions differ.
+// differingMembers returns a text for each member in which two subscriptions
+// differ.
 func differingMembers(is, want *domain.Subscription) []string {
 	var all []string
 	for _, member := range []struct{ name, is, want string }{
@@ -134,8 +135,8 @@ func differingMembers(is, want *domain.Subscription) []string {
 		{"jmespath_query", is.Filter, want.Filter},
 		{"attachments", joinValues(is.Attachments), joinValues(want.Attachments)},
 		{"delivery", modeOf(is), modeOf(want)},
-		{"max_rate", limitOf(is.MaxRate), limitOf(want.MaxRate)},
-		{"max_concurrency", limitOf(float64(is.MaxConcurrency)), limitOf(float64(want.MaxConcurrency))},
+		{"max_rate", formatLimit(is.MaxRate), formatLimit(want.MaxRate)},
+		{"max_concurrency", formatLimit(float64(is.MaxConcurrency)), formatLimit(float64(want.MaxConcurrency))},
 		{"ordered", strconv.FormatBool(is.IsOrdered), strconv.FormatBool(want.IsOrdered)},
 	} {
 		if member.is != member.want {
@@ -156,8 +157,8 @@ func modeOf(s *domain.Subscription) string {
 	return asyncDelivery
 }
 
-// limitOf returns a limit as text, "" for no limit.
-func limitOf(n float64) string {
+// formatLimit returns a limit as text; "" for 0, which means no limit.
+func formatLimit(n float64) string {
 	if n == 0 {
 		return ""
 	}

@@ -1,11 +1,11 @@
 // Package armtest evaluates templates of Azure Resource Manager in tests,
-// without Azure: which resources a deployment would create, with which
-// properties, and what it would return.
+// without Azure: it returns the resources that a deployment would create, with
+// their properties, and the outputs of the deployment.
 //
-// It knows the functions that the project's templates use, and no schemas of
-// resources: it cannot say whether Azure accepts a property. Evaluate fails if
+// It supports only the functions that the project's templates use. It has no
+// schemas of resources, so it cannot detect a property that Azure rejects. Evaluate fails if
 // the template names a parameter, a function or a resource that does not exist,
 // uses a resource that it does not depend on, or has a parameter that nothing
-// uses. Names and ids that Azure would compute have other values, but they
-// differ where those of Azure differ.
+// uses. It computes other names and ids than Azure; two of its names are equal
+// only if the names of Azure are equal.
 package armtest

@@ -62,8 +62,8 @@ func (e *evaluation) evaluateValue(v any) (any, error) {
 	}
 }
 
-// A runtimeValue is a value that a resource has only after it was created, at a
-// path.
+// A runtimeValue is a property, at a path, that a resource has only after it was
+// created.
 type runtimeValue struct {
 	of   *Resource
 	path []string
@@ -86,8 +86,8 @@ func (p *expressionParser) acceptToken(c string) bool {
 	return found
 }
 
-// readExpression parses an expression. It evaluates the expression only if
-// isWanted is true: the branch that an if does not choose is not evaluated.
+// readExpression parses an expression, and evaluates it if isWanted is true.
+// isWanted is false in the branch that an if does not choose.
 func (p *expressionParser) readExpression(isWanted bool) (any, error) {
 	p.skipSpace()
 	switch {
@@ -370,7 +370,7 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 }
 
 func (e *evaluation) checkDeclared(id string) error {
-	if e.declared[id] == nil && len(e.declared) == len(e.document.Resources) { // all names are declared by then
+	if e.declared[id] == nil && len(e.declared) == len(e.document.Resources) { // all resources are declared, so a later one cannot have the id
 		return fmt.Errorf("no resource %s", id)
 	}
 	return nil

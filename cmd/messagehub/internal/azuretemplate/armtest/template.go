@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// A Resource is one that a deployment would create.
+// A Resource is a resource that a deployment would create.
 type Resource struct {
 	Type, APIVersion, Name string
 	ID                     string         // id within the resource group
-	Scope                  string         // id of the resource to which an extension applies; "": none
-	Body                   map[string]any // evaluated: location, properties and the like
+	Scope                  string         // id of the resource to which an extension applies; "" for other resources
+	Body                   map[string]any // evaluated values of the other members, such as location and properties
 	dependsOn              []string
 }
 
-// A Deployment is what a template would create.
+// A Deployment has the resources that a template would create, and its outputs.
 type Deployment struct {
-	Resources []Resource // including those of nested templates
+	Resources []Resource // including the resources of nested templates
 	Outputs   map[string]any
 }
 
-// Options say what a template may use that is not in it.
+// Options describe what a template may use without declaring it.
 type Options struct {
 	// Runtime returns a property that a resource has only after it was created.
 	Runtime func(r *Resource, path string) string
 
-	// Existing are types of resources that the template uses as parents and
-	// does not create.
+	// Existing lists the types of resources that the template uses as parents
+	// without creating them.
 	Existing []string
 }
 
-// templateDocument is a template as Azure reads it.
+// A templateDocument is the JSON of a template.
 type templateDocument struct {
 	Schema         string               `json:"$schema"`
 	ContentVersion string               `json:"contentVersion"`
@@ -55,7 +55,7 @@ type parameter struct {
 	Metadata      map[string]string `json:"metadata"`
 }
 
-// Evaluate returns what a template would create with parameters.
+// Evaluate returns the deployment of a template with parameters.
 func Evaluate(text []byte, parameters map[string]any, o Options) (*Deployment, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -72,10 +72,10 @@ type evaluation struct {
 	options    *Options
 	parameters map[string]any
 	used       map[string]bool
-	declared   map[string]*Resource // by id, including those that are not created
+	declared   map[string]*Resource // resources by id, including resources that the template does not create
 	made       map[string]bool
 	nested     map[string]*Deployment
-	named      []string // ids of resources in the value under evaluation
+	named      []string // ids of the resources that the value under evaluation names
 }
 
 func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*Deployment, error) {
@@ -91,7 +91,7 @@ func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*D
 	}
 	all := &Deployment{Outputs: make(map[string]any)}
 	pending := make([]*Resource, len(t.Resources))
-	for i, raw := range t.Resources { // names first, because a resource may use a later one
+	for i, raw := range t.Resources { // declare all names first, because a resource may use a later one
 		r, err := e.declareResource(raw)
 		if err != nil {
 			return nil, err
@@ -149,7 +149,7 @@ func (e *evaluation) setParameters(given map[string]any) error {
 		}
 		e.used[name] = false
 	}
-	for _, p := range e.document.Parameters { // a default may be the only use of another parameter
+	for _, p := range e.document.Parameters { // the default of a parameter may be the only use of another parameter
 		if _, err := e.evaluateValue(p.DefaultValue); err != nil {
 			return err
 		}
@@ -194,7 +194,8 @@ func checkType(kind string, value any) error {
 	return nil
 }
 
-// declareResource reads the type and the name of a resource.
+// declareResource reads the type and the name of a resource, and adds it to
+// declared.
 func (e *evaluation) declareResource(raw map[string]any) (*Resource, error) {
 	r := &Resource{Body: make(map[string]any)}
 	for name, to := range map[string]*string{"type": &r.Type, "apiVersion": &r.APIVersion, "name": &r.Name} {
@@ -237,7 +238,7 @@ func makeID(kind string, names []string) string {
 	return strings.Join(parts, "/")
 }
 
-// evaluateResource evaluates a resource, and adds it to the deployment if its condition holds.
+// evaluateResource evaluates a resource, and adds it to the deployment if its condition is true.
 func (e *evaluation) evaluateResource(raw map[string]any, r *Resource, all *Deployment) error {
 	e.named = nil
 	for name, v := range raw {
@@ -245,7 +246,7 @@ func (e *evaluation) evaluateResource(raw map[string]any, r *Resource, all *Depl
 			continue
 		}
 		if name == "properties" && r.Type == deployments {
-			continue // evaluated below, once it is known whether the resource is deployed
+			continue // evaluated below, and only if the resource is deployed
 		}
 		value, err := e.evaluateValue(v)
 		if err != nil {
@@ -292,7 +293,7 @@ func (e *evaluation) isExisting(kind string) bool {
 	return slices.ContainsFunc(e.options.Existing, func(parent string) bool { return strings.HasPrefix(kind, parent+"/") })
 }
 
-// parentOf returns the id of the resource that r is a part of, or "".
+// parentOf returns the id of the parent of r, or "".
 func parentOf(r *Resource) string {
 	if r.Scope != "" || strings.Count(r.Type, "/") < 2 {
 		return ""
@@ -301,7 +302,7 @@ func parentOf(r *Resource) string {
 	return makeID(r.Type[:strings.LastIndexByte(r.Type, '/')], names[:len(names)-1])
 }
 
-// deployments is the type of a nested template.
+// deployments is the resource type of a nested template.
 const deployments = "Microsoft.Resources/deployments"
 
 // evaluateNested evaluates a nested template.

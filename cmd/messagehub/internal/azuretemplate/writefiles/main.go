@@ -1,5 +1,5 @@
-// Command writefiles writes the generated files of deploy/azure into a folder, which `make
-// deploy-files` names. It deletes nothing.
+// Command writefiles writes the generated files of deploy/azure into the folder of its argument,
+// for `make deploy-files`. It deletes no file.
 package main
 
 import (
