@@ -1,4 +1,4 @@
-// The recipe for Java against a hub that runs for the test. MESSAGEHUB is the program.
+// Tests the recipe for Java against a hub that the suite starts. MESSAGEHUB is the path of the hub's program.
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -76,7 +76,7 @@ public class ActorSuite {
         if (!want.equals(got)) throw new AssertionError("want " + want + ", got " + got);
     }
 
-    /** Announces events for a new actor, and returns its name and then their ids. */
+    /** Announces events for a new actor. Returns the name of the actor, followed by the ids of the events. */
     static List<String> announce(int n) throws Exception {
         List<String> ids = new ArrayList<>(List.of(UUID.randomUUID().toString()));
         StringBuilder events = new StringBuilder();
@@ -122,7 +122,7 @@ public class ActorSuite {
         check(List.of(opened), bundles);
     }
 
-    /** A server that answers each request with its next step. */
+    /** Serves each request by the next of its steps. */
     static class Faulty implements AutoCloseable {
         final Queue<Step> steps;
         final List<String> seen = new ArrayList<>();
@@ -158,7 +158,7 @@ public class ActorSuite {
         };
     }
 
-    /** Answers with the bytes of a body from the start of the range up to end. */
+    /** Sends the bytes of a body from the start of the requested range up to end. */
     static Step bundle(int end, String tag) {
         return exchange -> {
             String range = exchange.getRequestHeaders().getFirst("Range");
