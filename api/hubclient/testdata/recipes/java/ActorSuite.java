@@ -48,7 +48,7 @@ public class ActorSuite {
             "resumes a body that broke off", ActorSuite::resumes,
             "honours Retry-After and handles once", ActorSuite::honoursRetryAfter,
             "fetches again what was made again", ActorSuite::fetchesAgain,
-            "not found is success after a lost answer only", ActorSuite::dequeuesOnce);
+            "not found is success only after a lost response", ActorSuite::dequeuesOnce);
         try {
             BufferedReader lines = hub.inputReader();
             for (String line; url == null && (line = lines.readLine()) != null; ) {
@@ -184,7 +184,7 @@ public class ActorSuite {
             f.actor.peek(null, 0);
             throw new AssertionError("two bodies were mixed");
         } catch (Actor.NotReceived e) {
-            check("the hub answered with another body", e.getMessage());
+            check("the hub responded with another body", e.getMessage());
         }
     }
 
