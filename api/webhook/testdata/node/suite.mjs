@@ -1,6 +1,6 @@
-// Receivers in Node that verify the calls of a hub, with the libraries of Standard Webhooks and
-// Svix and, for the schemes that these do not have, with node:crypto. MESSAGEHUB is the program:
-// its command certify calls them with the client of the hub.
+// Receivers in Node that verify the calls of a hub, by the libraries of Standard Webhooks and Svix.
+// For schemes that these libraries do not support, the receivers use node:crypto. MESSAGEHUB is the
+// path of the hub's program, whose command certify calls the receivers as a hub does.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash, createHmac, createPrivateKey, createPublicKey, timingSafeEqual, verify as verifySignature } from "node:crypto";
@@ -13,8 +13,8 @@ import { Webhook as SvixWebhook } from "svix";
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const libraries = { standardwebhooks: new StandardWebhook(secret), svix: new SvixWebhook(secret) };
 
-// receive runs f with the URL of a receiver that answers 204 to what verify accepts and 401 to
-// what it throws at. It returns the calls.
+// receive runs f with the URL of a receiver. The receiver responds 204, or 401 if verify throws.
+// receive returns the received calls.
 async function receive(verify, f) {
   const calls = [];
   const server = createServer(async (request, response) => {
@@ -22,7 +22,7 @@ async function receive(verify, f) {
     try {
       for await (const part of request) parts.push(part);
     } catch {
-      return; // the caller has gone
+      return; // the caller has closed the connection
     }
     const call = { body: Buffer.concat(parts).toString(), headers: { ...request.headers } };
     calls.push(call);
@@ -44,7 +44,7 @@ async function receive(verify, f) {
   return calls;
 }
 
-// certify returns the results of the checks of a receiver, by their names.
+// certify runs the command certify, and returns the result of each check by its name.
 async function certify(url, ...flags) {
   const program = spawn(process.env.MESSAGEHUB, [
     "certify", url, "--json", "--insecure-http", "--allow", "127.0.0.0/8", "--slow", "500ms", ...flags,
@@ -56,7 +56,7 @@ async function certify(url, ...flags) {
   return { status, results: new Map(results.map((r) => [r.check, r])) };
 }
 
-// passes checks that a receiver does everything right, and that the checks of names were made.
+// passes asserts that a receiver passes all checks, and that the checks with these names were made.
 async function passes(url, flags, ...names) {
   const { status, results } = await certify(url, ...flags);
   const failed = [...results.values()].filter((r) => r.outcome === "failed");

@@ -1,13 +1,13 @@
-// A consumer of the webhook broker in Node, without any package. The hub calls it with each message
-// of its channel; it verifies the calls and passes the messages to a function.
+// A consumer of the webhook broker in Node, without any package. The hub calls the consumer with each
+// message of its channel. The consumer verifies the calls and passes the messages to a function.
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 const tolerance = 5 * 60; // seconds
 const maxBody = 1 << 20; // bytes, the limit of a message
 
-// RetryLater is what the function of a consumer throws to be called again after some seconds, and
-// not before.
+// A consumer's function throws RetryLater to make the hub call again, after the given seconds at the
+// earliest.
 export class RetryLater extends Error {
   constructor(seconds, reason = "later") {
     super(reason);
@@ -15,9 +15,9 @@ export class RetryLater extends Error {
   }
 }
 
-// keyOf returns the key by which calls to a consumer with a token are signed: the token itself if it
-// is a secret of Standard Webhooks, otherwise its SHA-256. The libraries of Standard Webhooks take it
-// as "whsec_" and its Base64.
+// keyOf returns the key that signs calls to the consumer with this token. If the token is a secret of
+// Standard Webhooks ("whsec_" and Base64), the key is the decoded secret. Otherwise it is the SHA-256
+// of the token; libraries of Standard Webhooks need it as "whsec_" and its Base64.
 function keyOf(token) {
   if (token.startsWith("whsec_")) return Buffer.from(token.slice("whsec_".length), "base64");
   return createHash("sha256").update(token).digest();
@@ -26,8 +26,8 @@ function keyOf(token) {
 const digest = (text) => createHash("sha256").update(text).digest();
 const isSame = (a, b) => timingSafeEqual(digest(a), digest(b));
 
-// verify throws unless a call is from the hub: it carries the token, is signed with it, and is not
-// old. headers are those of node:http, and body is a Buffer.
+// verify throws if a call is not from the hub: if it has another token, no valid signature, or an old
+// timestamp. headers are the headers of a node:http request, and body is a Buffer.
 export function verify(token, headers, body, now = Date.now() / 1000) {
   if (!isSame(headers["x-broker-consumer-token"] ?? "", token)) throw new Error("another token");
   const id = headers["webhook-id"];
@@ -38,8 +38,8 @@ export function verify(token, headers, body, now = Date.now() / 1000) {
   if (!signatures.some((s) => isSame(s, `v1,${want}`))) throw new Error("no valid signature");
 }
 
-// createConsumer returns an HTTP server that passes messages to handle. The hub calls once more,
-// later, if handle throws; it may also call twice with one message, with the same id.
+// createConsumer returns an HTTP server that passes messages to handle. If handle throws, the hub calls
+// again later. The hub may call twice with the same message and the same id.
 export function createConsumer(token, handle) {
   return createServer(async (request, response) => {
     const answer = (status, headers) => response.writeHead(status, headers).end();
@@ -78,11 +78,11 @@ async function read(request) {
 function messageOf(headers, payload) {
   const names = (headers["x-broker-metadata-headers"] ?? "").split(",").map((name) => name.trim()).filter(Boolean);
   return {
-    id: headers["webhook-id"], // the same in every attempt
-    message: headers["x-broker-message-id"], // by which the hub has the message
+    id: headers["webhook-id"], // id of the delivery, the same in every attempt
+    message: headers["x-broker-message-id"], // id of the message in the hub
     channel: headers["x-broker-channel-id"],
     priority: Number(headers["x-broker-message-priority"]),
-    attempts: Number(headers["x-broker-message-attempt"]), // that failed before
+    attempts: Number(headers["x-broker-message-attempt"]), // number of failed attempts before this one
     contentType: headers["content-type"],
     metadata: Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]])),
     payload, // a Buffer

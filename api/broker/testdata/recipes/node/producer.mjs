@@ -1,6 +1,6 @@
 // A producer of the webhook broker in Node, without any package.
 
-// A Refused is the answer of a hub to a message that it does not take. It is not sent again.
+// Refused: the hub refused a message permanently, so the message is not sent again.
 export class Refused extends Error {
   constructor(status, problem) {
     super(`${problem.title ?? "refused"} (${status}): ${problem.detail ?? ""}`);
@@ -9,16 +9,16 @@ export class Refused extends Error {
 }
 
 export class Producer {
-  // url is that of the hub; budget is the limit for the seconds in which a message is sent again.
+  // url is the URL of the hub. budget limits the seconds in which a failed message is sent again.
   constructor({ url, channel, channelToken, id, token, budget = 60 }) {
     this.url = `${url}/broker/channel/${encodeURIComponent(channel)}/broadcast`;
     this.credentials = { "X-Broker-Channel-Token": channelToken, "X-Broker-Producer-ID": id, "X-Broker-Producer-Token": token };
     this.budget = budget;
   }
 
-  // publish sends a message and returns the id that the hub has given to it. The message is stored
-  // then. After a failure that may pass, the same message is sent again: the hub stores one id once
-  // within 24 hours. So the id has to follow from what the message is about.
+  // publish sends a message and returns the hub's id of the stored message. After a temporary failure,
+  // it sends the message again with the same id: the hub stores an id once within 24 hours. So derive
+  // id from the subject of the message.
   async publish(payload, { id, priority = 0, contentType = "application/json", metadata = {} }) {
     const headers = { ...metadata, ...this.credentials, "Content-Type": contentType, "X-Broker-Message-ID": id, "X-Broker-Message-Priority": String(priority) };
     const names = Object.keys(metadata).join(", ");
@@ -33,14 +33,14 @@ export class Producer {
     }
   }
 
-  // #send sends a message once. It throws if that is of no use again.
+  // #send sends a message once. It throws if a retry cannot succeed, and returns other errors.
   async #send(headers, body) {
     let response;
     try {
       response = await fetch(this.url, { method: "POST", headers, body, redirect: "manual", signal: AbortSignal.timeout(30_000) });
       if (response.status === 201) return { message: response.headers.get("Location").split("/").pop() };
     } catch (error) {
-      return { error }; // it may have been stored
+      return { error }; // the hub may have stored the message
     }
     const problem = await response.json().catch(() => ({}));
     const error = new Refused(response.status, problem);

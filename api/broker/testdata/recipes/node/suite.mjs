@@ -1,5 +1,5 @@
-// The recipes for Node against a hub that runs for the test. MESSAGEHUB is the program. The hub
-// creates the producer, the channel and the consumers at its start.
+// Tests the recipes for Node against a hub that the suite starts. MESSAGEHUB is the path of the hub's
+// program. The hub creates the producer, the channel and the consumers when it starts.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ const tokens = { shop: "of-the-shop", prices: "of-the-channel", plain: "of-the-c
 const consumers = {}; // by name
 let hub, url;
 
-// A stand is a consumer that notes what it gets, and waits for it.
+// A stand is a consumer that records its messages. A test can wait for them.
 class Stand {
   constructor(token) {
     this.got = [];
@@ -99,10 +99,10 @@ test("a message is stored once, whatever is lost on the way", async () => {
     const parts = [];
     for await (const part of request) parts.push(part);
     const { host, connection, ...headers } = request.headers;
-    if (++n === 1) return request.socket.destroy(); // nothing is stored
+    if (++n === 1) return request.socket.destroy(); // the hub stores nothing
     if (n === 2) return response.writeHead(503, { "Retry-After": "0" }).end();
     const answer = await fetch(url + request.url, { method: "POST", headers: { ...headers }, body: Buffer.concat(parts) });
-    if (n === 3) return request.socket.destroy(); // the answer is lost
+    if (n === 3) return request.socket.destroy(); // the response is lost
     response.writeHead(answer.status, { Location: answer.headers.get("Location") ?? "" }).end();
   });
   flaky.listen(0, "127.0.0.1");

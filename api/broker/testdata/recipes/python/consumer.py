@@ -1,7 +1,7 @@
 """A consumer of the webhook broker in Python, without any package.
 
-The hub calls it with each message of its channel; it verifies the calls and passes the messages
-to a function.
+The hub calls the consumer with each message of its channel. The consumer verifies the calls and
+passes the messages to a function.
 """
 
 import base64
@@ -18,7 +18,7 @@ MAX_BODY = 1 << 20  # bytes, the limit of a message
 
 
 class RetryLater(Exception):
-    """What the function of a consumer raises to be called again after some seconds, and not before."""
+    """Raised by a consumer's function to make the hub call again, after the given seconds at the earliest."""
 
     def __init__(self, seconds, reason="later"):
         super().__init__(reason)
@@ -27,21 +27,22 @@ class RetryLater(Exception):
 
 @dataclasses.dataclass
 class Message:
-    id: str  # the same in every attempt
-    message: str  # by which the hub has the message
+    id: str  # id of the delivery, the same in every attempt
+    message: str  # id of the message in the hub
     channel: str
     priority: int
-    attempts: int  # that failed before
+    attempts: int  # number of failed attempts before this one
     content_type: str
     metadata: dict
     payload: bytes
 
 
 def key_of(token):
-    """Return the key by which calls to a consumer with a token are signed.
+    """Return the key that signs calls to the consumer with this token.
 
-    It is the token itself if that is a secret of Standard Webhooks, otherwise its SHA-256. The
-    libraries of Standard Webhooks take it as "whsec_" and its Base64.
+    If the token is a secret of Standard Webhooks ("whsec_" and Base64), the key is the decoded
+    secret. Otherwise it is the SHA-256 of the token; libraries of Standard Webhooks need it as
+    "whsec_" and its Base64.
     """
     if token.startswith("whsec_"):
         return base64.b64decode(token[len("whsec_") :])
@@ -49,10 +50,10 @@ def key_of(token):
 
 
 def verify(token, headers, body, now=None):
-    """Raise ValueError unless a call is from the hub.
+    """Raise ValueError if a call is not from the hub.
 
-    It carries the token, is signed with it, and is not old. headers has a get that does not
-    distinguish capital letters, such as that of http.server.
+    A call from the hub has the token, a valid signature and a recent timestamp. headers.get has to
+    ignore the case of names, as the headers of http.server do.
     """
     if not hmac.compare_digest(headers.get("X-Broker-Consumer-Token", "").encode(), token.encode()):
         raise ValueError("another token")
@@ -85,8 +86,8 @@ def message_of(headers, payload):
 class Consumer(http.server.ThreadingHTTPServer):
     """An HTTP server that passes messages to handle.
 
-    The hub calls once more, later, if handle raises; it may also call twice with one message, with
-    the same id. Messages come at the same time, each in a thread.
+    If handle raises, the hub calls again later. The hub may call twice with the same message and the
+    same id. Several messages are handled at the same time, each in its own thread.
     """
 
     daemon_threads = True

@@ -10,7 +10,7 @@ import urllib.request
 
 
 class Refused(Exception):
-    """The answer of a hub to a message that it does not take. It is not sent again."""
+    """The hub refused a message."""
 
     def __init__(self, status, problem):
         super().__init__(f"{problem.get('title', 'refused')} ({status}): {problem.get('detail', '')}")
@@ -19,11 +19,11 @@ class Refused(Exception):
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args, **kwargs):
-        return None  # requests carry tokens
+        return None  # follows no redirects, because requests contain tokens
 
 
 class Producer:
-    """Sends messages to a channel. budget is the limit for the seconds in which one is sent again."""
+    """Sends messages to a channel. budget limits the seconds in which a failed message is sent again."""
 
     def __init__(self, url, channel, channel_token, id, token, budget=60):
         self.url = f"{url}/broker/channel/{urllib.parse.quote(channel, safe='')}/broadcast"
@@ -32,10 +32,10 @@ class Producer:
         self.opener = urllib.request.build_opener(_NoRedirects)
 
     def publish(self, payload, id, priority=0, content_type="application/json", metadata=None):
-        """Send a message and return the id that the hub has given to it. It is stored then.
+        """Send a message and return the hub's id of the stored message.
 
-        After a failure that may pass, the same message is sent again: the hub stores one id once
-        within 24 hours. So the id has to follow from what the message is about.
+        After a temporary failure, the message is sent again with the same id: the hub stores an id
+        once within 24 hours. So derive id from the subject of the message.
         """
         headers = {
             **(metadata or {}),
@@ -55,7 +55,7 @@ class Producer:
                     raise
                 failure, wait = refused, refused.retry_after
             except (OSError, http.client.HTTPException) as error:
-                failure, wait = error, 0  # it may have been stored
+                failure, wait = error, 0  # the hub may have stored the message
             wait += pause * random.uniform(0.5, 1.5)
             if time.monotonic() + wait > end:
                 raise failure
@@ -65,18 +65,18 @@ class Producer:
     def _send(self, headers, payload):
         request = urllib.request.Request(self.url, data=payload, headers=headers, method="POST")
         try:
-            with self.opener.open(request, timeout=30) as answer:
-                return answer.headers["Location"].rsplit("/", 1)[-1]
-        except urllib.error.HTTPError as answer:
-            refused = Refused(answer.code, _problem_of(answer))
-            retry_after = answer.headers.get("Retry-After", "")
+            with self.opener.open(request, timeout=30) as response:
+                return response.headers["Location"].rsplit("/", 1)[-1]
+        except urllib.error.HTTPError as response:
+            refused = Refused(response.code, _problem_of(response))
+            retry_after = response.headers.get("Retry-After", "")
             refused.retry_after = int(retry_after) if retry_after.isdigit() else 0
             raise refused from None
 
 
-def _problem_of(answer):
+def _problem_of(response):
     try:
-        problem = json.load(answer)
+        problem = json.load(response)
         return problem if isinstance(problem, dict) else {}
     except ValueError:
         return {}

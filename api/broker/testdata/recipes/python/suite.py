@@ -1,4 +1,4 @@
-"""The recipes for Python against a hub that runs for the test. MESSAGEHUB is the program.
+"""Tests the recipes for Python against a hub that the suite starts. MESSAGEHUB is the path of the hub's program.
 
 The hub creates the producer, the channel and the consumers at its start.
 """
@@ -22,11 +22,11 @@ from producer import Producer, Refused
 
 ADMIN = "a-token-of-the-operators"
 TOKENS = {"shop": "of-the-shop", "prices": "of-the-channel", "plain": "of-the-consumer", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
-WAIT = 60  # seconds, for what has to happen
+WAIT = 60  # seconds, limit for everything that a test waits for
 
 
 class Stand:
-    """A consumer that notes what it gets."""
+    """A consumer that records its messages."""
 
     def __init__(self, token):
         self.got, self.failures = queue.Queue(), []
@@ -57,7 +57,7 @@ def serving(handler):
 class Recipes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        logging.disable(logging.ERROR)  # of handlers that fail on purpose
+        logging.disable(logging.ERROR)  # hides the errors of handlers that fail on purpose
         cls.consumers = {name: Stand(TOKENS[name]) for name in ("plain", "secret")}
         parties = ", ".join(
             f"{{channel: prices, id: {name}, token: {TOKENS[name]}, callback-url: 'http://127.0.0.1:{c.port}/hook'}}" for name, c in cls.consumers.items()
@@ -120,7 +120,7 @@ class Recipes(unittest.TestCase):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 calls.append(body)
                 if len(calls) == 1:
-                    return  # nothing is stored
+                    return  # the hub stores nothing
                 if len(calls) == 2:
                     self.send_response(503)
                     self.send_header("Retry-After", "0")
@@ -129,7 +129,7 @@ class Recipes(unittest.TestCase):
                 headers = {name: value for name, value in self.headers.items() if name not in ("Host", "Connection")}
                 connection.request("POST", self.path, body, headers)
                 answer = connection.getresponse()
-                if len(calls) > 3:  # the answer to the third is lost
+                if len(calls) > 3:  # the response to the third request is lost
                     self.send_response(answer.status)
                     self.send_header("Location", answer.headers["Location"])
                     self.end_headers()

@@ -1,4 +1,4 @@
-// Not compiled and not run: no .NET was to be had. Try it with `dotnet run` on .NET 8 or later, against `messagehub serve --in-memory`.
+// Not compiled and not run, because .NET was not available. Try it with `dotnet run` on .NET 8 or later, against `messagehub serve --in-memory`.
 //
 // An actor in C#, without packages: it consumes its bundles from the message hub.
 
@@ -6,8 +6,8 @@ using System.Diagnostics;
 using System.Net;
 using System.Net.Http.Headers;
 
-/// The hub refuses a request. The message has the problem document, which says why.
-public sealed class Refused(HttpStatusCode status, TimeSpan retryAfter, string problem) : Exception($"the hub answered {(int)status}: {problem}")
+/// The hub refused a request. The message contains the problem document, which says why.
+public sealed class Refused(HttpStatusCode status, TimeSpan retryAfter, string problem) : Exception($"the hub responded {(int)status}: {problem}")
 {
     public HttpStatusCode Status => status;
     public TimeSpan RetryAfter => retryAfter;
@@ -15,25 +15,26 @@ public sealed class Refused(HttpStatusCode status, TimeSpan retryAfter, string p
     public bool IsGone => (int)status is 404 or 410;
 }
 
-/// The body was not received to its end, or is that of another bundle.
+/// The body was received incompletely, or belongs to another bundle.
 public sealed class NotReceived(string text) : Exception(text);
 
 public sealed record Bundle(string Id, HttpResponseHeaders Headers, byte[] Body);
 
-/// Consumes the bundles of an actor. token returns its token; without one, the hub believes the name.
+/// Consumes the bundles of an actor. token returns the token of the actor, for a hub that needs tokens.
 public sealed class Actor(string url, string name, Func<Task<string>>? token = null)
 {
     const long MaxBundle = 1L << 30; // bytes
     static readonly TimeSpan MaxRetryAfter = TimeSpan.FromMinutes(10);
 
-    // It follows no redirects, because requests carry a token, and leaves bodies as they are, whose bytes can be counted.
+    // http follows no redirects, because requests contain a token. It does not decompress bodies, so that a range counts
+    // the received bytes.
     readonly HttpClient http = new(new SocketsHttpHandler { AllowAutoRedirect = false, AutomaticDecompression = DecompressionMethods.None })
     {
         BaseAddress = new Uri(url.TrimEnd('/')),
-        Timeout = TimeSpan.FromSeconds(100), // for the beginning of an answer: longer than a hub waits for data
+        Timeout = TimeSpan.FromSeconds(100), // until the headers of a response; longer than the hub waits for data
     };
 
-    /// Sends a request once and returns the answer, whose body is read by the caller.
+    /// Sends a request once and returns the response. The caller reads its body.
     async Task<HttpResponseMessage> Call(HttpMethod method, string path, CancellationToken stop, long from = 0, string? tag = null)
     {
         using var request = new HttpRequestMessage(method, path);
@@ -44,43 +45,43 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
             request.Headers.Range = new RangeHeaderValue(from, null);
             request.Headers.IfRange = new RangeConditionHeaderValue(EntityTagHeaderValue.Parse(tag));
         }
-        var answer = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, stop);
-        if (answer.IsSuccessStatusCode) return answer;
-        using (answer)
+        var response = await http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, stop);
+        if (response.IsSuccessStatusCode) return response;
+        using (response)
         {
-            throw new Refused(answer.StatusCode, RetryAfterOf(answer), await answer.Content.ReadAsStringAsync(stop));
+            throw new Refused(response.StatusCode, RetryAfterOf(response), await response.Content.ReadAsStringAsync(stop));
         }
     }
 
-    /// The pause that an answer asks for. A date is compared with that of the answer, not with the clock of this machine.
-    static TimeSpan RetryAfterOf(HttpResponseMessage answer)
+    /// Returns the value of Retry-After. A date in it is compared with the header Date of the response, not with the local clock.
+    static TimeSpan RetryAfterOf(HttpResponseMessage response)
     {
-        var after = answer.Headers.RetryAfter;
-        var pause = after?.Delta ?? (after?.Date - answer.Headers.Date) ?? TimeSpan.Zero;
+        var after = response.Headers.RetryAfter;
+        var pause = after?.Delta ?? (after?.Date - response.Headers.Date) ?? TimeSpan.Zero;
         return pause < TimeSpan.Zero ? TimeSpan.Zero : pause > MaxRetryAfter ? MaxRetryAfter : pause;
     }
 
-    /// Returns the next bundle, null if no data has come. An id that is not null is that of a bundle to be opened.
+    /// Returns the next bundle, or null if no data has arrived. id, if not null, is the id for a new bundle.
     public async Task<Bundle?> Peek(string? id, int wait, CancellationToken stop)
     {
-        var answer = await Call(HttpMethod.Get, $"/v1/peek?wait={wait}s" + (id == null ? "" : $"&bundleId={id}"), stop);
-        if (answer.StatusCode == HttpStatusCode.NoContent)
+        var response = await Call(HttpMethod.Get, $"/v1/peek?wait={wait}s" + (id == null ? "" : $"&bundleId={id}"), stop);
+        if (response.StatusCode == HttpStatusCode.NoContent)
         {
-            answer.Dispose();
+            response.Dispose();
             return null;
         }
-        var opened = answer.Headers.GetValues("MessageId").Single();
-        return new Bundle(opened, answer.Headers, await Receive(opened, answer, stop));
+        var opened = response.Headers.GetValues("MessageId").Single();
+        return new Bundle(opened, response.Headers, await Receive(opened, response, stop));
     }
 
-    /// Returns the whole body of a bundle: if the connection breaks, it fetches the rest of that bundle.
-    async Task<byte[]> Receive(string id, HttpResponseMessage answer, CancellationToken stop)
+    /// Returns the whole body of a bundle. If the connection breaks, it fetches the rest of the body.
+    async Task<byte[]> Receive(string id, HttpResponseMessage response, CancellationToken stop)
     {
-        var tag = answer.Headers.ETag?.ToString() ?? throw new NotReceived("the answer is no bundle");
-        var size = answer.Content.Headers.ContentLength ?? -1;
+        var tag = response.Headers.ETag?.ToString() ?? throw new NotReceived("the response is not a bundle");
+        var size = response.Content.Headers.ContentLength ?? -1;
         if (size < 0 || size > MaxBundle) throw new NotReceived($"bundle {id} has {size} bytes");
         var body = new MemoryStream();
-        await ReadInto(body, answer, stop);
+        await ReadInto(body, response, stop);
         var pauses = new Pauses(5_000);
         for (var failures = 0; body.Length < size;)
         {
@@ -89,9 +90,9 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
             try
             {
                 var rest = await Call(HttpMethod.Get, $"/v1/bundles/{id}", stop, before, tag);
-                if (rest.Headers.ETag?.ToString() != tag) throw new NotReceived("the hub answered with another body");
-                if (rest.StatusCode == HttpStatusCode.OK) body.SetLength(0); // the whole once more
-                else if (rest.Content.Headers.ContentRange?.From != before) throw new NotReceived("the hub answered with another part of the body");
+                if (rest.Headers.ETag?.ToString() != tag) throw new NotReceived("the hub responded with another body");
+                if (rest.StatusCode == HttpStatusCode.OK) body.SetLength(0); // the response is the whole body
+                else if (rest.Content.Headers.ContentRange?.From != before) throw new NotReceived("the hub responded with another part of the body");
                 await ReadInto(body, rest, stop);
             }
             catch (Refused e) when (e.IsTemporary)
@@ -104,7 +105,7 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
             }
             catch (HttpRequestException)
             {
-                // no connection
+                // the hub cannot be reached
             }
             failures = body.Length > before ? 0 : failures + 1;
             if (failures == 0) pauses.Reset();
@@ -113,14 +114,14 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
         return body.ToArray();
     }
 
-    /// Reads what arrives of an answer.
-    static async Task ReadInto(MemoryStream body, HttpResponseMessage answer, CancellationToken stop)
+    /// Reads the body of a response until its end, or until the connection breaks.
+    static async Task ReadInto(MemoryStream body, HttpResponseMessage response, CancellationToken stop)
     {
-        using (answer)
+        using (response)
         {
             try
             {
-                await answer.Content.CopyToAsync(body, stop);
+                await response.Content.CopyToAsync(body, stop);
             }
             catch (Exception e) when (e is HttpRequestException or IOException)
             {
@@ -129,7 +130,7 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
         }
     }
 
-    /// Confirms a bundle that was handed out. isLost says that the answer to an earlier attempt was lost. It returns false if
+    /// Confirms a bundle. isLost says whether the response to an earlier attempt was lost. Returns false if
     /// another process of the actor has dequeued the bundle.
     public async Task<bool> Dequeue(string id, bool isLost, CancellationToken stop)
     {
@@ -140,12 +141,12 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
         }
         catch (Refused e) when (e.IsGone)
         {
-            return isLost; // then that attempt was it
+            return isLost; // after a lost response, the earlier attempt dequeued the bundle
         }
     }
 
-    /// Passes each bundle to handle and dequeues it when that returns, until stop is cancelled. If handle throws, the bundle is
-    /// delivered again: handle may get a bundle more than once, and skips the events whose ids it has.
+    /// Passes each bundle to handle and dequeues the bundle when handle returns, until stop is cancelled. If handle throws,
+    /// the bundle is delivered again. So handle has to skip the events that it has already processed.
     public async Task Consume(Func<Bundle, CancellationToken, Task> handle, CancellationToken stop)
     {
         string? id = null, handled = null;
@@ -157,13 +158,13 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
             {
                 if (handled == null)
                 {
-                    var began = Stopwatch.GetTimestamp(); // of a clock that never jumps
-                    id ??= Guid.NewGuid().ToString(); // a peek whose answer is lost is repeated for the same bundle
+                    var began = Stopwatch.GetTimestamp(); // a monotonic clock
+                    id ??= Guid.NewGuid().ToString(); // after a lost response, the Peek is repeated with the same id
                     var bundle = isOpen ? await Peek(null, 0, stop) : await Peek(id, 30, stop);
                     isOpen = false;
                     if (bundle == null)
                     {
-                        // At once: the hub is about to stop, or the bundle that was open is dequeued.
+                        // After an early response, the hub is stopping, or the open bundle was dequeued.
                         if (Stopwatch.GetElapsedTime(began) < TimeSpan.FromSeconds(15)) await Task.Delay(new Pauses(1_000).Next(), stop);
                         continue;
                     }
@@ -171,7 +172,7 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
                     await handle(bundle, stop);
                     (handled, isLost) = (id, false);
                 }
-                await Dequeue(handled, isLost, CancellationToken.None); // a bundle that was handled is dequeued, also at the end
+                await Dequeue(handled, isLost, CancellationToken.None); // also after a stop, because the bundle was handled
                 (id, handled) = (null, null);
                 pauses.Reset();
             }
@@ -181,11 +182,11 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
             }
             catch (Refused e) when (e.Status == HttpStatusCode.Conflict && handled == null)
             {
-                (id, isOpen) = (null, true); // another bundle is open, perhaps of a process that has ended: the next Peek takes it
+                (id, isOpen) = (null, true); // another bundle is open, perhaps opened by a process that has ended: the next Peek returns it
             }
-            catch (Exception e) when (e is not Refused { IsTemporary: false, Status: not HttpStatusCode.Conflict }) // of handle, too
+            catch (Exception e) when (e is not Refused { IsTemporary: false, Status: not HttpStatusCode.Conflict }) // including errors of handle
             {
-                // A conflict: its content was deleted, and made again, since it was fetched. It is fetched again.
+                // After a conflict, the content was deleted and produced again since it was fetched: fetch it again.
                 if (e is Refused { Status: HttpStatusCode.Conflict }) handled = null;
                 if (handled != null && (e is not Refused r || (int)r.Status >= 500)) isLost = true;
                 Console.Error.WriteLine($"the attempt is repeated: {e.Message}");
@@ -194,7 +195,7 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
         }
     }
 
-    /// Pauses that grow up to a limit, and vary.
+    /// Returns pauses that grow up to a limit and vary at random.
     sealed class Pauses(double limit)
     {
         double next = 100;

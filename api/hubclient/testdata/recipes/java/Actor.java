@@ -20,7 +20,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 public class Actor {
-    private static final Duration TIMEOUT = Duration.ofSeconds(100); // for the beginning of an answer: longer than a hub waits for data
+    private static final Duration TIMEOUT = Duration.ofSeconds(100); // until the headers of a response; longer than the hub waits for data
     private static final Duration MAX_RETRY_AFTER = Duration.ofMinutes(10);
     private static final long MAX_BUNDLE = 1L << 30; // bytes
 
@@ -34,13 +34,13 @@ public class Actor {
         void sleep(Duration d) throws InterruptedException;
     }
 
-    /** The hub refuses a request. The body is a problem document, which says why. */
+    /** The hub refused a request. The message contains the problem document, which says why. */
     public static class Refused extends IOException {
         public final int status;
         public final Duration retryAfter;
 
         Refused(int status, HttpHeaders headers, String body) {
-            super("the hub answered " + status + ": " + body);
+            super("the hub responded " + status + ": " + body);
             this.status = status;
             this.retryAfter = retryAfter(headers);
         }
@@ -50,7 +50,7 @@ public class Actor {
         }
     }
 
-    /** The body was not received to its end, or is that of another bundle. */
+    /** The body was received incompletely, or belongs to another bundle. */
     public static class NotReceived extends IOException {
         NotReceived(String text) {
             super(text);
@@ -59,12 +59,12 @@ public class Actor {
 
     public record Bundle(String id, HttpHeaders headers, byte[] body) {}
 
-    private final HttpClient http = HttpClient.newHttpClient(); // follows no redirects: requests carry a token
+    private final HttpClient http = HttpClient.newHttpClient(); // follows no redirects, because requests contain a token
     private final String url, name;
     private final Supplier<String> token;
     private final Sleep sleep;
 
-    /** token returns the token of the actor; without one, the hub believes the name. */
+    /** token returns the token of the actor; it may be null for a hub that needs no tokens. */
     public Actor(String url, String name, Supplier<String> token, Sleep sleep) {
         this.url = url.replaceAll("/+$", "");
         this.name = name;
@@ -72,7 +72,7 @@ public class Actor {
         this.sleep = sleep;
     }
 
-    /** Returns the pause that an answer asks for. A date is compared with that of the answer. */
+    /** Returns the value of Retry-After. A date in it is compared with the header Date of the response. */
     static Duration retryAfter(HttpHeaders headers) {
         String text = headers.firstValue("Retry-After").orElse("");
         Duration pause = Duration.ZERO;
@@ -83,52 +83,52 @@ public class Actor {
                 DateTimeFormatter format = DateTimeFormatter.RFC_1123_DATE_TIME;
                 pause = Duration.between(ZonedDateTime.parse(headers.firstValue("Date").orElse(""), format), ZonedDateTime.parse(text, format));
             } catch (DateTimeParseException e) {
-                return pause; // the hub sends none
+                return pause; // the header is missing or not valid
             }
         }
         if (pause.isNegative()) return Duration.ZERO;
         return pause.compareTo(MAX_RETRY_AFTER) > 0 ? MAX_RETRY_AFTER : pause;
     }
 
-    /** Sends a request once and returns the answer, whose body is read by the caller. */
+    /** Sends a request once and returns the response. The caller reads its body. */
     private HttpResponse<InputStream> call(String method, String path, String... headers) throws IOException, InterruptedException {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + path)).timeout(TIMEOUT)
             .method(method, HttpRequest.BodyPublishers.noBody()).header("X-Actor-Id", name);
         if (headers.length > 0) request.headers(headers);
         if (token != null) request.header("Authorization", "Bearer " + token.get());
-        HttpResponse<InputStream> answer = http.send(request.build(), HttpResponse.BodyHandlers.ofInputStream());
-        if (answer.statusCode() / 100 == 2) return answer;
-        try (InputStream body = answer.body()) {
-            throw new Refused(answer.statusCode(), answer.headers(), new String(body.readNBytes(1 << 20), StandardCharsets.UTF_8));
+        HttpResponse<InputStream> response = http.send(request.build(), HttpResponse.BodyHandlers.ofInputStream());
+        if (response.statusCode() / 100 == 2) return response;
+        try (InputStream body = response.body()) {
+            throw new Refused(response.statusCode(), response.headers(), new String(body.readNBytes(1 << 20), StandardCharsets.UTF_8));
         }
     }
 
-    /** Returns the next bundle, null if no data has come. An id that is not null is that of a bundle to be opened. */
+    /** Returns the next bundle, or null if no data has arrived. id, if not null, is the id for a new bundle. */
     public Bundle peek(String id, int wait) throws IOException, InterruptedException {
-        HttpResponse<InputStream> answer = call("GET", "/v1/peek?wait=" + wait + "s" + (id == null ? "" : "&bundleId=" + id));
-        if (answer.statusCode() == 204) return null;
-        String opened = answer.headers().firstValue("MessageId").orElseThrow(() -> new NotReceived("the answer is no bundle"));
-        return new Bundle(opened, answer.headers(), receive(opened, answer));
+        HttpResponse<InputStream> response = call("GET", "/v1/peek?wait=" + wait + "s" + (id == null ? "" : "&bundleId=" + id));
+        if (response.statusCode() == 204) return null;
+        String opened = response.headers().firstValue("MessageId").orElseThrow(() -> new NotReceived("the response is not a bundle"));
+        return new Bundle(opened, response.headers(), receive(opened, response));
     }
 
-    /** Returns the whole body of a bundle: if the connection breaks, it fetches the rest of that bundle. */
-    private byte[] receive(String id, HttpResponse<InputStream> answer) throws IOException, InterruptedException {
-        String tag = answer.headers().firstValue("ETag").orElse("");
-        long size = answer.headers().firstValueAsLong("Content-Length").orElse(-1);
+    /** Returns the whole body of a bundle. If the connection breaks, it fetches the rest of the body. */
+    private byte[] receive(String id, HttpResponse<InputStream> response) throws IOException, InterruptedException {
+        String tag = response.headers().firstValue("ETag").orElse("");
+        long size = response.headers().firstValueAsLong("Content-Length").orElse(-1);
         if (size < 0 || size > MAX_BUNDLE) throw new NotReceived("bundle " + id + " has " + size + " bytes");
         ByteArrayOutputStream body = new ByteArrayOutputStream();
-        readInto(body, answer);
+        readInto(body, response);
         int failures = 0;
         for (Pauses pauses = new Pauses(5_000); body.size() < size; ) {
             sleep.sleep(pauses.next());
             int before = body.size();
             try {
                 HttpResponse<InputStream> rest = call("GET", "/v1/bundles/" + id, "Range", "bytes=" + before + "-", "If-Range", tag);
-                if (!rest.headers().firstValue("ETag").orElse("").equals(tag)) throw new NotReceived("the hub answered with another body");
+                if (!rest.headers().firstValue("ETag").orElse("").equals(tag)) throw new NotReceived("the hub responded with another body");
                 if (rest.statusCode() == 200) {
-                    body.reset(); // the whole once more
+                    body.reset(); // the response is the whole body
                 } else if (!rest.headers().firstValue("Content-Range").orElse("").startsWith("bytes " + before + "-")) {
-                    throw new NotReceived("the hub answered with another part of the body");
+                    throw new NotReceived("the hub responded with another part of the body");
                 }
                 readInto(body, rest);
             } catch (NotReceived e) {
@@ -137,7 +137,7 @@ public class Actor {
                 if (!e.isTemporary()) throw new NotReceived("the rest of the body cannot be fetched: " + e.getMessage());
                 sleep.sleep(e.retryAfter);
             } catch (IOException e) {
-                // no connection
+                // the hub cannot be reached
             }
             failures = body.size() > before ? 0 : failures + 1;
             if (failures == 0) pauses.reset();
@@ -146,9 +146,9 @@ public class Actor {
         return body.toByteArray();
     }
 
-    /** Reads what arrives of an answer. */
-    private static void readInto(ByteArrayOutputStream body, HttpResponse<InputStream> answer) {
-        try (InputStream in = answer.body()) {
+    /** Reads the body of a response until its end, or until the connection breaks. */
+    private static void readInto(ByteArrayOutputStream body, HttpResponse<InputStream> response) {
+        try (InputStream in = response.body()) {
             in.transferTo(body);
         } catch (IOException e) {
             // the connection broke
@@ -156,7 +156,7 @@ public class Actor {
     }
 
     /**
-     * Confirms a bundle that was handed out. isLost says that the answer to an earlier attempt was lost. It returns false if
+     * Confirms a bundle. isLost says whether the response to an earlier attempt was lost. Returns false if
      * another process of the actor has dequeued the bundle.
      */
     public boolean dequeue(String id, boolean isLost) throws IOException, InterruptedException {
@@ -165,13 +165,13 @@ public class Actor {
             return true;
         } catch (Refused e) {
             if (e.status != 404 && e.status != 410) throw e;
-            return isLost; // then that attempt was it
+            return isLost; // after a lost response, the earlier attempt dequeued the bundle
         }
     }
 
     /**
-     * Passes each bundle to a handler and dequeues it when that returns. A handler may get a bundle more than once, and skips
-     * the events whose ids it has.
+     * Passes each bundle to handler and dequeues the bundle when handler returns. handler may get a bundle more than once, so
+     * it has to skip the events that it has already processed.
      */
     public void consume(Handler handler, BooleanSupplier isStopped) throws IOException, InterruptedException {
         String id = null, handled = null;
@@ -181,11 +181,11 @@ public class Actor {
             try {
                 if (handled == null) {
                     long began = System.nanoTime();
-                    if (id == null) id = UUID.randomUUID().toString(); // a peek whose answer is lost is repeated for the same bundle
+                    if (id == null) id = UUID.randomUUID().toString(); // after a lost response, the Peek is repeated with the same id
                     Bundle bundle = isOpen ? peek(null, 0) : peek(id, 30);
                     isOpen = false;
                     if (bundle == null) {
-                        // At once: the hub is about to stop, or the bundle that was open is dequeued.
+                        // After an early response, the hub is stopping, or the open bundle was dequeued.
                         if (System.nanoTime() - began < Duration.ofSeconds(15).toNanos()) sleep.sleep(new Pauses(1_000).next());
                         continue;
                     }
@@ -199,15 +199,15 @@ public class Actor {
                 pauses.reset();
             } catch (InterruptedException e) {
                 throw e;
-            } catch (Exception e) { // of the handler, too
+            } catch (Exception e) { // including errors of the handler
                 Refused refused = e instanceof Refused r ? r : null;
                 if (refused != null && refused.status == 409 && handled == null) {
-                    id = null; // another bundle is open, perhaps of a process that has ended: the next peek takes it
+                    id = null; // another bundle is open, perhaps opened by a process that has ended: the next Peek returns it
                     isOpen = true;
                     continue;
                 }
                 if (refused != null && refused.status == 409) {
-                    handled = null; // its content was deleted, and made again, since it was fetched: fetch it again
+                    handled = null; // the content was deleted and produced again since it was fetched: fetch it again
                 } else if (refused != null && !refused.isTemporary()) {
                     throw refused;
                 }
@@ -218,7 +218,7 @@ public class Actor {
         }
     }
 
-    /** Pauses that grow up to a limit, and vary. */
+    /** Returns pauses that grow up to a limit and vary at random. */
     private static class Pauses {
         private final long limit;
         private long next = 100;

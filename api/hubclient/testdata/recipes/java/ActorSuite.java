@@ -1,4 +1,4 @@
-// The recipe for Java against a hub that runs for the test. MESSAGEHUB is the program.
+// Tests the recipe for Java against a hub that the suite starts. MESSAGEHUB is the path of the hub's program.
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -48,7 +48,7 @@ public class ActorSuite {
             "resumes a body that broke off", ActorSuite::resumes,
             "honours Retry-After and handles once", ActorSuite::honoursRetryAfter,
             "fetches again what was made again", ActorSuite::fetchesAgain,
-            "not found is success after a lost answer only", ActorSuite::dequeuesOnce);
+            "not found is success only after a lost response", ActorSuite::dequeuesOnce);
         try {
             BufferedReader lines = hub.inputReader();
             for (String line; url == null && (line = lines.readLine()) != null; ) {
@@ -76,7 +76,7 @@ public class ActorSuite {
         if (!want.equals(got)) throw new AssertionError("want " + want + ", got " + got);
     }
 
-    /** Announces events for a new actor, and returns its name and then their ids. */
+    /** Announces events for a new actor. Returns the name of the actor, followed by the ids of the events. */
     static List<String> announce(int n) throws Exception {
         List<String> ids = new ArrayList<>(List.of(UUID.randomUUID().toString()));
         StringBuilder events = new StringBuilder();
@@ -122,7 +122,7 @@ public class ActorSuite {
         check(List.of(opened), bundles);
     }
 
-    /** A server that answers each request with its next step. */
+    /** Serves each request by the next of its steps. */
     static class Faulty implements AutoCloseable {
         final Queue<Step> steps;
         final List<String> seen = new ArrayList<>();
@@ -158,7 +158,7 @@ public class ActorSuite {
         };
     }
 
-    /** Answers with the bytes of a body from the start of the range up to end. */
+    /** Sends the bytes of a body from the start of the requested range up to end. */
     static Step bundle(int end, String tag) {
         return exchange -> {
             String range = exchange.getRequestHeaders().getFirst("Range");
@@ -184,7 +184,7 @@ public class ActorSuite {
             f.actor.peek(null, 0);
             throw new AssertionError("two bodies were mixed");
         } catch (Actor.NotReceived e) {
-            check("the hub answered with another body", e.getMessage());
+            check("the hub responded with another body", e.getMessage());
         }
     }
 

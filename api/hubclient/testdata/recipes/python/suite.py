@@ -1,4 +1,4 @@
-"""The recipe for Python against a hub that runs for the test. MESSAGEHUB is the program."""
+"""Tests the recipe for Python against a hub that the suite starts. MESSAGEHUB is the path of the hub's program."""
 
 import http.server
 import json
@@ -16,7 +16,7 @@ BODY = b'[{"id":"1"},{"id":"2"}]'
 
 
 class Faulty(http.server.BaseHTTPRequestHandler):
-    """Answers each request with the next step of its server."""
+    """Serves each request by the next step of its server."""
 
     protocol_version = "HTTP/1.1"
 

@@ -1,5 +1,5 @@
-// A domain in Java: com.azure:azure-messaging-servicebus, com.azure:azure-storage-blob
-// and com.google.protobuf:protobuf-java. Contract.java is made by:
+// A domain in Java, with com.azure:azure-messaging-servicebus, com.azure:azure-storage-blob
+// and com.google.protobuf:protobuf-java. Generate Contract.java by:
 // protoc --java_out=. contract.proto
 import com.azure.core.util.BinaryData;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
@@ -23,15 +23,16 @@ import java.util.Map;
 import java.util.UUID;
 
 public final class Domain {
-    public interface Maker {
-        InputStream make(Contract.DataBundleRequestContract request, List<UUID> events) throws Exception;
+    public interface ContentProducer {
+        InputStream produce(Contract.DataBundleRequestContract request, List<UUID> events) throws Exception;
     }
 
-    public interface Taker {
-        void take(String id, String actor, String list) throws Exception;
+    public interface NoticeHandler {
+        void handle(String id, String actor, String list) throws Exception;
     }
 
-    // Properties that messages of the original have. The hub does not need them.
+    // properties returns the properties that messages of the original MessageHub have. The hub
+    // does not need them.
     static Map<String, Object> properties(String type, String correlation) {
         return Map.of(
             "OperationTimestamp", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),
@@ -41,10 +42,10 @@ public final class Domain {
             "EventIdentification", UUID.randomUUID().toString());
     }
 
-    // send tells the hub that data waits; json is one event. Send the events of one
+    // sendEvent announces data to the hub; json is one event. Send the events of a
     // recipient one after the other. If it fails, send the same event again: the hub
-    // takes its id once.
-    public static void send(ServiceBusSenderClient sender, String recipient, String json) {
+    // stores an event id once.
+    public static void sendEvent(ServiceBusSenderClient sender, String recipient, String json) {
         String id = UUID.nameUUIDFromBytes((recipient + json).getBytes(StandardCharsets.UTF_8)).toString();
         ServiceBusMessage message = new ServiceBusMessage(BinaryData.fromString(json))
             .setMessageId(id).setSessionId(recipient).setContentType("application/json");
@@ -52,9 +53,9 @@ public final class Domain {
         sender.sendMessage(message);
     }
 
-    // answer waits for one request of the hub and answers it. Call it again and again,
-    // in several threads: a timeout of acceptNextSession says that no request waits.
-    public static void answer(String connection, String queue, BlobContainerClient container, Maker maker) throws Exception {
+    // answerRequest waits for a request of the hub and replies to it. Call it in a loop, in
+    // several threads. If no request waits, acceptNextSession times out.
+    public static void answerRequest(String connection, String queue, BlobContainerClient container, ContentProducer producer) throws Exception {
         try (ServiceBusSessionReceiverClient sessions =
                  new ServiceBusClientBuilder().connectionString(connection).sessionReceiver().queueName(queue).disableAutoComplete().buildClient();
              ServiceBusReceiverClient session = sessions.acceptNextSession();
@@ -66,33 +67,35 @@ public final class Domain {
                     .setRequestId(request.getRequestId()).setRequestIdempotencyId(request.getIdempotencyId());
                 try {
                     byte[] list = container.getBlobClient(request.getDataAvailableNotificationReferenceId()).downloadContent().toBytes();
-                    InputStream content = maker.make(request, eventIds(list));
+                    InputStream content = producer.produce(request, eventIds(list));
                     BlobClient blob = container.getBlobClient(request.getIdempotencyId() + "_data");
-                    blob.upload(content, true); // over what is there
+                    blob.upload(content, true); // replaces an existing blob
                     reply.getSuccessBuilder().setContentUri(blob.getBlobUrl().split("\\?")[0]);
                 } catch (Exception e) {
                     reply.getFailureBuilder().setFailureDescription(String.valueOf(e.getMessage()))
                         .setReason(Contract.DataBundleResponseContract.RequestFailure.Reason.InternalError);
                 }
-                ServiceBusMessage answer = new ServiceBusMessage(BinaryData.fromBytes(reply.build().toByteArray()))
+                ServiceBusMessage response = new ServiceBusMessage(BinaryData.fromBytes(reply.build().toByteArray()))
                     .setMessageId(request.getRequestId()).setSessionId(request.getRequestId()).setTimeToLive(Duration.ofSeconds(30));
-                answer.getApplicationProperties().putAll(properties("DataBundleResponse", request.getIdempotencyId()));
-                sender.sendMessage(answer);
-                session.complete(message); // now that it is answered
+                response.getApplicationProperties().putAll(properties("DataBundleResponse", request.getIdempotencyId()));
+                sender.sendMessage(response);
+                session.complete(message); // only after the reply was sent
             }
         }
     }
 
-    // hear waits for one notice. message id = bundle_actor: the same if it comes again.
-    public static void hear(ServiceBusReceiverClient receiver, Taker taker) throws Exception {
+    // receiveNotice waits for a notice. The message id is BUNDLE_ACTOR, and is the same if the
+    // notice is delivered again.
+    public static void receiveNotice(ServiceBusReceiverClient receiver, NoticeHandler handler) throws Exception {
         for (ServiceBusReceivedMessage message : receiver.receiveMessages(1, Duration.ofSeconds(60))) {
             Contract.DequeueContract notice = Contract.DequeueContract.parseFrom(message.getBody().toBytes());
-            taker.take(message.getMessageId(), notice.getMarketOperator(), notice.getDataAvailableNotificationReferenceId());
-            receiver.complete(message); // if take throws, it comes again when its lock has expired
+            handler.handle(message.getMessageId(), notice.getMarketOperator(), notice.getDataAvailableNotificationReferenceId());
+            receiver.complete(message); // if handle throws, the notice is delivered again when its lock has expired
         }
     }
 
-    // eventIds reads a list of ids: 16 bytes each, the first three groups reversed.
+    // eventIds decodes a list of ids: 16 bytes each, with the bytes of the first three groups
+    // reversed.
     static List<UUID> eventIds(byte[] list) {
         List<UUID> ids = new ArrayList<>();
         for (ByteBuffer b = ByteBuffer.wrap(list); b.hasRemaining(); ) {

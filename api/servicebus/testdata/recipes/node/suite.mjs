@@ -1,5 +1,5 @@
-// The recipe for Node against a hub that runs for the test. MESSAGEHUB is the
-// program, and contract.proto lies beside this file.
+// Tests the recipe for Node against a hub that the suite starts. MESSAGEHUB is the path of the
+// hub's program, and contract.proto is in the folder of this file.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { ServiceBusClient } from "@azure/service-bus";
 import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
-import { answer, eventIds, hear, send } from "./domain.mjs";
+import { answerRequest, eventIds, receiveNotice, sendEvent } from "./domain.mjs";
 
 const key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const actor = "5790001330552";
@@ -49,21 +49,21 @@ after(async () => {
 
 const peek = () => fetch(`${url}/v1/peek?wait=20s`, { headers: { "X-Actor-Id": actor } });
 
-test("a domain sends events, answers with content, fails, and hears of it", async () => {
+test("a domain sends events, answers with content, fails, and is notified of the Dequeue", async () => {
   const sender = bus.createSender("dataavailable-fifo");
   for (const id of ids) {
-    await send(sender, { id, recipient: actor, origin: "Charges", contentType: "PriceList", documentType: "D18", supportsBundling: true, weight: 1 });
+    await sendEvent(sender, { id, recipient: actor, origin: "Charges", contentType: "PriceList", documentType: "D18", supportsBundling: true, weight: 1 });
   }
   await sender.close();
 
-  const failing = answer(bus, "charges", container, () => {
+  const failing = answerRequest(bus, "charges", container, () => {
     throw Object.assign(new Error("not at night"), { reason: 1 });
   });
   assert.equal((await peek()).status, 503);
   await failing;
 
   let got = [];
-  const making = answer(bus, "charges", container, (request, events) => {
+  const making = answerRequest(bus, "charges", container, (request, events) => {
     assert.equal(request.MessageType, "PriceList");
     assert.equal(request.ResponseFormatRequested, "Json");
     got = events;
@@ -81,7 +81,7 @@ test("a domain sends events, answers with content, fails, and hears of it", asyn
   assert.equal(confirmed.status, 200);
   const receiver = bus.createReceiver("charges-dequeue", { skipParsingBodyAsJson: true });
   let heard;
-  await hear(receiver, async (id, recipient, list) => {
+  await receiveNotice(receiver, async (id, recipient, list) => {
     heard = [id, recipient, eventIds(await container.getBlobClient(list).downloadToBuffer())];
   });
   await receiver.close();

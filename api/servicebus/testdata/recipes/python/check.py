@@ -1,5 +1,5 @@
-# The recipe for Python against a hub. It is told by the environment where that is,
-# and where its bus and its exchange are.
+# Tests the recipe for Python against a running hub. Variables of the environment have the
+# addresses of the hub, its bus and its exchange.
 import json
 import os
 import threading
@@ -8,7 +8,7 @@ import urllib.request
 
 from azure.servicebus import ServiceBusClient
 from azure.storage.blob import BlobServiceClient
-from domain import answer, event_ids, hear, send
+from domain import answer_request, event_ids, receive_notice, send_event
 
 ACTOR = "5790001330569"
 IDS = ["2b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41", "3b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c42"]
@@ -36,15 +36,15 @@ def main():
     with ServiceBusClient.from_connection_string(os.environ["BUS"], **verify) as bus:
         with bus.get_queue_sender("dataavailable-fifo") as sender:
             for i in IDS:
-                send(sender, {"id": i, "recipient": ACTOR, "origin": "Charges", "contentType": "PriceList",
-                              "documentType": "D18", "supportsBundling": True, "weight": 1})
+                send_event(sender, {"id": i, "recipient": ACTOR, "origin": "Charges", "contentType": "PriceList",
+                                    "documentType": "D18", "supportsBundling": True, "weight": 1})
 
         def fail(request, ids):
             error = RuntimeError("not at night")
             error.reason = 1
             raise error
 
-        failing = alongside(answer, bus, "charges", container, fail)
+        failing = alongside(answer_request, bus, "charges", container, fail)
         assert call("GET", "/v1/peek?wait=20s")[0] == 503
         failing.join()
 
@@ -55,7 +55,7 @@ def main():
             made.extend(ids)
             return json.dumps(ids).encode()
 
-        making = alongside(answer, bus, "charges", container, make)
+        making = alongside(answer_request, bus, "charges", container, make)
         status, headers, body = call("GET", "/v1/peek?wait=20s")
         making.join()
         assert status == 200, (status, body)
@@ -65,7 +65,7 @@ def main():
         assert call("DELETE", "/v1/dequeue/" + bundle)[0] == 200
         heard = []
         with bus.get_queue_receiver("charges-dequeue") as receiver:
-            hear(receiver, lambda i, actor, ids: heard.append((i, actor, event_ids(container.download_blob(ids).readall()))))
+            receive_notice(receiver, lambda i, actor, ids: heard.append((i, actor, event_ids(container.download_blob(ids).readall()))))
         assert heard == [(bundle + "_" + ACTOR, ACTOR, made)], heard
     print("the recipe for Python works")
 
