@@ -18,7 +18,7 @@ func Containers() []client.ContainerSpec {
 	)
 	all := []client.ContainerSpec{
 		{
-			Name: catalogContainer, Holds: "what was received for each recipient, and where its next events are",
+			Name: catalogContainer, Holds: "which events each recipient received, and where its next events are stored",
 			PartitionKey: "/partitionKey", KeyBytes: catalogKey, Throughput: 4000,
 			Index: []client.IndexPath{
 				{Path: "/contentType/?", Use: "a Peek reads every entry of a recipient instead of one"},
@@ -34,7 +34,7 @@ func Containers() []client.ContainerSpec {
 			},
 		},
 		{
-			Name: bundlesContainer, Holds: "what was acknowledged, the bundles, and notices to domains",
+			Name: bundlesContainer, Holds: "which events were dequeued, the bundles, and notices to domains",
 			PartitionKey: "/recipient", KeyBytes: name, Throughput: 4000, Expires: true,
 			Index: []client.IndexPath{
 				{Path: "/expires/?", Use: "each sweep reads every bundle that is kept", IsOptional: true},

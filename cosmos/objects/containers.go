@@ -12,7 +12,7 @@ const objectsContainer = "objects"
 // Containers returns the containers of objects.
 func Containers() []client.ContainerSpec {
 	return []client.ContainerSpec{{
-		Name: objectsContainer, Holds: "what stores report about their objects",
+		Name: objectsContainer, Holds: "the states of objects that stores report",
 		PartitionKey: "/partitionKey", KeyBytes: 255 + len("shard|999|"), Throughput: 4000,
 		Index:      indexPaths(),
 		Expires:    true,

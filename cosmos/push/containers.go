@@ -16,11 +16,11 @@ func Containers() []client.ContainerSpec {
 	)
 	all := []client.ContainerSpec{
 		{
-			Name: streamsContainer, Holds: "what was published, in streams",
+			Name: streamsContainer, Holds: "the published events, in streams",
 			PartitionKey: "/partitionKey", KeyBytes: stream, Throughput: 4000, Expires: true,
 		},
 		{
-			Name: cursorsContainer, Holds: "how far each receiver has come, and what failed",
+			Name: cursorsContainer, Holds: "the position of each receiver, and failed deliveries",
 			PartitionKey: "/partitionKey", KeyBytes: cursor, Throughput: 4000, Expires: true,
 			Index: []client.IndexPath{
 				{Path: "/kind/?", Use: "loading a cursor with retries reads its dead letters, too"},

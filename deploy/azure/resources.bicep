@@ -135,7 +135,7 @@ resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2024-11-15
   }
 }
 
-// what was received for each recipient, and where its next events are
+// which events each recipient received, and where its next events are stored
 resource containerCatalog 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
   parent: database
   name: 'catalog'
@@ -221,7 +221,7 @@ resource containerCabinet 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
   }
 }
 
-// what was acknowledged, the bundles, and notices to domains
+// which events were dequeued, the bundles, and notices to domains
 resource containerBundles 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
   parent: database
   name: 'bundles'
@@ -265,7 +265,7 @@ resource containerBundles 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
   }
 }
 
-// what was published, in streams
+// the published events, in streams
 resource containerStreams 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
   parent: database
   name: 'streams'
@@ -303,7 +303,7 @@ resource containerStreams 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
   }
 }
 
-// how far each receiver has come, and what failed
+// the position of each receiver, and failed deliveries
 resource containerCursors 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
   parent: database
   name: 'cursors'
@@ -344,7 +344,7 @@ resource containerCursors 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
   }
 }
 
-// what stores report about their objects
+// the states of objects that stores report
 resource containerObjects 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
   parent: database
   name: 'objects'
