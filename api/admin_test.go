@@ -45,7 +45,7 @@ var adminRoutes = []struct{ method, path, body string }{
 	{"GET", "/v1/admin/find?id=" + id(1), ""},
 }
 
-func TestAllRoutesOfOperatorsWantTheToken(t *testing.T) {
+func TestOperatorRoutes_RequireTheToken(t *testing.T) {
 	for name, localOnly := range map[string]bool{"on a loopback address": true, "for everyone": false} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, checking(noFindings), func(o *api.Options, _ *hub.Options) {
@@ -82,7 +82,7 @@ func TestAdminRoutes_AreClosedWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestOtherWebSitesCannotGiveOrders(t *testing.T) {
+func TestOrder_IsRefusedFromOtherWebSites(t *testing.T) {
 	f := serve(t, local, checking(noFindings))
 	for _, route := range adminRoutes {
 		if route.method == "POST" {
@@ -232,7 +232,8 @@ func TestAnOperatorReleasesAStuckQueue(t *testing.T) {
 	f.logs.wait(t, `"what":"thaw"`)
 }
 
-// inOperatorBubble runs test in a bubble with a server whose operators present the token.
+// inOperatorBubble runs test in a bubble with a server that accepts operatorRequest. The server runs
+// check as its check of the stored data.
 func inOperatorBubble(t *testing.T, check hub.Checker, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

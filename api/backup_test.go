@@ -19,7 +19,7 @@ func backingUp(write func(context.Context, io.Writer) error) func(*api.Options, 
 	return func(o *api.Options, _ *hub.Options) { o.Backup = write }
 }
 
-func TestBackup_AnswersWithTheArchive(t *testing.T) {
+func TestBackup_ReturnsTheArchive(t *testing.T) {
 	f := serve(t, local, backingUp(func(_ context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, "archive")
 		return err
@@ -31,13 +31,13 @@ func TestBackup_AnswersWithTheArchive(t *testing.T) {
 	f.do("POST", backupPath, "").problem(405, "method-not-allowed")
 }
 
-func TestBackup_OfAHubThatHasNoneSaysWhy(t *testing.T) {
+func TestBackup_IsRefusedWithTheReasonIfUnsupported(t *testing.T) {
 	serve(t, local).do("GET", backupPath, "").problem(404, "no-such-route")
 	f := serve(t, local, func(o *api.Options, _ *hub.Options) { o.NoBackup = "its data is on Azure" })
 	require.Contains(t, f.do("GET", backupPath, "").problem(404, "no-such-route").Detail, "its data is on Azure")
 }
 
-func TestBackup_ThatFailsIsAProblemOrCut(t *testing.T) {
+func TestBackup_ReturnsAProblemOrIsAbortedIfItFails(t *testing.T) {
 	begins := false
 	f := serve(t, local, backingUp(func(_ context.Context, w io.Writer) error {
 		if begins {

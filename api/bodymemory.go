@@ -48,8 +48,8 @@ func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) 
 	return b, nil
 }
 
-// Read implements io.Reader. It fails with Busy if it cannot acquire memory in time for
-// the bytes that have arrived.
+// Read implements io.Reader. It acquires memory for the bytes that it has read. If it waits too long
+// for memory, it fails with Busy.
 func (b *pooledBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p[:min(len(p), largeStep)])
 	b.read += int64(n)

@@ -99,7 +99,7 @@ func TestOrdersAboutUnknownThingsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestTokensOfTheBrokerAreInNoAnswerAndNoLog(t *testing.T) {
+func TestBroker_NeverShowsOrLogsTokens(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	path := f.broadcast("x")
@@ -117,7 +117,7 @@ func TestTokensOfTheBrokerAreInNoAnswerAndNoLog(t *testing.T) {
 	}
 }
 
-func TestWrongTokensOfOperatorsAreCountedAtTheBroker(t *testing.T) {
+func TestBroker_CountsWrongTokensOfOperators(t *testing.T) {
 	f := serve(t, withBroker(t), func(o *api.Options, _ *hub.Options) { o.Clock = func() time.Time { return time.Unix(0, 0) } })
 	for range 10 {
 		f.do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong").problem(403, "wrong-credentials")
@@ -126,7 +126,7 @@ func TestWrongTokensOfOperatorsAreCountedAtTheBroker(t *testing.T) {
 	f.do("GET", "/broker/channel/prices", "", asReader...).problem(403, "wrong-credentials")
 }
 
-func TestBadInputOfTheBrokerIsRefusedWithTheField(t *testing.T) {
+func TestBroker_NamesTheInvalidField(t *testing.T) {
 	f := serve(t, withBroker(t))
 	f.putShop()
 	consumer := "/broker/channel/prices/consumer/shop"

@@ -117,7 +117,7 @@ func TestPeek_ServesStoredPayloadsBeyondTheLimits(t *testing.T) {
 	require.Contains(t, f.do("GET", "/v1/peek", "").wants(200).body, deep)
 }
 
-func TestTextThatIsNoArrayOfEventsIsRefusedWhole(t *testing.T) {
+func TestDataAvailable_RejectsTextThatIsNotAnArrayOfEvents(t *testing.T) {
 	sound := array(newEvent(1))
 	for _, tc := range []struct{ name, body, pointer, detail string }{
 		{"nothing but blanks", " \n", "", "the body is empty"},
@@ -155,7 +155,7 @@ func TestTextThatIsNoArrayOfEventsIsRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestFaultsBeforeTheEndOfJSONAreNamedToo(t *testing.T) {
+func TestDataAvailable_ReportsFaultsBeforeASyntaxError(t *testing.T) {
 	p := serve(t).do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":0},{"id":]`).problem(400, "not-json")
 	require.Equal(t, []string{"/0/weight", "/1"}, p.pointers())
 }
@@ -186,14 +186,14 @@ func TestAStoredEventIsReturnedAsItWasSent(t *testing.T) {
 	require.Equal(t, sent, got[0])
 }
 
-func TestAPayloadIsKeptInItsCompactForm(t *testing.T) {
+func TestPayload_IsStoredInCompactForm(t *testing.T) {
 	f := serve(t)
 	payload := `{ "a" : [ 1.50 , 1e2 ],` + strings.Repeat(" ", 2000) + `"b":"\u0041 b" }`
 	f.do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":1,"payload":`+payload+`}]`).wants(202)
 	require.Contains(t, f.do("GET", "/v1/peek", "").wants(200).body, `"payload":{"a":[1.50,1e2],"b":"\u0041 b"}}`)
 }
 
-func TestANullPayloadIsNoPayload(t *testing.T) {
+func TestPayload_NullMeansNoPayload(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "payload", nil))
 	a := f.post(202, newEvent(1))
@@ -205,7 +205,7 @@ func TestTheLargestWeightIsAccepted(t *testing.T) {
 	serve(t).do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":9223372036854775807}]`).wants(202)
 }
 
-func TestNoEventsAreNoFault(t *testing.T) {
+func TestDataAvailable_AcceptsAnEmptyArray(t *testing.T) {
 	require.JSONEq(t, `{"accepted":0,"duplicates":0}`, serve(t).do("POST", "/v1/data-available", ` [ ] `).wants(202).body)
 }
 
@@ -214,7 +214,7 @@ func TestTheSameEventTwiceInARequestIsADuplicate(t *testing.T) {
 	require.JSONEq(t, `{"accepted":2,"duplicates":1}`, a.body)
 }
 
-func TestOneIDForTwoContentsInARequestStoresNothing(t *testing.T) {
+func TestDataAvailable_RejectsOneIDWithTwoContents(t *testing.T) {
 	f := serve(t)
 	p := f.post(409, newEvent(1), newEvent(2), newEvent(1, "weight", 9), newEvent(1, "weight", 8)).problem(409, "id-conflict")
 	require.Equal(t, []string{"/0/id", "/2/id", "/3/id"}, p.pointers())
@@ -320,7 +320,7 @@ func TestAFailureForOneRecipientDoesNotAffectOthers(t *testing.T) {
 	require.JSONEq(t, `{"accepted":1,"duplicates":2}`, f.post(202, events...).body)
 }
 
-func TestQueryParametersOfAPostAreUnknown(t *testing.T) {
+func TestDataAvailable_RejectsQueryParameters(t *testing.T) {
 	p := serve(t).do("POST", "/v1/data-available?dryRun=1", array(newEvent(1))).problem(400, "invalid")
 	require.Equal(t, `Unknown query parameter "dryRun"; this route has none.`, p.Detail)
 }

@@ -309,7 +309,7 @@ func TestGzipIsNegotiated(t *testing.T) {
 
 func TestRanges_AreCutIfAReadFails(t *testing.T) {
 	f := serve(t)
-	sound := objectsOfTheirOwn(f, 20)
+	sound := savePayloadObjects(f, 20)
 	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // the read fails before the first byte is sent
 	f.do("GET", "/v1/peek", "", "Accept-Encoding", "gzip").problem(500, "internal")
 	for _, tc := range []struct {

@@ -21,7 +21,7 @@ import (
 // brokenStreams is a store of streams that fails after some appends.
 type brokenStreams struct {
 	repository.Streams
-	left int // number of appends that succeed; negative: all
+	left int // number of appends that succeed; negative: all appends succeed
 	err  error
 }
 
@@ -60,7 +60,7 @@ func cloudEvent(id string, fields ...string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/s","type":"t"%s}`, id, strings.Join(append([]string{""}, fields...), ","))
 }
 
-func TestAnEvent_IsTakenInEachMode(t *testing.T) {
+func TestEvents_AreAcceptedInEachMode(t *testing.T) {
 	streams := &brokenStreams{left: -1}
 	f := serve(t, withEvents(streams))
 	require.JSONEq(t, `{"accepted":1,"duplicates":0}`, f.do("POST", "/v1/events", cloudEvent("1", `"data": {"a" : [1, 2]}`, `"flag":true`, `"n":7`, `"gone":null`), "Content-Type", structured).wants(202).body)

@@ -76,7 +76,7 @@ func TestFailedLogins_AreRefusedAfterTenInAMinute(t *testing.T) {
 	}
 }
 
-func TestFailedLogins_LetOneGuessASecondBeCompared(t *testing.T) {
+func TestFailedLogins_AllowOneGuessPerSecond(t *testing.T) {
 	d := newLoginHub(t)
 	for range 10 {
 		require.Equal(t, http.StatusUnauthorized, d.login("127.0.0.1:1000", wrong).StatusCode)

@@ -29,9 +29,9 @@ type logSampler struct {
 
 // refusals counts the requests of one kind in one window.
 type refusals struct {
-	began   time.Time
-	logged  int
-	leftOut int
+	began    time.Time
+	logged   int
+	unlogged int
 }
 
 // admitLine reports whether a request of kind is logged.
@@ -47,34 +47,34 @@ func (s *logSampler) admitLine(kind refusalKind, now time.Time) bool {
 		s.kinds[kind] = k
 	}
 	if k.logged == maxRefusalLines {
-		k.leftOut++
+		k.unlogged++
 		return false
 	}
 	k.logged++
 	return true
 }
 
-// leftOut is the number of requests of a kind that were not logged.
-type leftOut struct {
+// unloggedRefusals is the number of refused requests of a kind that were not logged.
+type unloggedRefusals struct {
 	refusalKind
 	n int
 }
 
 // endWindows ends the windows that have passed, or all windows if isLast is true. It returns the
 // numbers of requests that were not logged.
-func (s *logSampler) endWindows(now time.Time, isLast bool) []leftOut {
+func (s *logSampler) endWindows(now time.Time, isLast bool) []unloggedRefusals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []leftOut
+	var found []unloggedRefusals
 	for kind, k := range s.kinds {
 		if !isLast && now.Sub(k.began) < refusalWindow {
 			continue
 		}
 		delete(s.kinds, kind)
-		if k.leftOut > 0 {
-			found = append(found, leftOut{kind, k.leftOut})
+		if k.unlogged > 0 {
+			found = append(found, unloggedRefusals{kind, k.unlogged})
 		}
 	}
-	slices.SortFunc(found, func(a, b leftOut) int { return cmp.Or(cmp.Compare(a.route, b.route), a.status-b.status) })
+	slices.SortFunc(found, func(a, b unloggedRefusals) int { return cmp.Or(cmp.Compare(a.route, b.route), a.status-b.status) })
 	return found
 }

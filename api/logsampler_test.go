@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// lines counts the lines of the log that contain text.
-func (l *logCapture) lines(text string) (n int) {
+// countLines counts the lines of the log that contain text.
+func (l *logCapture) countLines(text string) (n int) {
 	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, text) {
 			n++
@@ -29,23 +29,23 @@ func TestLog_SamplesAFloodOfRefusedRequestsAndCountsTheRest(t *testing.T) {
 	for range 100 {
 		require.Equal(t, 401, f.serveOnce("GET", "/v1/peek"))
 	}
-	require.Equal(t, 20, f.logs.lines(refused))
+	require.Equal(t, 20, f.logs.countLines(refused))
 	require.Equal(t, 404, f.serveOnce("GET", "/v9"))
 	require.Equal(t, 200, f.serveOnce("GET", "/openapi.json"))
-	require.Equal(t, 1, f.logs.lines(`"route":"unmatched","status":"404"`), "another kind")
-	require.Equal(t, 1, f.logs.lines(`"route":"/openapi.json","status":"200"`))
-	require.Zero(t, f.logs.lines("left_out"))
+	require.Equal(t, 1, f.logs.countLines(`"route":"unmatched","status":"404"`), "another kind")
+	require.Equal(t, 1, f.logs.countLines(`"route":"/openapi.json","status":"200"`))
+	require.Zero(t, f.logs.countLines("left_out"))
 
 	now = now.Add(10 * time.Second)
 	require.Equal(t, 401, f.serveOnce("GET", "/v1/peek"))
-	require.Equal(t, 1, f.logs.lines(refused+`,"left_out":80`))
-	require.Equal(t, 22, f.logs.lines(refused), "with the line that counts")
+	require.Equal(t, 1, f.logs.countLines(refused+`,"left_out":80`))
+	require.Equal(t, 22, f.logs.countLines(refused), "with the line that counts")
 
 	for range 50 {
 		f.serveOnce("GET", "/v1/peek")
 	}
 	f.server.SetDraining()
-	require.Equal(t, 1, f.logs.lines(refused+`,"left_out":31`), "nothing is lost at the end")
+	require.Equal(t, 1, f.logs.countLines(refused+`,"left_out":31`), "nothing is lost at the end")
 }
 
 // serveOnce serves a request without a connection and returns the status.

@@ -74,7 +74,7 @@ func (f *objectFixture) ids(key string) (ids []string) {
 	return ids
 }
 
-func TestObjects_ARowHasAllThatIsKnown(t *testing.T) {
+func TestObjects_ARowHasAllKnownFacts(t *testing.T) {
 	f := serveObjects(t)
 	f.ingestScript("b", "é", "[C@C1/v, C@C1/v]", func(e *domain.ObjectEvent) {
 		size := int64(math.MaxInt64)

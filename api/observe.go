@@ -37,7 +37,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				rec.poll.listener.Close() // fetch closes the listener, too, unless the request was refused before
 			}
 			s.metrics.inFlight.Dec()
-			s.report(r, seen{
+			s.report(r, responseFacts{
 				status:   answer.statusText(returned),
 				code:     answer.status,
 				duration: s.opts.Clock().Sub(rec.start),
@@ -50,8 +50,8 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// seen is what observe records about the response to a request.
-type seen struct {
+// responseFacts are the facts about a response that observe records.
+type responseFacts struct {
 	status         string
 	code           int
 	duration       time.Duration
@@ -62,7 +62,7 @@ type seen struct {
 // the path.
 const unmatched = "unmatched"
 
-func (s *Server) report(r *http.Request, o seen) {
+func (s *Server) report(r *http.Request, o responseFacts) {
 	rec := recordOf(r.Context())
 	route := routeOf(r)
 	path := ""
@@ -84,17 +84,17 @@ func (s *Server) reportPoll(p *poll, err error) {
 	if p.span != nil {
 		ctx = tracing.WithSpan(ctx, p.span)
 	}
-	s.reportRecord(ctx, rec, http.MethodGet, p.route, "", seen{status: aborted, duration: s.opts.Clock().Sub(p.start)})
+	s.reportRecord(ctx, rec, http.MethodGet, p.route, "", responseFacts{status: aborted, duration: s.opts.Clock().Sub(p.start)})
 }
 
 // reportRecord writes the log line and the metrics of one request. path is empty if the route
 // determines it.
-func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o seen) {
+func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o responseFacts) {
 	s.metrics.observeRequest(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
 
 	now := s.opts.Clock()
-	s.logLeftOut(s.refusals.endWindows(now, false))
+	s.logUnlogged(s.refusals.endWindows(now, false))
 	if isRefusal := 400 <= o.code && o.code < 500; isRefusal && !s.refusals.admitLine(refusalKind{route, o.code}, now) {
 		return
 	}
@@ -123,8 +123,8 @@ func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, r
 	s.opts.Logger.LogAttrs(ctx, logLevel(route, o), "request", attrs...)
 }
 
-// logLeftOut logs how many refused requests of each kind were not logged.
-func (s *Server) logLeftOut(kinds []leftOut) {
+// logUnlogged logs how many refused requests of each kind were not logged.
+func (s *Server) logUnlogged(kinds []unloggedRefusals) {
 	for _, k := range kinds {
 		s.opts.Logger.Info("refused requests were left out of the log", "route", k.route, "status", strconv.Itoa(k.status), "left_out", k.n)
 	}
@@ -136,7 +136,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 // polledRoutes are routes that machines poll continuously.
 var polledRoutes = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
 
-func logLevel(route string, o seen) slog.Level {
+func logLevel(route string, o responseFacts) slog.Level {
 	switch {
 	case o.code == http.StatusServiceUnavailable, o.status == aborted:
 		return slog.LevelWarn
@@ -151,7 +151,7 @@ func logLevel(route string, o seen) slog.Level {
 // aborted is logged as the status of an incomplete response.
 const aborted = "aborted"
 
-// A response records the status and the size of the response.
+// A response is a ResponseWriter that records the status and the size of the body.
 type response struct {
 	http.ResponseWriter
 	status int   // 0 until the header is written

@@ -109,13 +109,13 @@ func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e or
 	_, _ = w.Write(body) // fails if the client has disconnected
 }
 
-// inXML escapes the special characters in the text of an element. The messages are printable,
+// xmlEscaper escapes the special characters in the text of an element. The messages are printable,
 // because they quote requests as Go strings.
-var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func (e originalError) appendXML(b []byte) []byte {
 	element := func(name, text string) {
-		b = append(b, "<"+name+">"+inXML.Replace(text)+"</"+name+">"...)
+		b = append(b, "<"+name+">"+xmlEscaper.Replace(text)+"</"+name+">"...)
 	}
 	b = append(b, "<Error>"...)
 	element("Code", e.Code)

@@ -164,7 +164,7 @@ func TestPeek_ReturnsAProblemIfTheContentCannotBeOpened(t *testing.T) {
 
 func TestBody_IsCutIfAReadFails(t *testing.T) {
 	f := serve(t)
-	sound := objectsOfTheirOwn(f, 20)
+	sound := savePayloadObjects(f, 20)
 	sound.Store(10)
 	resp, err := f.client.Do(f.newRequest("GET", "/v1/peek", nil))
 	require.NoError(t, err)
@@ -176,10 +176,10 @@ func TestBody_IsCutIfAReadFails(t *testing.T) {
 	require.Contains(t, f.logs.String(), "the body broke off")
 }
 
-// objectsOfTheirOwn saves n payloads, each in a separate object. The returned counter, at first 0,
-// is the number of objects that can be opened. A body opens objects concurrently, so the test must
-// not depend on their order.
-func objectsOfTheirOwn(f *hubFixture, n int) *atomic.Int32 {
+// savePayloadObjects saves n payloads, each in a separate object. The test sets the returned counter,
+// at first 0, to the number of objects that can be opened. A body opens objects concurrently, so the
+// test must not depend on their order.
+func savePayloadObjects(f *hubFixture, n int) *atomic.Int32 {
 	for number := range n {
 		f.post(202, newEvent(number+1, "weight", 100, "payload", fmt.Sprintf("%d%s", number, strings.Repeat("x", 50_000))))
 	}

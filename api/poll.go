@@ -284,7 +284,7 @@ func (p *poll) finish(n int, err error) {
 	}
 	p.end()
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		if err = p.handBack(); err == nil {
+		if err = p.returnConn(); err == nil {
 			return
 		}
 	}
@@ -335,8 +335,8 @@ func (p *poll) end() {
 	p.server.metrics.waiting.Dec()
 }
 
-// handBack returns the connection to the http.Server.
-func (p *poll) handBack() error {
+// returnConn returns the connection to the http.Server.
+func (p *poll) returnConn() error {
 	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection fails at the next read
 	select {
 	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p, p.tls}, resumes: p.known}:

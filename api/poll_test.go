@@ -47,7 +47,7 @@ func TestPoll_KeepsItsConnectionForTheNextRequests(t *testing.T) {
 			require.Equal(b.t, "mine", resp.Header.Get("X-Request-Id"))
 			require.Equal(b.t, 20*time.Second, time.Since(start))
 		}
-		require.Equal(b.t, 3, b.f.logs.lines(`"request_id":"mine","method":"GET","route":"/v1/peek","status":"204","duration_ms":20000`))
+		require.Equal(b.t, 3, b.f.logs.countLines(`"request_id":"mine","method":"GET","route":"/v1/peek","status":"204","duration_ms":20000`))
 		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n")
 		require.NoError(b.t, err)
 		resp, err := http.ReadResponse(reader, nil)
@@ -56,8 +56,8 @@ func TestPoll_KeepsItsConnectionForTheNextRequests(t *testing.T) {
 	})
 }
 
-// A client may send its next request before it has received the response.
-func TestPoll_LeavesRequestsBehindItToTheServer(t *testing.T) {
+// A client may pipeline requests: it may send the next request before it has received the response.
+func TestPoll_LeavesPipelinedRequestsToTheServer(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"sent with it": 0, "sent while it waits": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 0, func(b *bubble) {
@@ -101,7 +101,7 @@ func TestPoll_OfAClientThatDisconnectsIsLogged(t *testing.T) {
 		<-time.After(time.Second)
 		require.NoError(b.t, conn.Close())
 		synctest.Wait()
-		require.Equal(b.t, 1, b.f.logs.lines(`"method":"GET","route":"/v1/peek","status":"aborted","duration_ms":1000`))
+		require.Equal(b.t, 1, b.f.logs.countLines(`"method":"GET","route":"/v1/peek","status":"aborted","duration_ms":1000`))
 		require.Equal(b.t, 1, *peeks)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// profilesPath serves profiles of the process. It leaves out some profiles of net/http/pprof:
+// profilesPath is the path of the profiles of the process. The hub omits some profiles of net/http/pprof:
 // cmdline, because a flag may contain a secret by mistake; symbol, because profiles have their
 // symbols; and profiles that the process does not record.
 const profilesPath = "/debug/pprof/{profile}"

@@ -22,7 +22,7 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.limitRequest(w, r); err != nil {
-			s.failInWords(w, r, err)
+			s.failInFormat(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -39,9 +39,9 @@ func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
 	return s.takeFrom(s.requests, w, r, 1)
 }
 
-// failInWords responds with err through failOriginal on routes of the original, and through fail on
-// other routes.
-func (s *Server) failInWords(w http.ResponseWriter, r *http.Request, err error) {
+// failInFormat responds with err in the format of the route: it calls failOriginal on routes of the
+// original, and fail on other routes.
+func (s *Server) failInFormat(w http.ResponseWriter, r *http.Request, err error) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		s.failOriginal(w, r, err)
 		return

@@ -23,7 +23,7 @@ func (f *hubFixture) dial() *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// raw sends text unchanged, closes the sending side if end is set, and reads one response.
+// raw sends text unchanged, closes the sending side if end is true, and reads one response.
 func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	f.t.Helper()
 	conn := f.dial()

@@ -205,7 +205,7 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 
 // The table above has all problems of POST /v1/data-available in openapi.yaml, except those that
 // only a Peek can have.
-func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
+func TestRefusals_CoverAllProblemsOfTheDocument(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	require.NoError(t, err)
 	var doc struct {

@@ -174,7 +174,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) SetDraining() {
 	s.drain()
 	s.polls.drain()
-	s.logLeftOut(s.refusals.endWindows(s.opts.Clock(), true))
+	s.logUnlogged(s.refusals.endWindows(s.opts.Clock(), true))
 }
 
 func (o *Options) setDefaults() {

@@ -63,7 +63,7 @@ func (rec *requestRecord) linkTo(causes ...domain.TraceContext) {
 
 // endSpan ends the span of a request. The name of the span has the pattern of the route and not the
 // path, which may contain ids.
-func (rec *requestRecord) endSpan(method, route string, o seen) {
+func (rec *requestRecord) endSpan(method, route string, o responseFacts) {
 	if rec.span == nil || !rec.span.IsRecording() {
 		return
 	}

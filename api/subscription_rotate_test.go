@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-func TestARotation_AnswersWithASecretThatTheHubHasMade(t *testing.T) {
+func TestRotation_ReturnsTheGeneratedSecret(t *testing.T) {
 	f := serve(t, withSubscriptions(t, subscribe.Options{Grace: time.Hour}))
 	path := f.do("POST", subscriptions, `{"callback_url":"https://example.org/"}`).wants(201).header.Get("Location")
 	a := f.do("POST", path+"/rotate", "").wants(200)

@@ -193,7 +193,7 @@ func TestABadSubscription_IsNamedByItsPointer(t *testing.T) {
 	require.JSONEq(t, `{"subscriptions":[]}`, f.do("GET", subscriptions, "").wants(200).body)
 }
 
-func TestASecret_IsInNoAnswerAndNoLog(t *testing.T) {
+func TestSubscription_NeverShowsOrLogsItsSecret(t *testing.T) {
 	f := serve(t, withSubscriptions(t, subscribe.Options{}))
 	path := subscriptions + "/" + id(7)
 	var answers []string

@@ -69,9 +69,9 @@ func compressAsset(plain []byte) []byte {
 // assetPath returns the path of an asset by the name of its file.
 func assetPath(file string) string { return link("assets", assets()[file].name) }
 
-// serveAsset responds with an asset. A request for another version of the asset is served with this
-// version, which browsers must not cache: during an upgrade, a page and its assets may come from
-// different nodes.
+// serveAsset responds with an asset. If the path names another version of the asset, the response has
+// the version of this node and must not be cached: during an upgrade, a page and its assets may come
+// from different nodes.
 func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "file")
 	base, rest, _ := strings.Cut(name, "-")

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxShownBody = 100 << 10 // bytes of a body that a page shows
-	maxBodyHTML  = 200 << 10 // bytes of the HTML of a shown body
+	maxShownBody = 100 << 10 // limit for the bytes of a body on a page
+	maxBodyHTML  = 200 << 10 // limit for the bytes of the HTML for the body
 )
 
 // shownBody returns a body as text, with indentation if the body is JSON. A binary body is shown as
@@ -56,8 +56,7 @@ func trimRune(text []byte) []byte {
 	return text
 }
 
-// clipHTML returns the beginning of a text whose HTML has up to maxBodyHTML
-// bytes.
+// clipHTML truncates a text so that its HTML has up to maxBodyHTML bytes.
 func clipHTML(text string) string {
 	size, at := 0, 0
 	for line := range strings.Lines(text) {

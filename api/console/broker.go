@@ -18,12 +18,13 @@ import (
 
 // Broker is the webhook broker. [broker.Service] implements it.
 type Broker interface {
-	// List returns up to limit parties of a list, beginning with the name first.
+	// List returns up to limit parties of a list in the order of their names. It begins at the name
+	// first. next is the name at which the next page begins, or "" at the end of the list.
 	List(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
 	// Get returns a party.
 	Get(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
-	// DeadLetters returns up to limit jobs of a consumer whose attempts have all failed, after an
-	// entry.
+	// DeadLetters returns up to limit dead letters of a consumer: the jobs after an entry whose
+	// attempts have all failed.
 	DeadLetters(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]broker.Job, error)
 	// Overdue returns jobs that wait because the node that served their consumers has died.
 	Overdue(ctx context.Context, creds *broker.Credentials, q broker.OverdueQuery) (jobs []broker.Job, next broker.OverduePosition, more bool, err error)
@@ -94,8 +95,8 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	return notice(bad, h.P(g.Text("The node that served these consumers has died, and no other node has taken over. Deliver one of the jobs again: a node then takes over all consumers of its shard.")), t.render())
 }
 
-// partyTable returns a part of a list of parties. The query parameter has the name with which the
-// part begins.
+// partyTable returns one page of a list of parties as a table. The value of the query parameter is
+// the first name of the page.
 func (v *visit) partyTable(title string, list domain.PartyList, parameter string) (g.Node, error) {
 	first := v.r.URL.Query().Get(parameter)
 	found, next, err := v.opts.Broker.List(v.ctx(), operatorCredentials, list, first, shownParties)
@@ -127,7 +128,7 @@ func (v *visit) channel() (domain.PartyID, error) {
 	}
 	id, err := domain.Channels.Parse(v.path("channel"))
 	if err != nil {
-		return id, &pageError{http.StatusBadRequest, "The name of the channel is not valid", sentence(err)}
+		return id, &pageError{http.StatusBadRequest, "The name of the channel is not valid", toSentence(err)}
 	}
 	return id, nil
 }
@@ -176,7 +177,7 @@ func (v *visit) consumer() (domain.PartyID, error) {
 	}
 	id, err := channel.Consumers().Parse(v.path("consumer"))
 	if err != nil {
-		return id, &pageError{http.StatusBadRequest, "The name of the consumer is not valid", sentence(err)}
+		return id, &pageError{http.StatusBadRequest, "The name of the consumer is not valid", toSentence(err)}
 	}
 	return id, nil
 }

@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	adminToken = "token-of-the-operators" // token of a hub in a test
+	adminToken = "token-of-the-operators" // token of the operators of a test's hub
 	actor      = "5790001330552"
 )
 
@@ -51,7 +51,7 @@ type browser struct {
 	logs        *logCapture
 }
 
-// A testClock is the clock of the hub, which a test sets.
+// A testClock is the clock of the hub. It advances only when a test calls advance.
 type testClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -186,7 +186,7 @@ func (b *browser) save(recipient, origin string, n int) {
 // peek opens a bundle of an actor, and returns its id.
 func (b *browser) peek(recipient string) string { return b.peekAs(recipient, "") }
 
-// peekAs opens a bundle of an actor with an id, or with any id if it is "", and returns the id.
+// peekAs opens a bundle of an actor, and returns the bundle's id. If id is "", the hub chooses the id.
 func (b *browser) peekAs(recipient, id string) string {
 	b.t.Helper()
 	request := hub.PeekRequest{Actor: parseActor(b.t, recipient)}
@@ -222,7 +222,7 @@ func (b *browser) get(path string, header ...string) *pageAnswer {
 	return b.do(http.MethodGet, path, "", header...)
 }
 
-// post sends a form to a path, with the headers that a browser would set.
+// post submits a form to a path, with the headers that a browser would set.
 func (b *browser) post(path string, form url.Values, header ...string) *pageAnswer {
 	b.t.Helper()
 	return b.do(http.MethodPost, path, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.url}, header...)...)
@@ -246,7 +246,7 @@ func (b *browser) do(method, path, body string, header ...string) *pageAnswer {
 	return a
 }
 
-// wants requires that the response has a status.
+// wants requires that the response has the given status.
 func (a *pageAnswer) wants(status int) *pageAnswer {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s: %s", a.path, a.body)

@@ -73,7 +73,7 @@ func (v *visit) bundle() error {
 	return v.show(&view{title: "Bundle", about: id.String(), body: append(body, events...)})
 }
 
-// offset returns the index of the first event on the page, which the query contains.
+// offset reads from the query the index of the first event on the page.
 func (v *visit) offset() (int, error) {
 	text := v.r.URL.Query().Get("from")
 	if text == "" {

@@ -13,7 +13,7 @@ import (
 
 const bundlePath = "/console/mailboxes/" + actor + "/bundles/" + sampleBundle
 
-// dequeue closes the bundle of the tests.
+// dequeue dequeues a bundle of actor.
 func (b *browser) dequeue(id string) {
 	b.t.Helper()
 	bundle, err := domain.ParseBundleID(id)
@@ -66,7 +66,7 @@ func TestBundle_ThatDoesNotExistIsNotFound(t *testing.T) {
 	require.Contains(t, b.get("/console/mailboxes/"+actor+"/bundles/x").wants(http.StatusBadRequest).text(), "The bundle id is not valid")
 }
 
-func TestBundle_ShowsItsBodyOnceALookIsRecorded(t *testing.T) {
+func TestBundle_ShowsItsBodyAfterTheViewIsRecorded(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 2)
 	b.peekAs(actor, sampleBundle)

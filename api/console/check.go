@@ -65,7 +65,7 @@ func (v *visit) showCheckWith(status int, fault string) error {
 	return v.show(&view{status: status, title: "Check", body: body})
 }
 
-// checkPart shows the state of the check in place of the previous state.
+// checkPart responds with the state of the check, which replaces the state on the page.
 func (v *visit) checkPart() error { return v.showFragment(v.checkState()) }
 
 // checkState returns the progress of the check, or its result. While the check
@@ -85,7 +85,7 @@ func (v *visit) checkState() g.Node {
 	switch {
 	case c.isDone && c.failure != nil:
 		state = badge(bad, "has failed")
-		nodes = append(nodes, notice(bad, h.P(g.Text("The check stopped: "), bdi(sentence(c.failure)), g.Text(" Its findings until then are below. Start it again."))))
+		nodes = append(nodes, notice(bad, h.P(g.Text("The check stopped: "), bdi(toSentence(c.failure)), g.Text(" Its findings until then are below. Start it again."))))
 	case c.isDone && c.report.Found == 0:
 		state = badge(good, "has found nothing")
 	case c.isDone:
@@ -159,7 +159,7 @@ func (v *visit) startCheck() error {
 	if name := v.value("actor"); name != "" {
 		actor, err := domain.ParseActorID(name)
 		if err != nil {
-			return v.showCheckWith(http.StatusUnprocessableEntity, sentence(err))
+			return v.showCheckWith(http.StatusUnprocessableEntity, toSentence(err))
 		}
 		options.Actor = actor
 	}

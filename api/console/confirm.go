@@ -23,10 +23,10 @@ const (
 	sawField    = "saw"
 )
 
-// A confirmation is a form with which an operator gives an order. It shows the state that the order
-// is about, and asks for a reason and a typed name. The form contains the state that the page
-// showed. If the state has changed when the form is sent, the order is not executed, and the form
-// shows the change.
+// A confirmation is a form with which an operator gives an order. It shows the state on which the
+// operator decides, and asks for a reason and a typed name. A hidden field contains the shown state.
+// If the state has changed when the form is submitted, the order is not executed, and the form shows
+// the change.
 type confirmation struct {
 	title, about string   // heading of the page, and the name of its object
 	effect       string   // what the order does, as sentences
@@ -39,7 +39,7 @@ type confirmation struct {
 
 	carryOut func(by hub.AdminAction) error
 	after    string       // path of the page that shows the record
-	show     func() error // shows the result in place of the page at after; nil shows that page
+	show     func() error // responds with the result; nil: redirect to after
 }
 
 // A seenFact is a fact in the hidden field of a form.
@@ -51,13 +51,13 @@ type seenFact struct {
 // textFact returns a fact for the state of a form.
 func textFact(name, value string) fact { return fact{name, textNode(value)} }
 
-// A textNode is a node whose text can be read.
+// A textNode is a node whose text the program can read back.
 type textNode string
 
 // Render implements [g.Node].
 func (t textNode) Render(w io.Writer) error { return bdi(string(t)).Render(w) }
 
-// seenFacts returns the state in the form for the hidden field.
+// seenFacts returns the state as the content of the hidden field.
 func (c *confirmation) seenFacts() []seenFact {
 	seen := make([]seenFact, len(c.state))
 	for i, f := range c.state {
@@ -67,7 +67,7 @@ func (c *confirmation) seenFacts() []seenFact {
 	return seen
 }
 
-// confirm shows the form, or executes the order if the form was sent.
+// confirm shows the form, or executes the order if the form was submitted.
 func (v *visit) confirm(c *confirmation) error {
 	if !v.isPost() {
 		return v.showConfirmation(c, http.StatusOK, nil, nil)
@@ -91,7 +91,7 @@ func (v *visit) confirm(c *confirmation) error {
 	}
 	if err := c.carryOut(by); err != nil {
 		if domain.KindOf(err) == domain.Invalid && strings.HasPrefix(err.Error(), "why: ") {
-			return v.showConfirmation(c, http.StatusUnprocessableEntity, map[string]string{reasonField: sentence(errors.New(strings.TrimPrefix(err.Error(), "why: ")))}, nil)
+			return v.showConfirmation(c, http.StatusUnprocessableEntity, map[string]string{reasonField: toSentence(errors.New(strings.TrimPrefix(err.Error(), "why: ")))}, nil)
 		}
 		p := v.host.Problem(v.w, v.r, err)
 		return v.showConfirmation(c, p.Status, nil, []g.Node{h.P(g.Text("The order failed: "+p.Title+". "), bdi(p.Detail))})

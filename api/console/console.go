@@ -72,7 +72,7 @@ type Operator interface {
 	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
 	// Release withdraws an open bundle.
 	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
-	// Skip closes an open bundle unconfirmed.
+	// Skip closes an open bundle that its actor has not confirmed.
 	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
 	// Replay reopens the bundle that was closed last.
 	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.AdminAction) (domain.Bundle, error)
@@ -94,7 +94,7 @@ type Console struct {
 	sampled *hubmetrics.Events // counters of sample traffic
 	samples samples
 	check   check
-	work    sync.WaitGroup // work that requests have started
+	work    sync.WaitGroup // goroutines that requests have started
 }
 
 // New returns a Console, without starting goroutines.

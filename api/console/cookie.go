@@ -11,8 +11,8 @@ import (
 // cookie that was set without TLS or by another host.
 //
 // Browsers send the cookies of a host to all of its ports. So the name contains the port of the
-// request, unless it is the default port of the scheme. Then hubs on one machine do not overwrite
-// each other's cookies.
+// request, unless it is the default port of the scheme: hubs on one machine must not overwrite each
+// other's cookies.
 func (v *visit) cookieName(name string) string {
 	name = "messagehub-" + name
 	if _, text, err := net.SplitHostPort(v.r.Host); err == nil {
@@ -31,7 +31,7 @@ func (v *visit) isSecure() bool { return v.opts.IsSecure || v.r.TLS != nil }
 
 // setCookie sets a cookie that expires at expires; the zero time deletes the cookie.
 func (v *visit) setCookie(name, value string, expires time.Time, site http.SameSite) {
-	c := &http.Cookie{ //nolint:gosec // Secure follows the way to the hub: browsers drop such a cookie without TLS
+	c := &http.Cookie{ //nolint:gosec // Secure is set only with TLS: without TLS, browsers reject a Secure cookie
 		Name: v.cookieName(name), Value: value, Path: "/",
 		HttpOnly: true, Secure: v.isSecure(), SameSite: site,
 		MaxAge: int(expires.Sub(v.opts.Clock()).Seconds()),

@@ -96,7 +96,7 @@ func TestDeadLetters_AreListedByReason(t *testing.T) {
 	require.Contains(t, b.get("/console/dead-letters/events").wants(http.StatusServiceUnavailable).text(), "the bus is away")
 }
 
-func TestDeadLetter_IsShownOnceALookIsRecorded(t *testing.T) {
+func TestDeadLetter_IsShownAfterTheViewIsRecorded(t *testing.T) {
 	b := openSignedIn(t)
 	page := b.get(letterPath + "look").wants(http.StatusOK)
 	require.NotContains(t, page.body, "alert(1)")

@@ -16,15 +16,15 @@
 //
 // A session is a sealed cookie (session.go): the server stores no sessions, so any node that derives
 // the same key accepts the cookie. The token of an operator is looked up for each request, so the
-// removal of a token ends its sessions. A form that is sent after its session has ended is not executed; its text
-// is kept in a cookie, and shown again after signing in (kept.go).
+// removal of a token ends its sessions. A form that is submitted after its session has ended is not executed; its text
+// is stored in cookies, and shown again after signing in (kept_form.go).
 //
 // Texts are escaped by package gomponents where they are written, and names are isolated by bdi, so
 // that their direction does not reorder the page. The Content-Security-Policy permits only the
-// scripts and styles of assets. html/template is not used: it calls methods by name, with which the
-// linker keeps every method of the program, 8.3 MB.
+// scripts and styles of assets. html/template is not used: because it calls methods by name, the
+// linker could not remove unused methods, which would add 8.3 MB to the program.
 //
-// # Left to others
+// # Other packages
 //
 // Package api mounts the pages and implements [Host]: it compares tokens, limits failed logins,
 // classifies errors, logs and counts. Package identity verifies the tokens of an issuer. A check that

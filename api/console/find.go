@@ -38,14 +38,14 @@ func (v *visit) find() error {
 	if name := strings.TrimSpace(query.Get("actor")); name != "" {
 		actor, err := domain.ParseActorID(name)
 		if err != nil {
-			faults["actor"] = sentence(err)
+			faults["actor"] = toSentence(err)
 		}
 		q.Actor = actor
 	}
 	if name := strings.TrimSpace(query.Get("origin")); name != "" {
 		origin, err := domain.ParseOrigin(name)
 		if err != nil {
-			faults["origin"] = sentence(err)
+			faults["origin"] = toSentence(err)
 		}
 		q.Origin = origin
 	}
@@ -58,7 +58,7 @@ func (v *visit) find() error {
 	v.host.Note(v.ctx(), slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Shorten(id)), `"`)))
 	a, err := v.opts.Find.Find(v.ctx(), q)
 	if domain.KindOf(err) == domain.Invalid {
-		return v.showFind(http.StatusUnprocessableEntity, map[string]string{"id": sentence(err)}, nil)
+		return v.showFind(http.StatusUnprocessableEntity, map[string]string{"id": toSentence(err)}, nil)
 	}
 	if err != nil {
 		return err

@@ -25,12 +25,12 @@ func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
 
-// formTo returns a form that is sent to the page at path.
+// formTo returns a form that is submitted to the page at path.
 func (v *visit) formTo(path string, nodes ...g.Node) g.Node {
 	return h.Form(h.Class("form"), h.Method("post"), h.Action(path), v.tokenInput(), g.Group(nodes))
 }
 
-// button returns a button that sends the form.
+// button returns a button that submits the form.
 //
 //go:noinline
 func button(text string) g.Node { return h.Button(h.Type("submit"), g.Text(text)) }

@@ -12,10 +12,10 @@ import (
 // A Host is the server whose listener also serves the pages.
 type Host interface {
 	// SignIn returns the operator with a token. It fails if the token is not valid, or if the
-	// client's address has sent too many wrong tokens. The error is ready for the response.
+	// client's address has sent too many wrong tokens. The caller passes the error to Problem.
 	SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error)
 
-	// OperatorOf returns the operator whose token has the SHA-256 sum, or nil if no token has that
+	// OperatorOf returns the operator whose token has this SHA-256 sum, or nil if no token has the
 	// sum.
 	OperatorOf(sum [sha256.Size]byte) *identity.Principal
 

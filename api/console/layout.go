@@ -61,7 +61,7 @@ func (v *visit) show(s *view) error {
 	return v.write(s.status, document)
 }
 
-// showFragment responds with a part of a page, with which htmx replaces the previous one.
+// showFragment responds with a part of a page. On the page, htmx replaces the previous part with it.
 func (v *visit) showFragment(node g.Node) error { return v.write(0, node) }
 
 func (v *visit) write(status int, node g.Node) error {

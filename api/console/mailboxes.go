@@ -26,7 +26,7 @@ func (v *visit) mailboxes() error {
 		if err == nil {
 			return v.redirect(link("mailboxes", actor.String()))
 		}
-		return v.showMailboxes(query.Get("state"), query.Get("sort"), "", sentence(err), name)
+		return v.showMailboxes(query.Get("state"), query.Get("sort"), "", toSentence(err), name)
 	}
 	return v.showMailboxes(query.Get("state"), query.Get("sort"), query.Get("after"), "", "")
 }

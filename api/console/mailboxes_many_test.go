@@ -44,7 +44,7 @@ func (m manyMailboxes) Mailbox(recipient domain.ActorID) (domain.Mailbox, bool) 
 	return m[i], true
 }
 
-func TestMailboxes_100000AreListedFastAndSmall(t *testing.T) {
+func TestMailboxes_100000AreListedFastInASmallPage(t *testing.T) {
 	group, err := domain.ParseGroup("timeseries")
 	require.NoError(t, err)
 	many := make(manyMailboxes, 100_000)

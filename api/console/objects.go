@@ -19,8 +19,8 @@ type Objects interface {
 	List(ctx context.Context, q ledger.Query) (ledger.Page, error)
 	// History returns a page of the rows of an object, from the newest to the oldest.
 	History(ctx context.Context, id ledger.RowID, limit int, token string) (ledger.Page, error)
-	// ListJobs returns up to limit jobs of the kind of before, newest first, which began before
-	// that job.
+	// ListJobs returns up to limit jobs that have the kind of before and began earlier than before,
+	// newest first.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 	// Job returns a job.
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)

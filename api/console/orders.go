@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An orderKind is an order about the mailbox of an actor.
+// An orderKind is a kind of order about the mailbox of an actor.
 type orderKind struct {
 	name, title string
 	button      string
@@ -144,7 +144,7 @@ func (v *visit) orderTarget(actor domain.ActorID) (t *orderTarget, fields []g.No
 			continue
 		}
 		if err := f.parse(text); err != nil {
-			return nil, nil, &pageError{http.StatusBadRequest, "The order cannot be read", sentence(err)}
+			return nil, nil, &pageError{http.StatusBadRequest, "The order cannot be read", toSentence(err)}
 		}
 		fields = append(fields, hidden(f.name, text))
 	}

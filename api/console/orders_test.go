@@ -56,7 +56,7 @@ func TestOrder_NeedsReasonAndActorTypedAgain(t *testing.T) {
 	require.Empty(t, records)
 }
 
-func TestOrder_GivenTwiceIsRefusedWithWhatHasChanged(t *testing.T) {
+func TestOrder_GivenTwiceIsRefusedAndShowsTheChange(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 2)
 	form := filled(b.get(freezePath), freezePath)
@@ -221,7 +221,7 @@ func TestCheck_ShowsWhatItFinds(t *testing.T) {
 	require.Contains(t, b.post("/console/check", form).wants(http.StatusUnprocessableEntity).text(), "Actor id")
 }
 
-func TestMailbox_SaysByWhomAndWhyItIsFrozen(t *testing.T) {
+func TestMailbox_ShowsWhoFrozeItAndWhy(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 2)
 	b.post(freezePath, filled(b.get(freezePath), freezePath)).wants(http.StatusSeeOther)

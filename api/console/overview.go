@@ -39,7 +39,7 @@ func (v *visit) overview() error {
 	return v.show(&view{title: "Overview", body: body, hasCharts: true})
 }
 
-// ratesPart returns the rates and charts, with which the page replaces the previous ones.
+// ratesPart responds with the rates and charts, which replace those on the page.
 func (v *visit) ratesPart() error { return v.showFragment(v.rates()) }
 
 // rates shows the newest values, the charts, and the table that the charts are drawn from.

@@ -97,7 +97,7 @@ func TestConfiguration_ShowsOriginsAndNoDefaultsUnlessAsked(t *testing.T) {
 	require.Contains(t, b.get("/console/configuration?all=1").text(), "retention 7d")
 }
 
-func TestNumbers_AreReadable(t *testing.T) {
+func TestNumbersAndDurations_AreFormatted(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1\u202f000", -1234567: "-1\u202f234\u202f567"} {
 		require.Equal(t, want, console.GroupDigits(n))
 	}

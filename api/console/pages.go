@@ -35,7 +35,7 @@ const (
 // the form; so a form whose session has ended can be shown again.
 var pages []pageRoute
 
-func init() { // not an initializer of pages, because pages refer to the table through the navigation
+func init() { // an initializer of pages would be an initialization cycle, because handlers refer to pages
 	pages = []pageRoute{
 		{get, "/", look, (*visit).overview},
 		{get, "/part/rates", look, (*visit).ratesPart},

@@ -45,9 +45,9 @@ func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 // errAnswered reports that the response has already been sent.
 var errAnswered = errors.New("the request is answered")
 
-// setHeaders sets the headers of each response. Pages are not compressed: they contain the token of
-// forms next to texts from outside, and the length of a compressed page would leak information
-// about the token.
+// setHeaders sets the headers of each response. Pages are not compressed, because a page contains the
+// session's form token and also text that an attacker can choose: the length of the compressed page
+// would reveal whether parts of the two are equal.
 func (v *visit) setHeaders() {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -108,7 +108,8 @@ func (v *visit) continueHere(path string) error {
 	return errAnswered
 }
 
-// askToSignIn responds with the page for signing in, and keeps the text of a sent form.
+// askToSignIn redirects the browser to the sign-in page. It first stores the text of a submitted form
+// in cookies, so that the form can be shown again after signing in.
 func (v *visit) askToSignIn() error {
 	next := v.r.URL.RequestURI()
 	if v.isPost() {

@@ -47,8 +47,8 @@ func openWithIssuer(t *testing.T, roles ...string) *browser {
 	})
 }
 
-// begin starts to sign in, and returns the path to which the issuer redirects
-// the browser.
+// begin starts a sign-in at the issuer, and returns the path to which the issuer redirects the
+// browser.
 func (b *browser) begin(next string) (path string) {
 	b.t.Helper()
 	address := b.get("/console/sign-in/start?next=" + url.QueryEscape(next)).wants(http.StatusSeeOther).header.Get("Location")
@@ -99,7 +99,7 @@ func TestSignIn_OfAnAccountWithoutARoleIsRefused(t *testing.T) {
 	b.get("/console/").wants(http.StatusSeeOther)
 }
 
-func TestSignIn_AtAnIssuerIsRefusedOutsideItsAttempt(t *testing.T) {
+func TestSignIn_AtAnIssuerRequiresItsAttempt(t *testing.T) {
 	b := openWithIssuer(t, "operator")
 	path := b.begin("/console/")
 	other := openWithIssuer(t, "operator")

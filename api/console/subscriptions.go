@@ -57,7 +57,7 @@ func (v *visit) subscriptions() error {
 	if owner != "" {
 		actor, err := domain.ParseActorID(owner)
 		if err != nil {
-			fault = sentence(err)
+			fault = toSentence(err)
 		} else if found.Receivers, err = v.opts.Receivers.SubscriptionsOf(v.ctx(), actor); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (b *browser) order(path, typed string) *pageAnswer {
 	return b.post(path, form)
 }
 
-func TestSubscription_IsPausedAndResumedWithARecord(t *testing.T) {
+func TestSubscription_PauseAndResumeAreRecorded(t *testing.T) {
 	b := openSignedIn(t)
 	path := "/console/subscriptions/" + actor + "/" + b.systems.subscription.String()
 	stale := b.get(path + "/pause").form(path + "/pause")
@@ -131,7 +131,7 @@ func TestSubscription_IsPausedAndResumedWithARecord(t *testing.T) {
 	require.Equal(t, subscribe.DeliveryActive, found.Delivery.State)
 }
 
-func TestDelivery_IsRepeatedWithARecord(t *testing.T) {
+func TestDelivery_IsRepeatedAndRecorded(t *testing.T) {
 	b := openSignedIn(t)
 	path := "/console/subscriptions/" + actor + "/" + b.systems.subscription.String()
 	a := b.order(path+"/deliveries/"+b.systems.subscription.String()+".0.0/replay", actor).wants(http.StatusSeeOther)
@@ -176,7 +176,7 @@ func TestBroker_ShowsConsumersAndDeadLetters(t *testing.T) {
 	b.get("/console/broker/channels/prices/shop?after=x").wants(http.StatusBadRequest)
 }
 
-func TestConsumer_ReceivesAMessageAgainWithARecord(t *testing.T) {
+func TestConsumer_ReceivesAMessageAgainAndThisIsRecorded(t *testing.T) {
 	b := openSignedIn(t)
 	path := "/console/broker/channels/prices/shop"
 	a := b.order(path+"/messages/m0.0/re-trigger", "shop").wants(http.StatusSeeOther)
@@ -202,7 +202,7 @@ func TestObjects_AreFoundByBucketAndKey(t *testing.T) {
 	b.get("/console/objects/rows/x").wants(http.StatusNotFound)
 }
 
-func TestJob_IsStoppedWithARecord(t *testing.T) {
+func TestJob_IsStoppedAndThisIsRecorded(t *testing.T) {
 	b := openSignedIn(t)
 	id := b.systems.crawl.UUID()
 	path := "/console/objects/jobs/crawl/" + id
@@ -219,7 +219,7 @@ func TestJob_IsStoppedWithARecord(t *testing.T) {
 	b.get("/console/objects/jobs/crawl?before=x").wants(http.StatusBadRequest)
 }
 
-func TestReceivers_ManyAreListedFastAndSmall(t *testing.T) {
+func TestReceivers_ManyAreListedFastInASmallPage(t *testing.T) {
 	b := openSignedIn(t)
 	owners := 2000
 	for i := range owners {

@@ -38,7 +38,8 @@ const (
 // oddName would break or reorder a page that does not escape and isolate it.
 const oddName = "a\"b'<script>alert(1)</script>\u202eevil"
 
-// systems are the parts of a hub besides its mailboxes, in memory. No engine makes calls for them.
+// systems has the parts of a hub other than its mailboxes, in memory. It runs no engine that would
+// call receivers.
 type systems struct {
 	t             *testing.T
 	clock         func() time.Time
@@ -69,7 +70,8 @@ func (s *systems) Test(context.Context, *inspect.Receiver, *domain.Message) (dom
 	return domain.Answer{}, nil
 }
 
-// newSystems returns systems with a receiver of each kind whose calls have failed, an object and a job.
+// newSystems returns systems with an object, a job, and a receiver of each kind. Each receiver has
+// failed calls.
 func newSystems(t *testing.T, clock func() time.Time) *systems {
 	t.Helper()
 	s := &systems{t: t, clock: clock, definitions: memory.NewDefinitions(), streams: memory.NewStreams(repository.MessageRetention, clock), cursors: memory.NewCursors(clock), parties: memory.NewParties(), rows: memory.NewObjects()}
@@ -103,7 +105,7 @@ func (s *systems) options(o *console.Options, records repository.DeadLetterActio
 	o.Journal = journal.New(records, nil)
 }
 
-// samples returns a replacer from the parameters of paths to their values.
+// samples returns a replacer that replaces the parameters of a path with values.
 func (s *systems) samples() *strings.Replacer {
 	return strings.NewReplacer(
 		"{subscription}", s.subscription.String(), "{delivery}", s.subscription.String()+".0.0", "{watch}", s.watch.String(),

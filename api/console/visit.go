@@ -27,7 +27,7 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 
-// isPost reports whether the request sends a form.
+// isPost reports whether the request submits a form.
 func (v *visit) isPost() bool { return v.r.Method == http.MethodPost }
 
 // mayOrder reports whether the operator may give orders.
@@ -43,7 +43,7 @@ func (v *visit) path(name string) string {
 func (v *visit) actor() (domain.ActorID, error) {
 	actor, err := domain.ParseActorID(v.path("actor"))
 	if err != nil {
-		return actor, &pageError{http.StatusBadRequest, "The actor id is not valid", sentence(err)}
+		return actor, &pageError{http.StatusBadRequest, "The actor id is not valid", toSentence(err)}
 	}
 	return actor, nil
 }
@@ -52,13 +52,13 @@ func (v *visit) actor() (domain.ActorID, error) {
 func (v *visit) bundleID() (domain.BundleID, error) {
 	id, err := domain.ParseBundleID(v.path("bundle"))
 	if err != nil {
-		return id, &pageError{http.StatusBadRequest, "The bundle id is not valid", sentence(err)}
+		return id, &pageError{http.StatusBadRequest, "The bundle id is not valid", toSentence(err)}
 	}
 	return id, nil
 }
 
-// value returns the text of a field: from a sent or kept form, or otherwise from the query, with
-// which links fill in forms.
+// value returns the text of a field of the submitted form or of the kept form. Without such a form, it
+// returns the value in the query, because a link can fill in a form.
 func (v *visit) value(name string) string {
 	switch {
 	case v.form != nil:

@@ -50,7 +50,7 @@ func (v *visit) watches() error {
 			receiverPager(link("watches"), query.Get("state"), query.Get("after"), found.Next),
 		}
 	case err != nil:
-		fault = sentence(err)
+		fault = toSentence(err)
 	default:
 		if list, err = v.watchesOf(actor, query.Get("offset")); err != nil {
 			return err

@@ -25,8 +25,8 @@ func classifyBlobError(ctx context.Context, err error) error {
 	}
 	resp, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		// The error is not wrapped, because it may be the deadline of one attempt, and not the deadline
-		// of the caller.
+		// err must not be wrapped: it may be the exceeded deadline of one attempt, which errors.Is could
+		// not distinguish from the deadline of the caller.
 		return domain.Errorf(domain.Unavailable, "the account did not respond, or no token could be acquired: %v", err)
 	}
 	text := fmt.Sprintf("the account responded with %d %s%s", resp.StatusCode, resp.ErrorCode, formatRequestID(resp))

@@ -48,7 +48,8 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// An upload is one Put. Its id is stored with the object, so that the Put recognizes its own object.
+// An upload is one call of Put. The upload's id is stored with the object. If the response does not
+// show who created the object, Put compares this id with the id of the stored object.
 type upload struct {
 	client *blockblob.Client
 	id     string
@@ -147,8 +148,9 @@ func (u *upload) commitBlocks(ctx context.Context) error {
 	return err
 }
 
-// commitBlob sends the request that creates the object. A repetition of the request by the client fails
-// if the first attempt created the object, so commitBlob then compares the id of the stored object.
+// commitBlob sends the request that creates the object. If the first attempt of the request creates the
+// object without a response, a further attempt fails, because the object exists. commitBlob then compares
+// the upload's id with the id of the stored object.
 func (u *upload) commitBlob(ctx context.Context, send func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

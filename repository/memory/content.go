@@ -101,7 +101,7 @@ func (c *Content) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// An objectReader fails when its context ends.
+// An objectReader reads an object until its context ends, and then fails.
 type objectReader struct {
 	ctx context.Context
 	r   io.Reader

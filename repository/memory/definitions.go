@@ -17,7 +17,7 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors   // counts changes in its entries; nil if changes are not counted
+	cursors *Cursors   // counts the changes of subscriptions in its entries; nil: not counted
 	changes *Resources // stores changes for watches; nil if they are not stored
 }
 

@@ -14,7 +14,7 @@ var _ repository.Finder = (*Store)(nil)
 
 // A bundleRecord has a bundle and its state.
 type bundleRecord struct {
-	bundle *domain.Bundle // the same value as in the gate that has the bundle open, or last had it open
+	bundle *domain.Bundle // shared with the gate in which the bundle is or was open
 	repository.FoundBundle
 }
 
@@ -83,7 +83,8 @@ func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (reposit
 	return search, nil
 }
 
-// sortedRecipients returns the recipients after a name that have ever had an event, in order.
+// sortedRecipients returns the recipients whose names follow after, in the order of their names. It
+// omits recipients that never had an event.
 func (s *Store) sortedRecipients(after string) []domain.ActorID {
 	var names []domain.ActorID
 	for name, r := range s.recipients {

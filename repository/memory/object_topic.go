@@ -20,7 +20,7 @@ type ObjectTopic struct {
 
 var _ repository.ObjectTopic = (*ObjectTopic)(nil)
 
-// Topic returns the topic of s. Before the first call, s stores no changes for it.
+// Topic returns the topic of s. s stores changes for the topic only after the first call of Topic.
 func (s *Objects) Topic() *ObjectTopic {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addNotices adds the notices of a bundle that its actor has acknowledged to the outbox, and reports
-// whether the bundle has any.
+// addNotices adds the notices of an acknowledged bundle to the outbox. It reports whether it has added
+// a notice.
 func (s *Store) addNotices(r *storedRecipient, b *domain.Bundle) bool {
 	n := domain.Notice{
 		Recipient: b.Cabinet.Recipient, Origin: b.Cabinet.Origin, Group: b.Group,

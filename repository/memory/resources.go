@@ -21,7 +21,7 @@ type Resources struct {
 	mu      sync.Mutex
 	all     map[domain.Resource]*watchedResource
 	version int
-	turn    time.Time // time of the last turn to search for changes
+	turn    time.Time // time of the last successful TakeTurn
 }
 
 var (

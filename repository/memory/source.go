@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Source is a store of objects that a test sets. It is safe for concurrent use.
+// A Source is a store of objects for tests: the test adds and removes the objects. It is safe for
+// concurrent use.
 type Source struct {
 	// BeforeList, if not nil, is called with the cursor before each List. If it returns an error, List
 	// fails.

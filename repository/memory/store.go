@@ -107,7 +107,7 @@ type storedGate struct {
 	lastDequeue  time.Time
 }
 
-// A closedBundle can be opened again.
+// A closedBundle is a bundle that a replay can open again.
 type closedBundle struct {
 	bundle *domain.Bundle
 	asked  []domain.Group

@@ -33,8 +33,8 @@ func (s *Cursors) addToPage(id domain.CursorID, standing *domain.Standing) {
 	s.renewVersion(page)
 }
 
-// removeFromPage removes the cursor of a watch from its page. If that leaves the only page of a stream
-// empty, the stream is removed.
+// removeFromPage removes the cursor of a watch from its page. If the only page of the stream is then
+// empty, removeFromPage also removes the stream.
 func (s *Cursors) removeFromPage(id domain.CursorID, stream domain.StreamName) {
 	key := watchedStream{repository.ShardOf(id), stream}
 	for _, page := range s.pages[key] {

@@ -49,7 +49,7 @@ func OnRequest(b *domain.Bundle) {
 	b.List = "lists/" + b.ID.String()
 }
 
-// ObjectOf returns the object with which Drain answers a bundle.
+// ObjectOf returns the name of the object in which Drain stores the content of a bundle.
 func ObjectOf(id domain.BundleID) string { return "answers/" + id.String() }
 
 // MakeBundle makes a bundle, under a new id, from the events of run.

@@ -20,7 +20,7 @@ func (f *fixture) openOnRequest(groups ...domain.Group) PeekedBundle {
 	return peeked
 }
 
-// answerBundle answers a bundle, and returns it with the answer.
+// answerBundle stores object as the content of a bundle, and returns the bundle with this content.
 func (f *fixture) answerBundle(b PeekedBundle, object string) PeekedBundle {
 	f.Helper()
 	b.Object, b.Body, b.ContentFailure = object, someBody, domain.ContentFailure{}
@@ -41,7 +41,7 @@ func (f *fixture) failContent(b PeekedBundle, reason string) PeekedBundle {
 	return b
 }
 
-// wantEverywhere requires that each call that returns the bundle returns it as b.
+// wantEverywhere requires that b is the result of each call that returns the bundle.
 func (f *fixture) wantEverywhere(b PeekedBundle) {
 	f.Helper()
 	next := f.readNext()
@@ -72,8 +72,8 @@ func (f *fixture) wantUnanswered(b PeekedBundle) {
 	f.wantEverywhere(b)
 }
 
-// requireNotOpen requires that an answer and a failure of bundle id are refused with kind, because the
-// bundle is not open.
+// requireNotOpen requires that Answer and Fail return an error of kind for the bundle id, which is not
+// open.
 func (f *fixture) requireNotOpen(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)

@@ -27,7 +27,7 @@ var backlogRules = []contractRule{
 		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
-		f.requireBacklog(6, f.peek()) // Peek returns the bundle of masterdata, which was opened first; two events wait behind it, and four in the open bundle of the other group
+		f.requireBacklog(6, f.peek()) // Peek returns the bundle of masterdata, which was opened first; the backlog has two events of masterdata and four of timeseries
 		f.saveNew(5, WithOrigin(domain.Charges))
 		f.requireBacklog(11, f.peek())
 		f.requireBacklog(7, f.peek(MasterData))
@@ -63,7 +63,7 @@ var backlogRules = []contractRule{
 	{name: "the reported age of a backlog is never too low", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
-			run := f.withActor(NewActor()) // its event is saved after events, so its time is an upper bound for their times
+			run := f.withActor(NewActor()) // this actor's event is saved after events, so events were saved no later than it
 			run.saveNew(1)
 			saved := run.readRange(run.readNext().Run)[0].Saved
 			for _, e := range events {
@@ -152,7 +152,7 @@ func (f *fixture) requireBacklog(want int64, b PeekedBundle) {
 	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")
 }
 
-// acknowledgeAndCount acknowledges a bundle and returns the backlog after it.
+// acknowledgeAndCount acknowledges a bundle and returns the remaining backlog.
 func (f *fixture) acknowledgeAndCount(b PeekedBundle) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
@@ -161,8 +161,9 @@ func (f *fixture) acknowledgeAndCount(b PeekedBundle) domain.Backlog {
 	return closed.Remaining
 }
 
-// requireAge requires that a backlog has exactly the events in ages that are not in b. Its age must be
-// at least that of the oldest of these events. ages has for each event a time before which it was saved.
+// requireAge requires that a backlog counts exactly the events in ages that are not in b, and that
+// backlog.Oldest is not after the time in ages of any of these events. Each event was saved before its
+// time in ages.
 func (f *fixture) requireAge(b PeekedBundle, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)

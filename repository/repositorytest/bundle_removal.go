@@ -9,16 +9,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// keptFor is the retention of the stores in the rules below, which move the clock.
-const keptFor = time.Hour
+// bundleRetention is the retention of the stores in the rules below. The rules advance the clock.
+const bundleRetention = time.Hour
 
 func (f *fixture) sweepBundles() {
 	f.Helper()
 	require.NoError(f, f.Sweep(f.ctx, f.actor))
 }
 
-// watchedBundle opens a bundle and watches it.
-func (f *fixture) watchedBundle() PeekedBundle {
+// openWatched opens a bundle and marks it as watched.
+func (f *fixture) openWatched() PeekedBundle {
 	f.Helper()
 	f.saveNew(1)
 	b := f.peek()
@@ -62,13 +62,13 @@ func (f *fixture) cannotReplay(group domain.Group) {
 }
 
 var bundleRemovalRules = []contractRule{
-	{name: "the retention removes a watched bundle, and writes one notice", keeps: keptFor, test: func(f *fixture) {
-		b := f.watchedBundle()
+	{name: "the retention removes a watched bundle, and writes one notice", keeps: bundleRetention, test: func(f *fixture) {
+		b := f.openWatched()
 		f.acknowledge(b)
 		f.deliverUpdates()
 		f.sweepBundles()
 		require.Empty(f, f.readNotices())
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		for range 3 {
 			f.sweepBundles()
 		}
@@ -81,10 +81,10 @@ var bundleRemovalRules = []contractRule{
 		f.cannotWatch(b.ID)
 	}},
 
-	{name: "the notices of a Dequeue and of the removal are both kept", keeps: keptFor, test: func(f *fixture) {
-		b := f.watchedBundle()
+	{name: "the notices of a Dequeue and of the removal are both kept", keeps: bundleRetention, test: func(f *fixture) {
+		b := f.openWatched()
 		f.acknowledge(b)
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		f.sweepBundles()
 		f.requireNoticesOf(forAudience(domain.ForWatchers, f.readNotices()), b)
 		f.requireRemovalsOf(2, b)
@@ -93,17 +93,17 @@ var bundleRemovalRules = []contractRule{
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "the removal of a bundle that is not watched writes no notice", keeps: keptFor, test: func(f *fixture) {
+	{name: "the removal of a bundle that is not watched writes no notice", keeps: bundleRetention, test: func(f *fixture) {
 		f.saveNew(1)
 		f.acknowledge(f.peek())
-		f.pass(2 * keptFor)
+		f.pass(2 * bundleRetention)
 		f.sweepBundles()
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "a watched bundle that is open is not removed", keeps: keptFor, test: func(f *fixture) {
-		b := f.watchedBundle()
-		f.pass(2 * keptFor)
+	{name: "a watched bundle that is open is not removed", keeps: bundleRetention, test: func(f *fixture) {
+		b := f.openWatched()
+		f.pass(2 * bundleRetention)
 		f.sweepBundles()
 		require.Equal(f, b.ID, f.peek().ID)
 		require.Empty(f, f.readNotices())
@@ -111,67 +111,67 @@ var bundleRemovalRules = []contractRule{
 		f.deliverUpdates()
 		f.sweepBundles()
 		require.Empty(f, f.readNotices(), "the retention begins with the Dequeue")
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		f.sweepBundles()
 		f.requireRemovalsOf(2, b)
 	}},
 
-	{name: "a watched bundle that an operator has skipped or released is removed", keeps: keptFor, test: func(f *fixture) {
-		released := f.watchedBundle()
+	{name: "a watched bundle that an operator has skipped or released is removed", keeps: bundleRetention, test: func(f *fixture) {
+		released := f.openWatched()
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
 		skipped := f.peek()
 		f.watchBundle(skipped.ID)
 		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
 		require.Empty(f, f.readNotices())
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		f.sweepBundles()
 		f.requireRemovalsOf(1, released, skipped)
 	}},
 
-	{name: "the retention of a bundle begins again when it was replayed", keeps: keptFor, test: func(f *fixture) {
-		b := f.watchedBundle()
+	{name: "the retention of a bundle begins again when it was replayed", keeps: bundleRetention, test: func(f *fixture) {
+		b := f.openWatched()
 		f.acknowledge(b)
-		f.pass(keptFor / 2)
+		f.pass(bundleRetention / 2)
 		_, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		f.sweepBundles()
 		require.Equal(f, b.ID, f.peek().ID)
 		f.acknowledge(b)
 		f.deliverUpdates()
 		f.sweepBundles()
 		require.Empty(f, f.readNotices())
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		f.sweepBundles()
 		f.requireRemovalsOf(3, b)
 	}},
 
-	{name: "each bundle has a notice of its own", keeps: keptFor, test: func(f *fixture) {
+	{name: "each bundle has a notice of its own", keeps: bundleRetention, test: func(f *fixture) {
 		other := f.withActor(NewActor())
 		var all []PeekedBundle
 		for range 3 {
-			b := f.watchedBundle()
+			b := f.openWatched()
 			f.acknowledge(b)
 			all = append(all, b)
 		}
-		theirs := other.watchedBundle()
+		theirs := other.openWatched()
 		other.acknowledge(theirs)
 		f.deliverUpdates()
 		other.deliverUpdates()
-		f.pass(keptFor)
+		f.pass(bundleRetention)
 		f.sweepBundles()
 		other.sweepBundles()
 		f.requireRemovalsOf(2, all...)
 		other.requireRemovalsOf(2, theirs)
 	}},
 
-	{name: "a sweep and a Replay at the same moment: the bundle is open, or it is removed with a notice", keeps: keptFor, test: func(f *fixture) {
+	{name: "a sweep and a Replay at the same moment: the bundle is open, or it is removed with a notice", keeps: bundleRetention, test: func(f *fixture) {
 		for range 8 {
 			f := f.withActor(NewActor()) // an actor without older bundles
-			b := f.watchedBundle()
+			b := f.openWatched()
 			f.acknowledge(b)
 			f.deliverUpdates()
-			f.pass(keptFor)
+			f.pass(bundleRetention)
 			var both sync.WaitGroup
 			var failure error
 			both.Go(func() { _, failure = f.Admin.Replay(f.ctx, f.actor, b.Group, because) })

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// RunOnly tests an implementation that keeps only some contracts, by what it claims. A claim is a topic,
-// with all its rules, such as "Save", or one rule of a topic, such as "Save/to save no events is valid
-// and changes nothing". A claim that begins with a minus excludes rules that earlier claims include; it
+// RunOnly tests an implementation that fulfills only the rules in claims. A claim is a topic with all
+// its rules, such as "Save", or one rule of a topic, such as "Save/to save no events is valid and
+// changes nothing". A claim that begins with a minus excludes rules that earlier claims include; it
 // should have a comment with the reason. A claim that matches no rule, or has no effect, fails the test.
 // Stores may lack the ports of topics without claims.
 func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...string) {
@@ -20,7 +20,7 @@ func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...
 	run(t, claimed, open)
 }
 
-// selectClaimed returns the rules of all that claims include and do not exclude, in the order of all.
+// selectClaimed returns the topics of all, in the same order, with only the rules that claims select.
 func selectClaimed(all []topic, claims []string) ([]topic, error) {
 	chosen := make(map[string]bool)
 	for _, claim := range claims {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestClaimsChooseRules(t *testing.T) {
+func TestClaims_SelectRules(t *testing.T) {
 	all := []topic{
 		{"Save", []contractRule{{name: "one"}, {name: "two"}, {name: "three"}}},
 		{"Next", []contractRule{{name: "one"}, {name: "more"}}},

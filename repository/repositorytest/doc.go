@@ -8,8 +8,8 @@
 //	}
 //
 // open returns stores that are connected: the payloads of Events must be found in Content. [RunOnly]
-// tests a store that does not keep all contracts, by what it claims, [RunContent] tests only a content
-// store, and [Benchmark] measures what costs time and money.
+// tests a store that fulfills only some of the rules, [RunContent] tests only a content store, and
+// [Benchmark] measures the operations that cost time and money.
 //
 // [RunPush] tests the ports of the push side, and [RunObjects] that of objects.
 //

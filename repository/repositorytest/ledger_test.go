@@ -62,7 +62,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func TestUnsureIsSettledByARepeatedSave(t *testing.T) {
+func TestLedger_RequiresEventsOfARepeatedSave(t *testing.T) {
 	e := Event(NewActor())
 	var ledger Ledger
 	ledger.Unsure(0, e)

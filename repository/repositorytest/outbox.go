@@ -35,7 +35,7 @@ func (f *fixture) readNotices() []domain.Notice {
 	return notices
 }
 
-// dequeueAnswered opens a bundle on request, answers and dequeues it.
+// dequeueAnswered opens a bundle in content mode request, stores its content and dequeues it.
 func (f *fixture) dequeueAnswered(groups ...domain.Group) PeekedBundle {
 	f.Helper()
 	b := f.answerBundle(f.openOnRequest(groups...), "made")

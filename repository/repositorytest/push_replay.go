@@ -46,7 +46,7 @@ func (o *loadedCursor) followReplays() {
 	}
 }
 
-// makeDeadLetter lets all attempts of the first delivery fail, so that it becomes a dead letter.
+// makeDeadLetter fails all attempts of the next delivery, which then is a dead letter.
 func (o *loadedCursor) makeDeadLetter() domain.EntryID {
 	o.f.Helper()
 	var last domain.EntryID

@@ -75,7 +75,7 @@ type twins struct {
 	tried     []attempt
 }
 
-// An attempt is an attempt to open a bundle, whatever its outcome.
+// An attempt is a successful or refused attempt to open a bundle.
 type attempt struct {
 	id  domain.BundleID
 	run repository.Run // the run in the oracle
@@ -255,7 +255,7 @@ func (m *twins) acknowledgeAny(t *rapid.T) { m.closeBundle(t, m.anyActor(t), m.a
 
 func (m *twins) answerAny(t *rapid.T) { m.answerBundle(t, m.anyActor(t), m.anyBundle(t)) }
 
-// answerBundle answers a bundle, which may have an answer already.
+// answerBundle stores content for a bundle, which may already have content.
 func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	object := rapid.SampledFrom(madeObjects).Draw(t, "object")
 	body := domain.Body{Length: int64(len(object)), Digest: domain.Digest{7: object[len(object)-1]}}
@@ -267,7 +267,7 @@ func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleI
 // madeObjects are objects with the content of bundles.
 var madeObjects = []string{"made", "made/twice", "made/late"}
 
-// markGone marks the content of a bundle as gone, and sometimes answers again.
+// markGone marks the content of a bundle as gone, and sometimes replaces the content.
 func (m *twins) markGone(t *rapid.T) {
 	actor, id, gone := m.anyActor(t), m.anyBundle(t), rapid.SampledFrom(madeObjects).Draw(t, "gone")
 	want, wantErr := m.oracle.Answers.MarkGone(m.ctx, actor, id, gone)

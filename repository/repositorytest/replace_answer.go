@@ -20,9 +20,9 @@ func (f *fixture) markGone(b PeekedBundle) PeekedBundle {
 	return b
 }
 
-// answerAgain replaces the content of a bundle, which is marked as gone, and returns the bundle with
+// replaceContent replaces the content of a bundle, which is marked as gone, and returns the bundle with
 // the new content.
-func (f *fixture) answerAgain(b PeekedBundle, object string) PeekedBundle {
+func (f *fixture) replaceContent(b PeekedBundle, object string) PeekedBundle {
 	f.Helper()
 	gone := b.Object
 	b.Object, b.Gone, b.ContentFailure = object, false, domain.ContentFailure{}
@@ -48,7 +48,7 @@ func (f *fixture) markGoneFunc(b PeekedBundle, object string) func() (domain.Bun
 	return func() (domain.Bundle, error) { return f.Answers.MarkGone(f.ctx, f.actor, b.ID, object) }
 }
 
-func (f *fixture) answerAgainFunc(b PeekedBundle, gone string) func() (domain.Bundle, error) {
+func (f *fixture) replaceContentFunc(b PeekedBundle, gone string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
 		return f.Answers.ReplaceAnswer(f.ctx, f.actor, b.ID, gone, "late", domain.Body{Length: 9})
 	}
@@ -67,10 +67,10 @@ var replaceAnswerRules = []contractRule{
 		b = f.markGone(b)
 		f.wantEverywhere(b)
 		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
-		b = f.answerAgain(b, "made-again")
+		b = f.replaceContent(b, "made-again")
 		f.wantEverywhere(b)
 		f.wantSame(events, b.Events)
-		b = f.answerAgain(f.markGone(b), "made-a-third-time")
+		b = f.replaceContent(f.markGone(b), "made-a-third-time")
 		f.wantEverywhere(b)
 		f.acknowledge(b)
 		f.wantNothing()
@@ -100,7 +100,7 @@ var replaceAnswerRules = []contractRule{
 		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		b = f.answerBundle(b, "made")
 		f.requireUnchanged(b, f.markGoneFunc(b, "made-not"), f.markGoneFunc(b, "mad"))
-		b = f.answerAgain(f.markGone(b), "made-again")
+		b = f.replaceContent(f.markGone(b), "made-again")
 		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		f.acknowledge(b)
 	}},
@@ -108,16 +108,16 @@ var replaceAnswerRules = []contractRule{
 	{name: "an answer replaces only the object that it names, and only if that is marked", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		f.requireUnchanged(b, f.answerAgainFunc(b, "made"))
+		f.requireUnchanged(b, f.replaceContentFunc(b, "made"))
 		b = f.answerBundle(b, "made")
-		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"))
+		f.requireUnchanged(b, f.replaceContentFunc(b, "made"), f.answerFunc(b, "late"))
 		b = f.markGone(b)
-		f.requireUnchanged(b, f.answerAgainFunc(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
-		b = f.answerAgain(b, "made-again")
-		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.replaceContentFunc(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		b = f.replaceContent(b, "made-again")
+		f.requireUnchanged(b, f.replaceContentFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.markGone(b)
-		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
-		f.acknowledge(f.answerAgain(b, "made-at-last"))
+		f.requireUnchanged(b, f.replaceContentFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.acknowledge(f.replaceContent(b, "made-at-last"))
 	}},
 
 	{name: "consecutive failures after a mark are counted, and an answer resets the count", test: func(f *fixture) {
@@ -126,7 +126,7 @@ var replaceAnswerRules = []contractRule{
 		require.Zero(f, b.ContentFailure)
 		b = f.failContent(f.failContent(b, "no-answer"), "internal")
 		f.wantEverywhere(b)
-		b = f.answerAgain(b, "made-again")
+		b = f.replaceContent(b, "made-again")
 		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(f, err)
 		f.requireSameBundle(b.Bundle, stored)
@@ -143,7 +143,7 @@ var replaceAnswerRules = []contractRule{
 		require.NoError(f, err)
 		f.requireSameBundle(b.Bundle, again)
 		f.wantEverywhere(b)
-		f.acknowledge(f.answerAgain(b, "made-again"))
+		f.acknowledge(f.replaceContent(b, "made-again"))
 	}},
 
 	{name: "unknown, foreign, closed and other bundles accept no mark and no second answer", test: func(f *fixture) {

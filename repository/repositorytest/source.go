@@ -375,7 +375,7 @@ func hasVersions(s *SourceStore) bool { return s.HasVersions }
 
 func hasLinks(s *SourceStore) bool { return s.HasLinks }
 
-// followLink requests a link.
+// followLink sends a GET to the URL of a link.
 func (f *sourceFixture) followLink(link string) (status int, body string, header http.Header) {
 	f.Helper()
 	r, err := http.NewRequestWithContext(f.ctx, http.MethodGet, link, http.NoBody)

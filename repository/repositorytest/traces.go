@@ -22,8 +22,8 @@ func (f *fixture) saveWithSpan(c domain.TraceContext, n int, changes ...Change) 
 	require.NoError(f, err)
 }
 
-// openTraced opens a bundle of the first count waiting events, and returns the spans that have saved
-// them, up to limit.
+// openTraced opens a bundle of the first count waiting events, and returns up to limit of the spans
+// that saved these events.
 func (f *fixture) openTraced(count, limit int, by domain.TraceContext) (domain.Bundle, []domain.TraceContext) {
 	f.Helper()
 	next := f.readNext()

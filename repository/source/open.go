@@ -59,8 +59,8 @@ func (c *objectContent) callWithin(call func() error) error {
 	case isClassified:
 		return err
 	default:
-		// The error is not wrapped, because a connection that ends early does not mean that a file is
-		// damaged.
+		// err must not be wrapped: after a broken connection, it may be io.ErrUnexpectedEOF, which a
+		// reader of a compressed file takes for a damaged file.
 		return domain.Errorf(domain.Unavailable, "the content ended early: %v", err)
 	}
 }

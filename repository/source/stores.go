@@ -2,7 +2,7 @@
 // are in the packages below it: S3, Azure Blob Storage, and a folder in the layout of package content.
 //
 //	Stores ─▶ the store of a bucket ─▶ adapter ─▶ requests
-//	  └ checks what the adapter returns, and what a caller asks for
+//	  └ checks the arguments of the caller and the results of the adapter
 //
 // An adapter only translates. The rules for all stores are checked here: the order of a listing, the
 // time limit of a call or a read of content, and the options of a link.

@@ -119,7 +119,7 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	if err := write(blocks); err != nil {
 		return err
 	}
-	u.forgetLocked(blob)
+	u.dropLocked(blob)
 	return nil
 }
 
@@ -171,11 +171,11 @@ func (u *blockUploads) dropBlocks(blob string) {
 	lock := u.lockOf(blob)
 	lock.Lock()
 	defer lock.Unlock()
-	u.forgetLocked(blob)
+	u.dropLocked(blob)
 }
 
-// forgetLocked drops the blocks of a blob whose lock the caller holds.
-func (u *blockUploads) forgetLocked(blob string) {
+// dropLocked drops the blocks of a blob whose lock the caller holds.
+func (u *blockUploads) dropLocked(blob string) {
 	u.mu.Lock()
 	up := u.blobs[blob]
 	delete(u.blobs, blob)

@@ -38,9 +38,9 @@ func (identity) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Ac
 	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-// Without the key of the account, links are signed with a key that the identity requests for up to seven
-// days, and uses again as long as it is valid long enough.
-func TestLinksOfAnIdentity(t *testing.T) {
+// Without an account key, links are signed with a user delegation key. The identity requests a key for
+// seven days, and uses it for all links that expire before the key.
+func TestLink_IsSignedWithAUserDelegationKey(t *testing.T) {
 	keys := &keyService{}
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	store, err := azure.New(azure.Options{Endpoint: "https://account.blob.core.windows.net/", Credential: identity{}, Transport: keys, Clock: func() time.Time { return now }})

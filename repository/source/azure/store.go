@@ -28,7 +28,7 @@ type Options struct {
 	// Endpoint is the URL of the account: https://account.blob.core.windows.net, or
 	// http://127.0.0.1:10000/account for an emulator.
 	Endpoint string
-	// Account is the name of the account. Default: the one in Endpoint.
+	// Account is the name of the account. Default: the name in Endpoint.
 	Account string
 	// Key signs requests and links. Default: Credential authorizes them.
 	Key        string
@@ -194,8 +194,8 @@ func classifyError(ctx context.Context, err error) error {
 	}
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		// The error is not wrapped, because it may be the deadline of an attempt rather than that of the
-		// caller.
+		// err must not be wrapped: it may be the exceeded deadline of one attempt, which errors.Is could
+		// not distinguish from the deadline of the caller.
 		return domain.Errorf(domain.Unavailable, "the account did not respond, or no token is available for it: %v", err)
 	}
 	said := fmt.Sprintf("the account responded with %d %s", answer.StatusCode, answer.ErrorCode)

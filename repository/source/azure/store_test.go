@@ -100,7 +100,7 @@ func TestOnlyTheCurrentBlobExists(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-func TestNewRefusesOptions(t *testing.T) {
+func TestNew_RefusesInvalidOptions(t *testing.T) {
 	for _, o := range []azure.Options{
 		{Key: "a2V5"},
 		{Endpoint: "account.blob.core.windows.net", Key: "a2V5"},

@@ -179,8 +179,8 @@ func classifyError(ctx context.Context, err error) error {
 	}
 	answer, ok := errors.AsType[minio.ErrorResponse](err)
 	if !ok {
-		// The error is not wrapped, because it may be the deadline of an attempt rather than that of the
-		// caller.
+		// err must not be wrapped: it may be the exceeded deadline of one attempt, which errors.Is could
+		// not distinguish from the deadline of the caller.
 		return domain.Errorf(domain.Unavailable, "the store did not respond: %v", err)
 	}
 	said := fmt.Sprintf("the store responded with %d %s", answer.StatusCode, answer.Code)

@@ -56,7 +56,8 @@ func TestSourceWithoutListingOfVersions(t *testing.T) {
 	}
 }
 
-// A withoutVersions responds to the listing of versions like a store that cannot list versions.
+// A withoutVersions is a transport that responds with 501 to requests that list versions, like a store
+// that cannot list versions.
 type withoutVersions struct{ next http.RoundTripper }
 
 func (w withoutVersions) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -200,7 +201,7 @@ func TestLinkNamesItsVersion(t *testing.T) {
 	require.NotContains(t, link, secretKey)
 }
 
-func TestNewRefusesOptions(t *testing.T) {
+func TestNew_RefusesInvalidOptions(t *testing.T) {
 	for _, o := range []s3.Options{
 		{AccessKey: "a", SecretKey: "b"},
 		{Endpoint: "s3.amazonaws.com", AccessKey: "a", SecretKey: "b"},

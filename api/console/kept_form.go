@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The text of a form that could not be executed is kept in sealed cookies of
-// the browser, until the form is shown again.
+// If the session has ended when a form is submitted, the text of the form is stored in sealed cookies
+// of the browser until the form is shown again.
 const (
 	keptCookie = "form-"
 	keptTime   = 15 * time.Minute
@@ -22,8 +22,8 @@ type keptForm struct {
 	Fields url.Values `json:"fields"`
 }
 
-// keepForm stores the text of the sent form in cookies. A form that needs more
-// than 4 cookies is not kept.
+// keepForm stores the text of the submitted form in cookies. It does not store a text that needs more
+// than 4 cookies.
 func (v *visit) keepForm() {
 	fields := url.Values{}
 	for name, values := range v.form {

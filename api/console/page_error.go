@@ -23,8 +23,8 @@ var (
 	errLook      = &pageError{http.StatusForbidden, "You may look, and not change anything", "Nothing was done. Your account has the role operator.read; this needs the role operator. Ask the administrator of your accounts for it, and sign in again."}
 )
 
-// sentence returns the text of an error as a sentence.
-func sentence(err error) string {
+// toSentence returns the text of an error as a sentence.
+func toSentence(err error) string {
 	text := strings.TrimSuffix(err.Error(), ".")
 	first, n := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[n:] + "."

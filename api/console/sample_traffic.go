@@ -15,7 +15,7 @@ import (
 // without real users.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
-// showSample shows the form that sends sample traffic, or the events that were sent.
+// showSample shows the form that sends sample traffic. After it was submitted, it shows the events.
 func (v *visit) showSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample
@@ -28,11 +28,11 @@ func (v *visit) showSample() error {
 	if err != nil {
 		return err
 	}
-	arrived, err := v.arrived(actor)
+	mailbox, err := v.sampleMailbox(actor)
 	if err != nil {
 		return err
 	}
-	return v.show(&view{title: "Sample traffic", body: append(body, h.H2(g.Text("What has arrived")), arrived)})
+	return v.show(&view{title: "Sample traffic", body: append(body, h.H2(g.Text("What has arrived")), mailbox)})
 }
 
 // SampleActor is the actor of sample traffic.
@@ -40,8 +40,9 @@ const SampleActor = "sample-actor"
 
 var errNoSample = &pageError{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
 
-// arrived returns the waiting events of an actor.
-func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
+// sampleMailbox returns a table of the actor's cabinets with their numbers of events, and the commands
+// that fetch the events.
+func (v *visit) sampleMailbox(actor domain.ActorID) (g.Node, error) {
 	found, err := v.opts.Operator.Inspect(v.ctx(), actor)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ type sample struct {
 // samples are the samples of the last hour, in memory.
 type samples struct {
 	mu     sync.Mutex
-	before []metricReading // the previous readings
+	before []metricReading // readings of the metrics for the last sample
 	all    []sample
 }
 
