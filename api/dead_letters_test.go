@@ -208,7 +208,7 @@ func TestDeadLetters_ReportErrorsOfTheBus(t *testing.T) {
 	}
 }
 
-func TestDeadLetters_AskForTheRightRole(t *testing.T) {
+func TestDeadLetters_RequireTheRoleOfEachOperation(t *testing.T) {
 	f := serveTokens(t, withLetters(&letterBus{letters: 3}))
 	reader := []string{"Authorization", "Bearer " + f.tokens.issuer.Role("operator.read")}
 	f.do("GET", letters, "", reader...).wants(200)

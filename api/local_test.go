@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-func TestForwardedRequests_AreRefusedUnlessTheHubIsForOthers(t *testing.T) {
+func TestForwardedRequests_AreRefusedByALocalHub(t *testing.T) {
 	headers := []string{"Forwarded", "forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "x-forwarded-anything", "Via"}
 	f := serve(t, local)
 	f.post(202, newEvent(1))

@@ -129,7 +129,7 @@ func TestUpload_IsRefusedWhenNoMemoryBecomesFree(t *testing.T) {
 	})
 }
 
-func TestUpload_ReplacesTransfersOfAddressesThatUseMost(t *testing.T) {
+func TestUpload_ReplacesTransfersOfAddressesThatUseMostMemory(t *testing.T) {
 	inUploadBubble(t, func(b *bubble) {
 		for i := range byte(4) {
 			conn := b.dialFrom(i / 2)
@@ -241,7 +241,7 @@ func TestUpload_OfOneAddressIsServedInTurn(t *testing.T) {
 	})
 }
 
-func TestUpload_WithoutALengthIsRefusedWhenAllOfItsAddressWait(t *testing.T) {
+func TestUpload_WithoutALengthIsRefusedWhenAllUploadsOfItsAddressWait(t *testing.T) {
 	inUploadBubble(t, func(b *bubble) {
 		var all []<-chan int
 		for range 3 {

@@ -107,7 +107,7 @@ func TestCrawl_ReturnsItsProgressWhenTheWaitEnds(t *testing.T) {
 	require.Equal(t, "running", readJob(t, f.do("POST", crawls, `{"bucket":"bucket"}`, "Prefer", "wait=1").wants(202)).State)
 }
 
-func TestACrawlIsRefused(t *testing.T) {
+func TestCrawl_RefusesInvalidRequests(t *testing.T) {
 	_, _, with := withObjects()
 	f := serve(t, with)
 	for _, body := range []string{`{}`, `{"bucket":7}`, `{"bucket":"bucket","x":1}`, `{"bucket":"bucket","bucket":"bucket"}`, `{"bucket":""}`} {
@@ -191,7 +191,7 @@ func TestManyRowsArePatched(t *testing.T) {
 	require.Contains(t, f.do("GET", "/v1/objects/"+refused.Failures[0].Object, "").wants(200).body, `"key":"a/1"`)
 }
 
-func TestAPatchOfManyRowsIsRefused(t *testing.T) {
+func TestPatchOfManyRows_RefusesInvalidRequests(t *testing.T) {
 	_, _, with := withObjects()
 	f := serve(t, with)
 	const add = `[{"op": "add", "path": "/lane", "value": 3}]`

@@ -68,7 +68,7 @@ func TestOriginal_PeeksUntilItDequeues(t *testing.T) {
 	})
 }
 
-func TestOriginal_HasNoDataOfOthers(t *testing.T) {
+func TestOriginal_ReturnsNoDataOfOtherActors(t *testing.T) {
 	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "recipient", "other"))
 		f.do("GET", route, "").wants(204)

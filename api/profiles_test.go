@@ -26,7 +26,7 @@ func TestProfiles_AreForOperators(t *testing.T) {
 	}
 }
 
-func TestProfiles_OneOfTheCPUAtATimeUntilTheHubStops(t *testing.T) {
+func TestProfiles_RunOneCPUProfileAtATimeAndEndWithTheHub(t *testing.T) {
 	f := serve(t)
 	operator := []string{"Authorization", "Bearer " + token}
 	require.NoError(t, pprof.StartCPUProfile(new(bytes.Buffer)))

@@ -40,7 +40,7 @@ var (
 // AssetPath returns the path of an asset.
 var AssetPath = assetPath
 
-// TakeSample reads the metrics for the charts, as Run does.
+// TakeSample adds a sample to the charts, as Run does periodically.
 func (c *Console) TakeSample() { c.takeSample() }
 
 // SampleCount returns how many samples the charts have.

@@ -18,11 +18,11 @@ import (
 type finder struct {
 	answer find.Answer
 	err    error
-	asked  find.Query
+	query  find.Query
 }
 
 func (f *finder) Find(_ context.Context, q find.Query) (*find.Answer, error) {
-	f.asked = q
+	f.query = q
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -42,15 +42,15 @@ func TestFind_ShowsWhatHappenedAndWhatItWaitsFor(t *testing.T) {
 	b := openSignedIn(t, func(o *console.Options, _ *api.Options) { o.Find = f })
 	require.Contains(t, b.get("/console/find").wants(http.StatusOK).text(), "Id Of an event")
 	a := b.get("/console/find?id=+x+&actor=" + actor + "&kind=event&origin=TimeSeries").wants(http.StatusOK)
-	require.Equal(t, "x", f.asked.ID)
-	require.Equal(t, find.Event, f.asked.Kind)
+	require.Equal(t, "x", f.query.ID)
+	require.Equal(t, find.Event, f.query.Kind)
 	require.Contains(t, a.text(), "Event <b> event, waiting of the actor "+actor)
 	require.Contains(t, a.text(), "not-peeked – The actor has not peeked. Ask it why.")
 	require.Contains(t, a.text(), "2026-11-27T08:00:00Z accepted It was accepted. number: 7")
 	require.Contains(t, a.text(), "Mailboxes searched 12")
 	require.Contains(t, a.body, `href="/console/find?actor=5790001330552&amp;after=token&amp;id=+x+&amp;kind=event&amp;origin=TimeSeries"`)
 	b.get("/console/find?id=e-1&source=/a").wants(http.StatusOK)
-	require.NotEmpty(t, f.asked.MessageID)
+	require.NotEmpty(t, f.query.MessageID)
 }
 
 func TestFind_SaysWhatIsWrongAndWhatIsUnknown(t *testing.T) {

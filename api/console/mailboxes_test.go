@@ -17,11 +17,11 @@ import (
 // A lister returns lists of mailboxes, and records the queries.
 type lister struct {
 	page  survey.Page
-	asked survey.Query
+	query survey.Query
 }
 
 func (l *lister) List(_ context.Context, q survey.Query) (survey.Page, error) {
-	l.asked = q
+	l.query = q
 	return l.page, q.Check()
 }
 
@@ -39,7 +39,7 @@ func TestMailboxes_AreListedWithFilterOrderAndNextPart(t *testing.T) {
 	a := b.get("/console/mailboxes?state=damaged&sort=events&after=x").wants(http.StatusBadRequest)
 	require.Contains(t, a.text(), "after")
 	a = b.get("/console/mailboxes?state=damaged&sort=events").wants(http.StatusOK)
-	require.Equal(t, survey.Query{State: domain.MailboxDamaged, Order: survey.ByEvents}, l.asked)
+	require.Equal(t, survey.Query{State: domain.MailboxDamaged, Order: survey.ByEvents}, l.query)
 	require.Contains(t, a.text(), "100 000 mailboxes, as of 2026-11-27T08:59:57Z , 3 s ago.")
 	require.Contains(t, a.text(), actor+" damaged <b> 1 234 7 d 1 h in timeseries – –")
 	require.Contains(t, a.body, `href="/console/mailboxes?after=bmV4dA&amp;sort=events&amp;state=damaged"`)

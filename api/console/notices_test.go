@@ -23,25 +23,25 @@ func (unreachable) Notify(context.Context, domain.Notice) error {
 
 // A silentDomain replies to a content request with a failure, after release is closed.
 type silentDomain struct {
-	mu      sync.Mutex
-	asked   chan struct{} // receives an element for each request; nil: requests fail immediately
-	release chan struct{}
-	failure domain.ContentFailure // reported failure; zero for a default failure
+	mu        sync.Mutex
+	requested chan struct{} // receives an element for each request; nil: requests fail immediately
+	release   chan struct{}
+	failure   domain.ContentFailure // reported failure; zero for a default failure
 }
 
-func (d *silentDomain) hold() (asked <-chan struct{}, release func()) {
+func (d *silentDomain) hold() (requested <-chan struct{}, release func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asked, d.release = make(chan struct{}, 10), make(chan struct{})
-	return d.asked, sync.OnceFunc(func() { close(d.release) })
+	d.requested, d.release = make(chan struct{}, 10), make(chan struct{})
+	return d.requested, sync.OnceFunc(func() { close(d.release) })
 }
 
 func (d *silentDomain) Request(ctx context.Context, _ hub.ContentRequest) (hub.Reply, error) {
 	d.mu.Lock()
-	asked, release := d.asked, d.release
+	requested, release := d.requested, d.release
 	d.mu.Unlock()
-	if asked != nil {
-		asked <- struct{}{}
+	if requested != nil {
+		requested <- struct{}{}
 		select {
 		case <-release:
 		case <-ctx.Done():
@@ -64,13 +64,13 @@ func TestMailbox_ShowsThatADomainFailsAndWhenItIsAskedNext(t *testing.T) {
 	require.Contains(t, a.text(), "a Peek asks the domain for it")
 	require.NotContains(t, a.body, "<no-data>")
 
-	asked, release := b.domain.hold()
+	requested, release := b.domain.hold()
 	defer release()
 	var peeking sync.WaitGroup
 	peeking.Go(func() {
 		_, _ = b.hub.Peek(t.Context(), hub.PeekRequest{Actor: parseActor(t, actor), By: time.Now().Add(48 * time.Hour)})
 	})
-	<-asked
+	<-requested
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "Next attempt under way on this node, for 1 Peek; the domain has ")
 	release()
 	peeking.Wait()

@@ -33,7 +33,7 @@ type orderTarget struct {
 	cabinet domain.CabinetKey // set for abandon
 }
 
-// orderKinds are all orders, by their names in paths.
+// orderKinds are the kinds of orders. The name of a kind is a part of the path of its page.
 var orderKinds = []orderKind{
 	{
 		name: "freeze", title: "Freeze", button: "Freeze the mailbox",
@@ -126,8 +126,8 @@ func findOrder(name string) *orderKind {
 	return nil
 }
 
-// orderTarget returns the target that the fields of a form or link contain, and hidden fields for
-// it.
+// orderTarget reads the target of an order from the fields of the form or the link. It also returns
+// the hidden fields with which the form sends the target again.
 func (v *visit) orderTarget(actor domain.ActorID) (t *orderTarget, fields []g.Node, err error) {
 	t = &orderTarget{actor: actor, cabinet: domain.CabinetKey{Recipient: actor}}
 	for _, f := range []struct {

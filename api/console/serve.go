@@ -32,12 +32,12 @@ func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 		v := &visit{edge: e, page: p, w: w, r: r}
 		v.setHeaders()
 		v.readSession()
-		err := v.authorize() //nolint:contextcheck // a visit has that of its request
+		err := v.authorize() //nolint:contextcheck // the visit uses the context of the request
 		if err == nil {
 			err = p.serve(v)
 		}
 		if err != nil && !errors.Is(err, errAnswered) {
-			v.showError(err) //nolint:contextcheck // as above
+			v.showError(err) //nolint:contextcheck // the visit uses the context of the request
 		}
 	}
 }
@@ -91,8 +91,8 @@ func (v *visit) authorize() error {
 	return nil
 }
 
-// isFromOtherSite reports whether the request came from a link on another site. With such a
-// request, a browser does not send the cookie of a session, even if it has one.
+// isFromOtherSite reports whether the request came from a link on another site. Browsers send such a
+// request without the cookie of the session.
 func (v *visit) isFromOtherSite() bool {
 	site := v.r.Header.Get("Sec-Fetch-Site")
 	return !v.isPost() && v.cookie(sessionCookie) == "" && v.page.path != callbackPath &&

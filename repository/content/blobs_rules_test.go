@@ -227,7 +227,7 @@ func TestFetch_RefusesCompressedContent(t *testing.T) {
 		z := gzip.NewWriter(&text)
 		_, _ = z.Write([]byte("data"))
 		require.NoError(t, z.Close())
-		uri := s.Leave(t, "zipped", nil)
+		uri := s.Upload(t, "zipped", nil)
 		encoding := "gzip"
 		container, name, _ := strings.Cut(strings.TrimPrefix(uri[strings.Index(uri, embedded.WellKnownAccount):], embedded.WellKnownAccount+"/"), "/")
 		_, err := azClient(t, o).ServiceClient().NewContainerClient(container).NewBlockBlobClient(name).UploadBuffer(t.Context(), []byte(text.String()),

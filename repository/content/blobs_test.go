@@ -88,7 +88,7 @@ func newShared(t testing.TB, o content.BlobOptions) repositorytest.Shared {
 	blobs, err := content.OpenBlobs(t.Context(), o)
 	require.NoError(t, err)
 	domain := azClient(t, o)
-	return repositorytest.Shared{Exchange: blobs, Leave: func(t testing.TB, name string, data []byte) string {
+	return repositorytest.Shared{Exchange: blobs, Upload: func(t testing.TB, name string, data []byte) string {
 		client := domain.ServiceClient().NewContainerClient(o.Container).NewBlockBlobClient(name)
 		_, err := client.UploadStream(t.Context(), bytes.NewReader(data), nil)
 		require.NoError(t, err)

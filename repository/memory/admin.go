@@ -81,7 +81,7 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 		default:
 			last := gate.closed[n-1]
 			gate.closed = gate.closed[:n-1]
-			gate.open, gate.asked = last.bundle, last.asked
+			gate.open, gate.requested = last.bundle, last.requested
 			gate.generation++
 			s.setState(r, last.bundle, repository.BundleOpen)
 			delete(r.expiring, last.bundle.ID)

@@ -41,7 +41,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 		bundle.Peeked = domain.TraceContext{}
 	}
 	r.used[bundle.ID] = true
-	gate.open, gate.asked = cloneBundle(&bundle), run.groups
+	gate.open, gate.requested = cloneBundle(&bundle), run.groups
 	gate.lastPeek, gate.failingSince = latestTime(gate.lastPeek, bundle.Opened), time.Time{}
 	gate.generation++
 	s.setState(r, gate.open, repository.BundleOpen)
@@ -103,7 +103,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	gate.lastDequeue = s.opts.Clock()
 	s.setState(r, b, repository.BundleDequeued)
 	s.setExpiry(r, b)
-	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Remaining: r.groupsBacklog(gate.asked)}, nil
+	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Remaining: r.groupsBacklog(gate.requested)}, nil
 }
 
 // gateOf returns the gate whose open bundle is id.
@@ -120,7 +120,7 @@ func (r *storedRecipient) gateOf(id domain.BundleID) (*storedGate, error) {
 func (g *storedGate) closeBundle(r *storedRecipient) *domain.Bundle {
 	b := g.open
 	r.cabinets[b.Cabinet].acknowledged += b.Count
-	g.closed = append(g.closed, closedBundle{b, g.asked})
+	g.closed = append(g.closed, closedBundle{b, g.requested})
 	g.open = nil
 	g.generation++
 	return b

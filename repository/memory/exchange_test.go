@@ -10,7 +10,7 @@ import (
 func TestExchange(t *testing.T) {
 	repositorytest.RunExchange(t, func(*testing.T) repositorytest.Shared {
 		e := memory.NewExchange()
-		return repositorytest.Shared{Exchange: e, Leave: func(_ testing.TB, name string, data []byte) string {
+		return repositorytest.Shared{Exchange: e, Upload: func(_ testing.TB, name string, data []byte) string {
 			return e.Upload(name, data)
 		}}
 	})

@@ -99,7 +99,7 @@ type storedCabinet struct {
 type storedGate struct {
 	generation int
 	open       *domain.Bundle // has the oldest unacknowledged events of its cabinet
-	asked      []domain.Group // groups of the Peek that opened the bundle
+	requested  []domain.Group // groups of the Peek that opened the bundle
 	closed     []closedBundle // closed bundles, the first one closed first
 
 	failingSince time.Time // since when the domain has failed to produce the content of the open bundle
@@ -109,8 +109,8 @@ type storedGate struct {
 
 // A closedBundle is a bundle that a replay can open again.
 type closedBundle struct {
-	bundle *domain.Bundle
-	asked  []domain.Group
+	bundle    *domain.Bundle
+	requested []domain.Group
 }
 
 // recipientOf returns the recipient id, and adds it if it is new.

@@ -11,7 +11,7 @@
 // tests a store that fulfills only some of the rules, [RunContent] tests only a content store, and
 // [Benchmark] measures the operations that cost time and money.
 //
-// [RunPush] tests the ports of the push side, and [RunObjects] that of objects.
+// [RunPush] tests the ports of the push side, and [RunObjects] tests the port of objects.
 //
 // Each case has its own recipients, so open may return the same stores again if they have the requested
 // drawer capacity, and the stores need not be empty. They know the default groups.

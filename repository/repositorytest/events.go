@@ -91,7 +91,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The UUIDs of this process have a counter, which shows the order in which they were created.
+// The UUIDs of this process contain a counter, which shows the order of their creation.
 var (
 	process [8]byte
 	made    atomic.Uint64

@@ -18,9 +18,9 @@ import (
 type Shared struct {
 	Exchange repository.Exchange
 
-	// Leave stores data as a domain does, and returns the URI that the domain would send. It replaces an
+	// Upload stores data as a domain does, and returns the URI that the domain would send. It replaces an
 	// object of the same name.
-	Leave func(t testing.TB, name string, data []byte) (uri string)
+	Upload func(t testing.TB, name string, data []byte) (uri string)
 }
 
 // RunExchange checks an implementation against the contracts of Exchange and Content.
@@ -45,7 +45,7 @@ var exchangeRules = []exchangeRule{
 			"plain": "0123456789", "empty": "", "below/a/folder": "x",
 			"a name with blanks, æøå, 100% & what+not #1?.xml": "y", "big": strings.Repeat("0123456789", 300_000),
 		} {
-			uri := s.Leave(f, f.objectName(name), []byte(data))
+			uri := s.Upload(f, f.objectName(name), []byte(data))
 			known, err := s.Exchange.Name(uri + "?sig=SECRET")
 			require.NoError(f, err)
 			require.Equal(f, f.objectName(name), known)
@@ -56,7 +56,7 @@ var exchangeRules = []exchangeRule{
 
 	{"domains find an object of the hub by its name", func(f *fixture, s Shared) {
 		name := f.objectName("list")
-		uri := s.Leave(f, name, []byte("in the way"))
+		uri := s.Upload(f, name, []byte("in the way"))
 		f.wantRefusal(domain.Conflict, s.Exchange.Put(f.ctx, name, strings.NewReader("ids")))
 		require.NoError(f, s.Exchange.Discard(f.ctx, uri))
 		require.NoError(f, s.Exchange.Put(f.ctx, name, strings.NewReader("ids")))
@@ -64,7 +64,7 @@ var exchangeRules = []exchangeRule{
 	}},
 
 	{"a missing object is NotFound, and can be discarded", func(f *fixture, s Shared) {
-		uri := s.Leave(f, f.objectName("gone"), []byte("x"))
+		uri := s.Upload(f, f.objectName("gone"), []byte("x"))
 		for range 2 {
 			require.NoError(f, s.Exchange.Discard(f.ctx, uri))
 			_, err := s.Exchange.Fetch(f.ctx, uri)
@@ -74,7 +74,7 @@ var exchangeRules = []exchangeRule{
 
 	{"a foreign or malformed URI is Invalid, and its secrets are not shown", func(f *fixture, s Shared) {
 		name := f.objectName("here")
-		uri := strings.ReplaceAll(s.Leave(f, name, []byte("x")), "%2F", "/")
+		uri := strings.ReplaceAll(s.Upload(f, name, []byte("x")), "%2F", "/")
 		require.True(f, strings.HasSuffix(uri, "/"+name), uri)
 		for _, tc := range []struct{ what, uri string }{
 			{"nothing", ""},
@@ -119,10 +119,10 @@ var exchangeRules = []exchangeRule{
 	{"of an object that changes meanwhile, one version is read, or none", func(f *fixture, s Shared) {
 		before, after := strings.Repeat("before", 1<<18), strings.Repeat("after", 1<<18)
 		for what, change := range map[string]func(name, uri string){
-			"overwritten": func(name, _ string) { s.Leave(f, name, []byte(after)) },
+			"overwritten": func(name, _ string) { s.Upload(f, name, []byte(after)) },
 			"removed":     func(_, uri string) { require.NoError(f, s.Exchange.Discard(f.ctx, uri)) },
 		} {
-			uri := s.Leave(f, f.objectName(what), []byte(before))
+			uri := s.Upload(f, f.objectName(what), []byte(before))
 			r, err := s.Exchange.Fetch(f.ctx, uri)
 			require.NoError(f, err)
 			head := make([]byte, 10)
@@ -141,7 +141,7 @@ var exchangeRules = []exchangeRule{
 
 	{"a fetched object is read to its end though the context of Fetch has ended", func(f *fixture, s Shared) {
 		data := strings.Repeat("0123456789", 300_000)
-		uri := s.Leave(f, f.objectName("long"), []byte(data))
+		uri := s.Upload(f, f.objectName("long"), []byte(data))
 		ctx, cancel := context.WithCancel(f.ctx)
 		r, err := s.Exchange.Fetch(ctx, uri)
 		cancel()

@@ -34,8 +34,8 @@ type ledgerEntry struct {
 }
 
 // Saved records events that a Save has reported as stored. saver is a number that the caller chooses.
-// The events of one saver must be delivered in the order in which they were recorded, those of
-// different savers in any order.
+// The events of one saver must be delivered in the order in which they were recorded. Events of
+// different savers may be delivered in any order.
 func (l *Ledger) Saved(saver int, events ...domain.Event) { l.noteSave(saver, false, events) }
 
 // Unsure records events of a failed Save, which may have been stored. They may be delivered or not.

@@ -25,8 +25,8 @@ func NewWatchCursorID(shard int) domain.CursorID {
 
 const pagedShard = 11
 
-// createWatch creates the cursor of a watch that begins at a number of the stream. The fixture then
-// uses this cursor.
+// createWatch creates the cursor of a watch, which begins at the entry with the number at. It makes
+// this cursor the cursor of f.
 func (f *pushFixture) createWatch(at int64) {
 	f.Helper()
 	f.id = NewWatchCursorID(pagedShard)

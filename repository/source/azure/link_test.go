@@ -19,11 +19,11 @@ import (
 )
 
 // A keyService responds to requests for user delegation keys.
-type keyService struct{ asked []string }
+type keyService struct{ requests []string }
 
 func (s *keyService) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
-	s.asked = append(s.asked, r.URL.RawQuery+" "+string(body))
+	s.requests = append(s.requests, r.URL.RawQuery+" "+string(body))
 	const key = `<UserDelegationKey><SignedOid>11111111-1111-1111-1111-111111111111</SignedOid><SignedTid>22222222-2222-2222-2222-222222222222</SignedTid>` +
 		`<SignedStart>2026-11-26T11:55:00Z</SignedStart><SignedExpiry>2026-12-03T11:55:00Z</SignedExpiry><SignedService>b</SignedService>` +
 		`<SignedVersion>2021-12-02</SignedVersion><Value>a2V5</Value></UserDelegationKey>`
@@ -59,14 +59,14 @@ func TestLink_IsSignedWithAUserDelegationKey(t *testing.T) {
 	require.Equal(t, "11111111-1111-1111-1111-111111111111", query.Get("skoid"))
 	require.Equal(t, [...]string{"b", "r", "2026-11-26T13:00:00Z", "https", "inline"}, [...]string{query.Get("sr"), query.Get("sp"), query.Get("se"), query.Get("spr"), query.Get("rscd")})
 	require.NotEmpty(t, query.Get("sig"))
-	require.Len(t, keys.asked, 1)
-	require.Contains(t, keys.asked[0], "comp=userdelegationkey")
-	require.Contains(t, keys.asked[0], "<Start>2026-11-26T11:55:00Z</Start>")
-	require.Contains(t, keys.asked[0], "<Expiry>2026-12-03T11:55:00Z</Expiry>")
+	require.Len(t, keys.requests, 1)
+	require.Contains(t, keys.requests[0], "comp=userdelegationkey")
+	require.Contains(t, keys.requests[0], "<Start>2026-11-26T11:55:00Z</Start>")
+	require.Contains(t, keys.requests[0], "<Expiry>2026-12-03T11:55:00Z</Expiry>")
 	require.Equal(t, "2026-12-03T11:55:00Z", link(7*24*time.Hour).Get("se"), "a link ends with its key")
 	now = now.Add(24 * time.Hour)
 	link(time.Hour)
-	require.Len(t, keys.asked, 1)
+	require.Len(t, keys.requests, 1)
 	link(7 * 24 * time.Hour)
-	require.Len(t, keys.asked, 2)
+	require.Len(t, keys.requests, 2)
 }

@@ -1,7 +1,6 @@
-// Package folder reads a folder in the layout of [content.Dir], such as that of the hub's own content.
-// It has one version of each object, the null version, and no links. An object is written once. Its
-// size is the only fact that it reports: the time of its file is not the time that its writer has
-// reported.
+// Package folder reads a folder in the layout of [content.Dir], such as the folder of the hub's own
+// content. It has one version of each object, the null version, and no links. It reports only the size
+// of an object: the modification time of the file is not the time that the writer of the object reported.
 package folder
 
 import (
@@ -157,15 +156,14 @@ func (w *folderWalk) visitFolder(folder, key string) error {
 	return nil
 }
 
-// readFolder returns the entries of a folder. A name that ends with a plus sign belongs to a folder that
-// continues a path segment too long for one file name. Its entries are returned together with those of
-// the folder itself.
+// readFolder returns the entries of a folder. A subfolder whose name ends with a plus sign continues a
+// path segment that is too long for one file name; its entries count as entries of the folder.
 func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
 	list, err := fs.ReadDir(w.root.FS(), folder)
-	if errors.Is(err, fs.ErrNotExist) && folder != "." { // the folder was removed meanwhile
+	if errors.Is(err, fs.ErrNotExist) && folder != "." { // the folder was removed during the walk
 		return nil, nil
 	}
 	if err != nil {
@@ -195,7 +193,7 @@ func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err 
 
 func (w *folderWalk) add(e folderEntry) error {
 	info, err := w.root.Lstat(e.path)
-	if errors.Is(err, fs.ErrNotExist) { // the file was removed meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // the file was removed during the walk
 		return nil
 	}
 	if err == nil {
