@@ -272,7 +272,7 @@ func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// queueOf returns the queue that a path names. A slash in its name is %2F there.
+// queueOf returns the name of the queue in the path. In the path, a slash of the name is escaped as %2F.
 func queueOf(r *http.Request) string {
 	name := pathparam.Value(r, "queue")
 	recordOf(r.Context()).note(slog.String("queue", domain.Shorten(name)))
@@ -295,8 +295,8 @@ func parseSequenceNumber(name, text string) (int64, error) {
 	return n, nil
 }
 
-// sequenceNumberOf returns the sequence number in the parameter name of a query, or 0 if the query
-// does not have it.
+// sequenceNumberOf returns the value of the query parameter name, a sequence number. It returns 0 if the
+// query does not have the parameter.
 func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	if !values.Has(name) {
 		return 0, nil
@@ -304,8 +304,8 @@ func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	return parseSequenceNumber(name, values.Get(name))
 }
 
-// countOf returns the parameter name of a query, a number from 1 to limit, or usual if the query
-// does not have it.
+// countOf returns the value of the query parameter name, a number from 1 to limit. It returns usual if
+// the query does not have the parameter.
 func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	if !values.Has(name) {
 		return usual, nil

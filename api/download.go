@@ -155,8 +155,8 @@ func (d *download) beginAnswer() {
 	d.to.WriteHeader(d.status)
 }
 
-// finishAnswer completes the response if err is nil, or returns the error that must replace the
-// response. If err is not nil, it returns err.
+// finishAnswer completes the response. It returns err if err is not nil, or another error that must
+// replace the response.
 func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()

@@ -13,9 +13,9 @@ import (
 )
 
 // If a sender may act only on some groups of its actor, notifications of other groups are hidden
-// from it, and it cannot create them. Hidden are subscriptions to topics about all bundles of the
-// actor, deliveries of hidden subscriptions, and watches of hidden subscriptions or of bundles of
-// other groups. To the sender, hidden resources do not exist.
+// from the sender, and the sender cannot create them. These resources are hidden: subscriptions to
+// topics about all bundles of the actor, deliveries of hidden subscriptions, and watches of hidden
+// subscriptions or of bundles of other groups. To the sender, hidden resources do not exist.
 
 // isOfAllGroups reports whether a topic is about the bundles of an actor in all
 // groups.

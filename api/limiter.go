@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A limiter bounds the total amount that requests of one kind hold at the same time. A request that
-// finds no room waits, and fails with Busy after the timeout.
+// A limiter bounds the total amount of a resource that requests of one kind hold at the same time. If no
+// room is left, a request waits for room, and fails with Busy after the timeout.
 type limiter struct {
 	room    *semaphore.Weighted
 	timeout time.Duration // maximum wait of acquire

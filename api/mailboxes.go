@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Operators list the queues of all actors, as of the last survey.
+// Operators list the queues of all actors. The list shows the state at the last survey.
 
 type mailboxList struct {
 	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // nil: no survey has read all mailboxes yet

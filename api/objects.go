@@ -99,7 +99,7 @@ func writeObjects(w http.ResponseWriter, r *http.Request, values url.Values, pag
 	}{results, len(page.Damaged), linksOf(r, values, page.Next)})
 }
 
-// linksOf returns the link to the next page: the query of this page with token.
+// linksOf returns the link to the next page, which begins at token. If token is "", there is no next page.
 func linksOf(r *http.Request, values url.Values, token string) linksDocument {
 	if token == "" {
 		return linksDocument{}

@@ -151,7 +151,7 @@ func preferredWait(h http.Header) time.Duration {
 	return 0
 }
 
-// listJobs returns a handler that lists the jobs of a kind, the newest first.
+// listJobs returns a handler that lists the jobs of this kind, the newest first.
 func (s *Server) listJobs(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		values, err := query.Parse(r, "before", "limit")
@@ -188,12 +188,12 @@ func (s *Server) listJobs(kind domain.JobKind) func(http.ResponseWriter, *http.R
 	}
 }
 
-// getJob returns a handler that responds with a job of a kind.
+// getJob returns a handler that responds with the job of this kind whose id is in the path.
 func (s *Server) getJob(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return s.aboutJob(kind, func(ctx context.Context, id domain.JobID) (domain.Job, error) { return s.opts.Objects.Job(ctx, id) })
 }
 
-// stopJob returns a handler that stops a job of a kind.
+// stopJob returns a handler that stops the job of this kind whose id is in the path.
 func (s *Server) stopJob(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return s.aboutJob(kind, func(ctx context.Context, id domain.JobID) (domain.Job, error) { return s.opts.Objects.StopJob(ctx, id) })
 }
