@@ -16,7 +16,8 @@
 // Each case has its own recipients, so open may return the same stores again if they have the requested
 // drawer capacity, and the stores need not be empty. They know the default groups.
 //
-// The suite does not break connections or kill processes: the tests of an implementation check what a
-// failure leaves behind. This package has what they need for that: events to send ([Events]), an actor
-// that fetches them ([Drain]) and the proof that nothing was lost, doubled or reordered ([Ledger]).
+// The suite does not break connections or kill processes. An implementation has separate tests of the
+// state after such a failure. This package has tools for these tests: events to send ([Events]), an
+// actor that fetches the events ([Drain]), and a check that no event was lost, duplicated or reordered
+// ([Ledger]).
 package repositorytest

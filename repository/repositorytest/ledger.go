@@ -29,7 +29,7 @@ type entryKey struct {
 
 type ledgerEntry struct {
 	domain.Event
-	saver  int  // the saver of the event
+	saver  int  // number of the saver; see Saved
 	unsure bool // it is unknown whether the event was saved
 }
 

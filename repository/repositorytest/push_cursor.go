@@ -182,7 +182,7 @@ var cursorRules = []pushRule{
 		require.Equal(f, domain.Conflict, domain.KindOf(b.trySettle()))
 		require.EqualValues(f, 0, a.cursor.Position(0).Number)
 		a.takeEntries()
-		a.storeSettlement() // the result is retained, and is settled once its entry is taken again
+		a.storeSettlement() // stores the result that reloadCursor retained: the cursor has taken its entry again
 		require.EqualValues(f, 1, f.loadCursor("c").cursor.Standing().Counters.Delivered)
 	}},
 	{"AFailedDeliveryIsARetryUntilItsAttemptsAreSpent", func(f *pushFixture) {
