@@ -98,7 +98,7 @@ const (
 	XML  Format = "xml"
 )
 
-// ParseFormat accepts json and xml in any case.
+// ParseFormat accepts json and xml in upper or lower case.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(strings.ToLower(s)); f {
 	case JSON, XML:
