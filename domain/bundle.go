@@ -43,7 +43,7 @@ func (b *Bundle) LacksContent() bool { return b.IsUnanswered() || b.Content == R
 type ContentFailure struct {
 	Failures int    // consecutive failures
 	Reason   string // reason of the last failure, in one word: no-answer, or the word that the domain sent
-	Text     string // description of the last failure by the domain
+	Text     string // the domain's description of the last failure
 }
 
 // markedAfter is the number of consecutive failures after which an operator should act.
@@ -98,7 +98,7 @@ const (
 	XML  Format = "xml"
 )
 
-// ParseFormat accepts json and xml in any case.
+// ParseFormat accepts json and xml in upper or lower case.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(strings.ToLower(s)); f {
 	case JSON, XML:

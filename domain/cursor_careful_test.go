@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cursor with MaxRetries retries takes no fresh entries. So while it is served carefully, it
-// has to call any retry.
+// A cursor with MaxRetries retries takes no fresh entries, so careful serving could not end if the
+// cursor called only suspects. It therefore calls every due retry.
 func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
@@ -93,7 +93,7 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the suspect has failed twice, so a retry that fails later is due before it
 	c.storeChanges()
 	suspect := domain.EntryID{}
-	c.loadCursor("b") // the clock of node a may have been ahead, so node a may have called with this retry
+	c.loadCursor("b") // the clock of node a may have been ahead, so node a may have been calling this retry
 	require.True(t, c.EndCaution(c.now))
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -122,7 +122,7 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	}
 }
 
-// Node a may have been calling with three fresh deliveries, and node b with one.
+// Node a may have been calling three fresh deliveries, and node b one.
 func TestFreshSuspects_AreNotForgottenWhenAnotherOwnerEnds(t *testing.T) {
 	c := newCursorTest(t, 3)
 	c.owner.Limit = 1

@@ -20,8 +20,8 @@ func (m *cursorModel) isOrdered() bool {
 	return m.order == ordered || m.order == changing && rapid.Bool().Draw(m.t, "ordered")
 }
 
-// checkOrder checks that the call of an ordered cursor is in the order of the stream, compared
-// with the version that its node has loaded.
+// checkOrder checks that a call of an ordered cursor keeps the order of the stream: in the version
+// that the node has loaded, no delivery has to be called first.
 func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	if !n.ordered {
 		return

@@ -186,8 +186,8 @@ func (c *Cursor) Resume() {
 }
 
 // ApplyPause pauses or resumes the cursor as the owner of its receiver requested. resumed is the
-// number of times that the owner resumed the receiver. Each time it increases, Follow has the
-// effect of Resume. Follow reports whether the cursor has changed.
+// number of times that the owner resumed the receiver. If this number has increased, ApplyPause has
+// the effect of Resume. It reports whether the cursor has changed.
 func (c *Cursor) ApplyPause(isPaused bool, resumed int) bool {
 	s := &c.standing
 	if resumed < s.Resumed {

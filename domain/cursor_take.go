@@ -22,8 +22,8 @@ func (c *Cursor) Take(p Position, matches bool) {
 	}
 }
 
-// removeDeferred removes outcomes from deferred and returns them in the same order. There may be
-// several for one delivery, if it failed more than once before the first failure was stored.
+// removeDeferred removes outcomes from deferred and returns them in the same order. A delivery has
+// several outcomes if it failed more than once before the first failure was stored.
 func (c *Cursor) removeDeferred(isRemoved func(Outcome) bool) (removed []Outcome) {
 	c.deferred = slices.DeleteFunc(c.deferred, func(o Outcome) bool {
 		if isRemoved(o) {
@@ -35,7 +35,7 @@ func (c *Cursor) removeDeferred(isRemoved func(Outcome) bool) (removed []Outcome
 	return removed
 }
 
-// Skip moves the cursor to p. The stream has removed the entries before it.
+// Skip moves the cursor to p. The stream has removed the entries before p.
 func (c *Cursor) Skip(p Position, now time.Time) {
 	from := c.Position(p.Priority).EntryID
 	n := p.Number - from.Number
@@ -140,7 +140,7 @@ func (c *Cursor) nextCandidate(now time.Time) (Call, bool) {
 	if s.isCareful() {
 		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
 			r = suspect
-		} // with MaxRetries retries, no entry can be taken, so any due retry is called, one at a time
+		} // with MaxRetries retries, the cursor takes no entries, so it calls every due retry, one at a time
 	}
 	if r == nil || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false

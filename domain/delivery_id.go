@@ -13,8 +13,8 @@ type DeliveryID struct {
 	Entry        EntryID
 }
 
-// ParseDeliveryID reads the text of [DeliveryID.String]. The id of a subscription may be in any
-// case; any other text is an Invalid error, so that a delivery has one id.
+// ParseDeliveryID reads the text of [DeliveryID.String]. The id of the subscription may be in upper
+// or lower case; any other text is an Invalid error, so that a delivery has one id.
 func ParseDeliveryID(s string) (DeliveryID, error) {
 	malformed := Errorf(Invalid, "delivery id: want subscription.priority.number, such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17, got %q", Shorten(s))
 	parts := strings.Split(s, ".")

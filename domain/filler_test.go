@@ -41,7 +41,7 @@ func offerAll(f *domain.Filler, events []domain.Event) int {
 	return taken
 }
 
-func TestBundling(t *testing.T) {
+func TestFiller_TakesEventsUpToTheLimit(t *testing.T) {
 	const limit = domain.MaxBundleWeight
 	for _, tc := range []struct {
 		name   string
@@ -183,7 +183,7 @@ func countByRules(events []domain.Event, limit uint64) int {
 	return n
 }
 
-func TestFiller_FollowsTheRules(t *testing.T) {
+func TestFiller_TakesAsManyEventsAsTheRulesSay(t *testing.T) {
 	weight := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, 60), rapid.Int64Min(1))
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Int64Range(1, 60).Draw(t, "limit")

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestTheGroupsOfTheMarket(t *testing.T) {
+func TestDefaultGroups_AreTheGroupsOfTheMarket(t *testing.T) {
 	groups := domain.DefaultGroups()
 	for o, want := range map[domain.Origin]string{
 		domain.TimeSeries:     "timeseries",
@@ -28,7 +28,7 @@ func TestTheGroupsOfTheMarket(t *testing.T) {
 	}, groups.Origins(), "by name")
 }
 
-func TestWith(t *testing.T) {
+func TestGroupsWith_SetsTheGroupOfAnOrigin(t *testing.T) {
 	weather, prices := origin("Weather"), origin("Prices")
 	market := domain.DefaultGroups()
 	for _, tc := range []struct {
@@ -68,7 +68,7 @@ func TestGroupsWith_RemovesAnEmptyGroup(t *testing.T) {
 	requireInvalid(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
 }
 
-func TestGroupsOf_NamesTheKnownOrigins(t *testing.T) {
+func TestGroupOf_NamesTheKnownOrigins(t *testing.T) {
 	_, err := domain.DefaultGroups().GroupOf(origin("Weather"))
 	requireInvalid(t, err, `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
 	_, err = domain.DefaultGroups().GroupOf(origin("timeseries"))

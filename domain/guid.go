@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// guidForms are the forms of a GUID that .NET reads in addition to the form of a UUID: 32
-// digits without dashes, the UUID in braces or parentheses, and hexadecimal numbers.
+// The forms of a GUID that .NET reads in addition to the form of a UUID: 32 digits
+// without dashes, the UUID in braces or parentheses, and hexadecimal numbers.
 var (
 	plainGUID   = regexp.MustCompile(`^[0-9A-Fa-f]{32}$`)
 	wrappedGUID = regexp.MustCompile(`^(?:\{([^{}]+)\}|\(([^()]+)\))$`)
@@ -33,7 +33,7 @@ func FromGUID(text string) (string, bool) {
 	if m := numberGUID.FindStringSubmatch(strings.ReplaceAll(text, " ", "")); m != nil {
 		n := make([]any, len(m)-1)
 		for i := range n {
-			n[i], _ = strconv.ParseUint(m[i+1], 16, 32) // cannot fail: the pattern matches only hexadecimal digits, and not too many
+			n[i], _ = strconv.ParseUint(m[i+1], 16, 32) // cannot fail: the pattern matches up to 8 hexadecimal digits
 		}
 		return canonicalUUID(fmt.Sprintf("%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", n...))
 	}

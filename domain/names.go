@@ -46,7 +46,7 @@ func (o Origin) String() string { return o.s }
 // IsZero reports whether o names no domain.
 func (o Origin) IsZero() bool { return o.s == "" }
 
-// A ContentType says what kind of data an event announces. Its comparison is case-sensitive.
+// A ContentType names the kind of data that an event announces. Content types are case-sensitive.
 type ContentType struct{ s string }
 
 // ParseContentType accepts 1 to 128 printable ASCII characters without commas and without leading

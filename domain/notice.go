@@ -14,7 +14,7 @@ type Notice struct {
 	List      string       // name of the event list of the bundle; only for its domain
 	Events    int          // number of events of the bundle; only for subscribers
 	Version   int64        // version of the bundle's change; only for watchers
-	Number    int64        // ascends with each notice for the recipient, group and audience; 0: removal
+	Number    int64        // ascends with each notice for the recipient, group and audience; 0: the bundle was removed
 	Since     time.Time    // time of the dequeue or removal, by the clock of the node that made it
 	Peeked    TraceContext // the Peek that opened the bundle; zero: unknown
 }

@@ -44,8 +44,8 @@ func (r *ObjectRow) Field(f ObjectField) string {
 	}
 }
 
-// ParseIngestID reads an id by which users group objects: a UUID in any case. It returns the id in
-// lower case, and an Invalid error for any other text.
+// ParseIngestID reads an id by which users group objects: a UUID in upper or lower case. It returns
+// the id in lower case, and an Invalid error for any other text.
 func ParseIngestID(s string) (string, error) {
 	id, err := parseUUID("ingest id", s)
 	if err != nil {

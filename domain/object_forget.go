@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An ObjectRetention says how long the rows of objects are retained. Zero means for ever.
+// An ObjectRetention says how long the rows of objects are retained. Zero means forever.
 //
 // A row whose time is known is forgotten when it is older than the retention, if its version
 // has a newer row. A deleted version is forgotten completely once its newest row is also older

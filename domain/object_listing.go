@@ -50,7 +50,7 @@ func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, reque
 	case c == nil && (listed == nil || listed.Marker), c != nil && listed != nil && listed.isKnown(c):
 		return nil
 	case listed == nil:
-		return deleteVersions(newest, at)
+		return eventsOfDeletion(newest, at)
 	case listed.Marker:
 		return []ObjectEvent{{Version: listed.Version, Type: ObjectDeleted, Marker: true, Time: at, ObjectFacts: listed.ObjectFacts}}
 	}
@@ -59,11 +59,11 @@ func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, reque
 		e.keepFacts(&c.ObjectFacts)
 	}
 	above := max(0, slices.IndexFunc(newest, func(r ObjectRow) bool { return r.Version == e.Version }))
-	return append(deleteVersions(newest[:above], at), e)
+	return append(eventsOfDeletion(newest[:above], at), e)
 }
 
-// deleteVersions returns a Deleted event for each live version.
-func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
+// eventsOfDeletion returns a Deleted event for each live version.
+func eventsOfDeletion(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	for i := range newest {
 		if r := &newest[i]; r.IsLive() && !isEarlier(at, r.Time) {
 			events = append(events, ObjectEvent{Version: r.Version, Type: ObjectDeleted, Time: at, ObjectFacts: ObjectFacts{Reason: Crawl}})

@@ -16,18 +16,18 @@ const (
 	randomOrders = 720 // number of random orders for more events
 )
 
-// TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any
-// order, each event twice. It requires the same rows, the same current row and one duplicate of
-// each row.
-func TestObjectTablesInAnyOrder(t *testing.T) {
+// TestObjectTables_HaveOneResultInAnyOrder delivers the events of each table with native sequencers
+// in any order, each event twice. It requires the same rows, the same current row and one duplicate
+// of each row.
+func TestObjectTables_HaveOneResultInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.NativeTables {
 		t.Run(tc.Name, func(t *testing.T) { checkInAnyOrder(t, tc.Script, (*objectStore).describe) })
 	}
 }
 
-// TestObjectPairsInAnyOrder delivers the events of the tables of paired mode in any order, each
-// event twice. It ignores number_reordered, the only value that depends on the order.
-func TestObjectPairsInAnyOrder(t *testing.T) {
+// TestObjectPairs_HaveOneResultInAnyOrder delivers the events of the tables of paired mode in any
+// order, each event twice. It ignores number_reordered, the only value that depends on the order.
+func TestObjectPairs_HaveOneResultInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.PairTables {
 		if tc.Name[:5] == "FM-49" {
 			continue // FM-49 has null sequencers

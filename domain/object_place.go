@@ -93,7 +93,7 @@ func (u *ObjectUpdate) setPlace(row *ObjectRow) {
 	}
 }
 
-// isEarlier reports whether a time is known to be earlier than another one.
+// isEarlier reports whether a is known to be earlier than b.
 func isEarlier(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && orderedTime(a) < orderedTime(b)
 }

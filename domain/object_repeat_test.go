@@ -35,7 +35,7 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			s := newObjectStore(t, limits)
 			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 			first := s.storeUpdate([]string{"first"}, events)
-			// An update with only a duplicate adds no row, so no row proves that it is stored.
+			// This update has only a duplicate and adds no row. So only Object.Writes shows that it is stored.
 			again := s.storeUpdate([]string{"second"}, events[:1])
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)

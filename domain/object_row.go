@@ -94,9 +94,9 @@ func CompareObjectRows(a, b ObjectRow) int { return a.Order().Compare(b.Order())
 // paddedSequencer is the length to which the original pads the base of a generated sequencer.
 const paddedSequencer = 30
 
-// SequencerText returns the sequencer in the form of the API: the text of the store, or for a
-// generated place the form of the original. That form ends with the number in hexadecimal digits,
-// the lowest byte first, so texts do not sort in the order of the rows.
+// SequencerText returns the sequencer in the form of the API: the text of the store or, for a
+// generated place, a text in the form of the original system. This form ends with the number in
+// hexadecimal digits, the lowest byte first, so texts do not sort in the order of the rows.
 func (r *ObjectRow) SequencerText() string {
 	if !r.IsGenerated() {
 		return r.Sequencer.text

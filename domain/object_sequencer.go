@@ -19,8 +19,8 @@ type SequencerForm int
 
 // The forms of sequencers.
 const (
-	// HexSequencer is the form of AWS: hexadecimal digits in any case. For a comparison, the
-	// shorter of two sequencers is padded with zeros on the right.
+	// HexSequencer is the form of AWS: hexadecimal digits in upper or lower case. For a
+	// comparison, the shorter of two sequencers is padded with zeros on the right.
 	HexSequencer SequencerForm = iota + 1
 	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer text
 	// counts as later, although Azure documents no order of texts with different lengths. A

@@ -64,9 +64,9 @@ func TestObjectVersions(t *testing.T) {
 	}
 }
 
-// TestObjectFixtureLists is FM-27 and FM-28: n events, of which those with even numbers are
+// TestObjectsOfFixtureLists_AreCurrentIfLastCreated is FM-27 and FM-28: n events, of which those with even numbers are
 // Created. Bucket, key and version depend on the number of the event.
-func TestObjectFixtureLists(t *testing.T) {
+func TestObjectsOfFixtureLists_AreCurrentIfLastCreated(t *testing.T) {
 	for _, tc := range []struct {
 		name                 string
 		n, perBucket, perKey int

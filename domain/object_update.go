@@ -274,7 +274,7 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 func (u *ObjectUpdate) setCurrent() {
 	o := &u.object
 	if !u.changed {
-		if o.Current != nil { // its count of duplicates may have changed
+		if o.Current != nil { // the count of duplicates of the row may have changed
 			u.setCurrentTo(u.findAgain(o.Current))
 		}
 		return

@@ -39,7 +39,7 @@ func (l PartyList) String() string {
 	return l.kind.String() + "s"
 }
 
-// Channel returns the channel of a list of consumers, and false if l is another list.
+// Channel returns the channel of a list of consumers, and false if l is not such a list.
 func (l PartyList) Channel() (PartyID, bool) {
 	return PartyID{Channels, l.channel}, l.kind == consumerParty
 }

@@ -99,8 +99,8 @@ type RetryDecision struct {
 	Pause bool      // the receiver requested no further calls
 }
 
-// DecideRetry returns the verdict after the attempt with the number attempts, which failed at failedAt.
-// The same arguments give the same verdict, because the jitter depends only on the arguments.
+// DecideRetry decides what happens after the attempt with the number attempts, which failed at
+// failedAt. The same arguments give the same decision, because the jitter depends only on them.
 func DecideRetry(p Policy, published, failedAt time.Time, attempts int, a Answer) RetryDecision {
 	v := RetryDecision{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone && p.Period == 0}
 	if a.RetryAfter > 0 {

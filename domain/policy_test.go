@@ -12,7 +12,7 @@ import (
 
 var published = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-func TestNext_FollowsTheQueues(t *testing.T) {
+func TestDecideRetry_WaitsInTheQueueOfTheAttempt(t *testing.T) {
 	delays := []time.Duration{0, time.Minute, 10 * time.Minute}
 	p := domain.QueuePolicy(delays, 99)
 	failed := published.Add(time.Hour)
@@ -23,7 +23,7 @@ func TestNext_FollowsTheQueues(t *testing.T) {
 	require.True(t, domain.DecideRetry(domain.QueuePolicy(delays, 2), published, failed, 2, domain.Answer{}).Dead, "no attempts are left")
 }
 
-func TestNext_FollowsTheScheduleOfAWatch(t *testing.T) {
+func TestDecideRetry_FollowsTheScheduleOfAWatch(t *testing.T) {
 	p := domain.WatchPolicy(time.Hour, 5)
 	soon := func(attempts int) time.Time {
 		return domain.DecideRetry(p, published, published.Add(time.Second), attempts, domain.Answer{}).Due
@@ -39,14 +39,14 @@ func TestNext_FollowsTheScheduleOfAWatch(t *testing.T) {
 	require.False(t, p.IsSuccess(domain.Answer{Status: 204}), "exactly 200")
 }
 
-func TestNext_HoldsForTheTimeInRetryAfter(t *testing.T) {
+func TestDecideRetry_HoldsForTheTimeInRetryAfter(t *testing.T) {
 	v := domain.DecideRetry(domain.DefaultPolicy(), published, published, 1, domain.Answer{Status: 429, RetryAfter: 40 * time.Hour})
 	require.Equal(t, published.Add(40*time.Hour), v.Hold)
 	require.False(t, v.Pause)
 	require.True(t, domain.DecideRetry(domain.DefaultPolicy(), published, published, 1, domain.Answer{Status: 410}).Pause)
 }
 
-func TestNext_KeepsEachGapWithinTheJitter(t *testing.T) {
+func TestDecideRetry_KeepsEachGapWithinTheJitter(t *testing.T) {
 	for _, p := range []domain.Policy{domain.DefaultPolicy(), domain.BrokerPolicy(5*time.Second, 5)} {
 		rapid.Check(t, func(t *rapid.T) {
 			attempts := rapid.IntRange(1, p.Attempts-1).Draw(t, "attempts")
@@ -63,7 +63,7 @@ func TestNext_KeepsEachGapWithinTheJitter(t *testing.T) {
 	}
 }
 
-func TestNext_SpreadsReceiversThatFailTogether(t *testing.T) {
+func TestDecideRetry_SpreadsReceiversThatFailTogether(t *testing.T) {
 	seen := make(map[time.Time]bool)
 	for i := range 100 {
 		seen[domain.DecideRetry(domain.DefaultPolicy(), published.Add(time.Duration(i)), published, 5, domain.Answer{}).Due] = true

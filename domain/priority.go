@@ -27,7 +27,7 @@ func (s PrioritySet) Highest() int { return bits.Len16(uint16(s)) - 1 }
 func (s PrioritySet) Lowest() int { return bits.TrailingZeros16(uint16(s)) }
 
 // A PriorityTurn decides which of the waiting priorities is picked next. Most picks are the
-// highest priority. Each eighth pick is the lowest priority, so that it is not delayed for ever.
+// highest priority. Each eighth pick is the lowest priority, so that it is not delayed forever.
 // Each eighth of these picks is instead a priority between the two, in rotation, if any waits. The
 // zero value is ready for the first pick.
 type PriorityTurn struct{ picks uint }

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// A ReplayRequest requests that the owner of a cursor makes ended deliveries again, or creates or
-// dequeues a bundle for a consumer that fetches its deliveries. Exactly one of the fields after
-// Number is set. Any node can store a request beside the cursor; the owner of the cursor carries it
-// out.
+// A ReplayRequest asks the owner of a cursor to repeat ended deliveries, or to create or dequeue a
+// bundle for a consumer that fetches its deliveries. Exactly one of the fields after Number is set.
+// Any node can store a request beside the cursor; the owner of the cursor carries it out.
 type ReplayRequest struct {
 	ID     string // unique id of the request
 	Number int    // number among the requests of the cursor, from 1 without gaps
@@ -23,13 +22,13 @@ type ReplayRequest struct {
 // IsFetch reports whether r comes from a consumer that fetches its deliveries.
 func (r *ReplayRequest) IsFetch() bool { return r.Peek != nil || r.Dequeue != "" }
 
-// A ReplayDelivery is an ended delivery that a request makes again.
+// A ReplayDelivery identifies one ended delivery to repeat.
 type ReplayDelivery struct {
 	Position
 	Published time.Time
 }
 
-// A ReplayRange says which ended deliveries are made again.
+// A ReplayRange selects the ended deliveries to repeat.
 type ReplayRange struct {
 	From, To time.Time // range of publication times; From is included, To is not
 	Filter   string    // filter in addition to that of the receiver; "": no additional filter
@@ -128,7 +127,7 @@ const (
 )
 
 // A Replay is a second position of a cursor. It moves through the entries of a range that the
-// cursor has already taken, and makes their deliveries again.
+// cursor has already taken, and repeats their deliveries.
 type Replay struct {
 	ID     string // id of the request for the replay
 	Number int    // number of the request for the replay
@@ -140,8 +139,8 @@ type Replay struct {
 	End [Priorities]int64 // for each priority, the number of the first entry that the cursor had not taken when the replay began
 
 	Seen    int64 // number of entries that At has passed
-	Matched int64 // number of deliveries that were made again
-	Skipped int64 // number of matching deliveries that were outstanding, and so not made again
+	Matched int64 // number of deliveries that were repeated
+	Skipped int64 // number of matching deliveries that were not repeated, because they were outstanding
 }
 
 // Remaining returns an upper limit for the number of entries that At has not passed.
@@ -273,9 +272,9 @@ func (c *Cursor) EndReplayPriority() {
 	r.moveTo(end)
 }
 
-// TakeReplay makes the delivery of the entry at p again, and moves the replay past the entry. p is
-// the position of the replay, or a later one. If the delivery is outstanding, it only counts as
-// skipped. dead is the stored dead letter of the delivery, or nil.
+// TakeReplay repeats the delivery of the entry at p, and moves the replay past the entry. p is the
+// position of the replay, or a later one. If the delivery is outstanding, it only counts as skipped.
+// dead is the stored dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
 	c.SkipReplay(p.Next())
@@ -298,7 +297,7 @@ func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now ti
 	r.Matched++
 }
 
-// hasReplayed reports whether a replay may have made a delivery again. If so, the store may have a
+// hasReplayed reports whether a replay may have repeated a delivery. If so, the store may have a
 // dead letter of the delivery, although the delivery is open.
 func (s *Standing) hasReplayed(e EntryID) bool {
 	return s.Replay != nil && e.Number < s.Replay.End[e.Priority]
@@ -323,8 +322,8 @@ func (c *Cursor) isOutstanding(e EntryID) bool {
 	return c.retries.get(e) != nil || c.standing.indexOpen(e) >= 0 || c.standing.Held.Has(e)
 }
 
-// deadLetter returns the dead letter of a delivery: the one that the current or next settlement
-// stores or, without one, stored, which the caller has read from the store.
+// deadLetter returns the dead letter of a delivery that the current or next settlement stores. If
+// there is none, it returns stored, the dead letter that the caller has read from the store.
 func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	if dead := c.changes[e].dead; dead != nil {
 		return dead
@@ -372,8 +371,8 @@ func (c *Cursor) isHeld(e EntryID) bool {
 	return held
 }
 
-// releaseHeld permits calls of a held delivery, unless the delivery is still held or is being
-// called.
+// releaseHeld permits calls of a delivery after a settlement, unless a later settlement must be
+// stored first or the delivery is being called.
 func (c *Cursor) releaseHeld(e EntryID) {
 	r := c.retries.all[e]
 	if _, called := c.calls[e]; r != nil && r.index < 0 && !called && !c.isHeld(e) {

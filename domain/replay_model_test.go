@@ -91,7 +91,7 @@ func (m *cursorModel) replayEntry(n *modelNode) {
 	}
 }
 
-// checkReplays requires that all deliveries that a settlement makes again were requested.
+// checkReplays requires that all deliveries that a settlement repeats were requested.
 func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken []domain.EntryID) {
 	after := version{standing: s.Standing}
 	began := 0
@@ -114,7 +114,7 @@ func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken 
 	m.replayed += again
 }
 
-// isReplayed reports whether the write between two versions may have made a delivery again.
+// isReplayed reports whether the write between two versions may have repeated a delivery.
 func (m *cursorModel) isReplayed(before, after *version, e domain.EntryID) bool {
 	for _, r := range m.requests {
 		if r.Number > before.standing.Followed && r.Number <= after.standing.Followed && r.Delivery != nil && r.Delivery.EntryID == e {

@@ -168,7 +168,7 @@ func (r Resource) String() string { return r.path }
 // Actor returns the actor of a bundle or a subscription.
 func (r Resource) Actor() ActorID { return r.actor }
 
-// Bundle returns the id of a bundle, and false if r is another resource.
+// Bundle returns the id of the bundle, and false if r is not a bundle.
 func (r Resource) Bundle() (BundleID, bool) {
 	if r.kind != BundleResource {
 		return BundleID{}, false
@@ -177,10 +177,10 @@ func (r Resource) Bundle() (BundleID, bool) {
 	return id, err == nil
 }
 
-// Subscription returns the id of a subscription. It fails if r is another resource.
+// Subscription returns the id of the subscription. It fails if r is not a subscription.
 func (r Resource) Subscription() (SubscriptionID, error) { return ParseSubscriptionID(r.name) }
 
-// Party returns the id of a party of the broker. It fails if r is another resource.
+// Party returns the id of the party of the broker. It fails if r is not a party.
 func (r Resource) Party() (PartyID, error) {
 	id, isParty, err := parsePartyPath(r.path)
 	if err == nil && !isParty {
@@ -189,7 +189,7 @@ func (r Resource) Party() (PartyID, error) {
 	return id, err
 }
 
-// Object returns the name of an object. It fails if r is another resource.
+// Object returns the name of the object. It fails if r is not an object.
 func (r Resource) Object() (ObjectName, error) {
 	id, err := ParseObjectID(r.name)
 	if err == nil && r.kind != ObjectResource {
@@ -245,9 +245,9 @@ func (b ResourceBase) String() string { return b.scheme + "://" + b.host + b.pat
 // URI returns the URI of a resource.
 func (b ResourceBase) URI(r Resource) string { return b.String() + r.path }
 
-// Parse returns the resource of an actor with a URI. The scheme and the host may be in any case, and
-// the path may be percent-encoded once. For any other URI, Parse returns an Invalid error with the
-// reason.
+// Parse returns the resource of an actor with a URI. The scheme and the host may be in upper or
+// lower case, and the path may be percent-encoded once. For any other URI, Parse returns an Invalid
+// error with the reason.
 func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	if len(uri) > MaxCallbackURL {
 		return Resource{}, Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(uri))

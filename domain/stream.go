@@ -14,7 +14,7 @@ type StreamName struct{ kind, name string }
 // ParseTopic returns the stream of a topic. It accepts what ParseActorID accepts.
 func ParseTopic(s string) (StreamName, error) { return parseStream(topicKind, s) }
 
-// Topic returns the name of the topic whose stream s is, and false if s is another stream.
+// Topic returns the name of the topic, and false if s is not the stream of a topic.
 func (s StreamName) Topic() (string, bool) { return s.name, s.kind == topicKind }
 
 // ParseChannel returns the stream of a channel. It accepts what ParseActorID accepts.
@@ -35,7 +35,7 @@ const (
 	resourceKind = "resource"
 )
 
-// DataActor returns the actor of a [DataStream], and false if s is another stream.
+// DataActor returns the actor of a [DataStream], and false if s is not a data stream.
 func (s StreamName) DataActor() (ActorID, bool) { return ActorID{s.name}, s.kind == dataKind }
 
 // ParseStreamName reads the text of [StreamName.String].

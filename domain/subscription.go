@@ -32,8 +32,8 @@ type Subscription struct {
 // owners.
 type SubscriptionID [16]byte
 
-// ParseSubscriptionID reads the 36-character form of a UUID, in any case. It returns an Invalid
-// error for the nil UUID and any other text.
+// ParseSubscriptionID reads the 36-character form of a UUID, in upper or lower case. It returns an
+// Invalid error for the nil UUID and any other text.
 func ParseSubscriptionID(s string) (SubscriptionID, error) {
 	id, err := parseUUID("subscription id", s)
 	return id, err

@@ -9,12 +9,12 @@ type EventID [16]byte
 // A BundleID names a bundle. It is a UUID, unique per recipient.
 type BundleID [16]byte
 
-// ParseEventID reads the 36-character form of a UUID, in any case. It returns an Invalid error for
-// the nil UUID and any other text.
+// ParseEventID reads the 36-character form of a UUID, in upper or lower case. It returns an Invalid
+// error for the nil UUID and any other text.
 func ParseEventID(s string) (EventID, error) { id, err := parseUUID("event id", s); return id, err }
 
-// ParseBundleID reads the 36-character form of a UUID, in any case. It returns an Invalid error for
-// the nil UUID and any other text.
+// ParseBundleID reads the 36-character form of a UUID, in upper or lower case. It returns an Invalid
+// error for the nil UUID and any other text.
 func ParseBundleID(s string) (BundleID, error) { id, err := parseUUID("bundle id", s); return id, err }
 
 // String returns the 36-character form in lower case.

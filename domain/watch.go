@@ -9,8 +9,8 @@ import (
 // that is created later is greater.
 type WatchID [16]byte
 
-// ParseWatchID reads the 36-character form of a UUID, in any case. It returns an Invalid error for
-// the nil UUID and any other text.
+// ParseWatchID reads the 36-character form of a UUID, in upper or lower case. It returns an Invalid
+// error for the nil UUID and any other text.
 func ParseWatchID(s string) (WatchID, error) {
 	id, err := parseUUID("watch id", s)
 	return id, err

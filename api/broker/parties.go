@@ -63,7 +63,7 @@ func (e *edge) putParty(w http.ResponseWriter, r *http.Request, creds *broker.Cr
 	if err != nil {
 		return err
 	}
-	stored, created, err := e.service.Put(r.Context(), creds, id, draft, when)
+	stored, created, err := e.service.PutParty(r.Context(), creds, id, draft, when)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (e *edge) get(find partyFinder) handler {
 		if _, err := query.Parse(r); err != nil {
 			return err
 		}
-		found, err := e.service.Get(r.Context(), creds, id)
+		found, err := e.service.GetParty(r.Context(), creds, id)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (e *edge) list(w http.ResponseWriter, r *http.Request, creds *broker.Creden
 			return domain.Errorf(domain.Invalid, "first: %w", err)
 		}
 	}
-	found, next, err := e.service.List(r.Context(), creds, list, p.first, p.size)
+	found, next, err := e.service.ListParties(r.Context(), creds, list, p.first, p.size)
 	if err != nil {
 		return err
 	}

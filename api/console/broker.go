@@ -18,11 +18,11 @@ import (
 
 // Broker is the webhook broker. [broker.Service] implements it.
 type Broker interface {
-	// List returns up to limit parties of a list in the order of their names. It begins at the name
+	// ListParties returns up to limit parties of a list in the order of their names. It begins at the name
 	// first. next is the name at which the next page begins, or "" at the end of the list.
-	List(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
-	// Get returns a party.
-	Get(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
+	ListParties(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
+	// GetParty returns a party.
+	GetParty(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
 	// DeadLetters returns up to limit dead letters of a consumer: the jobs after an entry whose
 	// attempts have all failed.
 	DeadLetters(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]broker.Job, error)
@@ -99,7 +99,7 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 // the first name of the page.
 func (v *visit) partyTable(title string, list domain.PartyList, parameter string) (g.Node, error) {
 	first := v.r.URL.Query().Get(parameter)
-	found, next, err := v.opts.Broker.List(v.ctx(), operatorCredentials, list, first, shownParties)
+	found, next, err := v.opts.Broker.ListParties(v.ctx(), operatorCredentials, list, first, shownParties)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +139,12 @@ func (v *visit) brokerChannel() error {
 	if err != nil {
 		return err
 	}
-	p, err := v.opts.Broker.Get(v.ctx(), operatorCredentials, id)
+	p, err := v.opts.Broker.GetParty(v.ctx(), operatorCredentials, id)
 	if err != nil {
 		return err
 	}
 	first := v.r.URL.Query().Get("first")
-	parties, next, err := v.opts.Broker.List(v.ctx(), operatorCredentials, id.Consumers(), first, shownParties)
+	parties, next, err := v.opts.Broker.ListParties(v.ctx(), operatorCredentials, id.Consumers(), first, shownParties)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (v *visit) brokerConsumer() error {
 	if err != nil {
 		return err
 	}
-	p, err := v.opts.Broker.Get(v.ctx(), operatorCredentials, id)
+	p, err := v.opts.Broker.GetParty(v.ctx(), operatorCredentials, id)
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (s *systems) addConsumer() {
 	put := func(list domain.PartyList, name, callback string) domain.PartyID {
 		id, err := list.Parse(name)
 		require.NoError(s.t, err)
-		_, _, err = s.broker.Put(ctx, admin, id, broker.Draft{Label: oddName[:20], Token: &token, CallbackURL: callback}, broker.Condition{})
+		_, _, err = s.broker.PutParty(ctx, admin, id, broker.Draft{Label: oddName[:20], Token: &token, CallbackURL: callback}, broker.Condition{})
 		require.NoError(s.t, err)
 		return id
 	}

@@ -100,7 +100,7 @@ func (r *Rig) createParties(ctx context.Context, consumers int) (err error) {
 	put := func(list domain.PartyList, name, callback string) (domain.PartyID, error) {
 		id, err := list.Parse(name)
 		if err == nil {
-			_, _, err = r.service.Put(ctx, admin, id, broker.Draft{Token: &token, CallbackURL: callback}, broker.Condition{})
+			_, _, err = r.service.PutParty(ctx, admin, id, broker.Draft{Token: &token, CallbackURL: callback}, broker.Condition{})
 		}
 		return id, err
 	}

@@ -78,7 +78,7 @@ func (m *brokerManager) putAll() error {
 // putParty repeats a PUT of a party until it is stored.
 func (m *brokerManager) putParty(id domain.PartyID, d broker.Draft) error {
 	return m.sim.callUntilDone(&m.baseClient, "puts "+id.String(), func(n *brokerNode) (bool, error) {
-		_, created, err := n.service.Put(m.sim.ctx, adminCredentials, id, d, broker.Condition{})
+		_, created, err := n.service.PutParty(m.sim.ctx, adminCredentials, id, d, broker.Condition{})
 		if err == nil && created && !m.sim.noteCreated(id) {
 			return false, fmt.Errorf("P18: two PUTs reported that they created %s in %s", id, id.List())
 		}

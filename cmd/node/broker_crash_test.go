@@ -90,7 +90,7 @@ func (n *crashNode) putAll(t *testing.T) error {
 		{consumer, broker.Draft{Token: ptr("k"), CallbackURL: "https://example.org/"}},
 	} {
 		for range 2 {
-			if _, _, err := n.Put(t.Context(), crashOperator, p.id, p.draft, broker.Condition{}); err != nil {
+			if _, _, err := n.PutParty(t.Context(), crashOperator, p.id, p.draft, broker.Condition{}); err != nil {
 				return err
 			}
 		}

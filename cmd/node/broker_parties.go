@@ -58,7 +58,7 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 	}
 	operator := &broker.Credentials{IsAdmin: true}
 	s.put = func(ctx context.Context, id domain.PartyID, d broker.Draft) (bool, error) {
-		_, created, err := service.Put(ctx, operator, id, d, broker.Condition{})
+		_, created, err := service.PutParty(ctx, operator, id, d, broker.Condition{})
 		return created, err
 	}
 	if service == nil && len(s.pending) > 0 {

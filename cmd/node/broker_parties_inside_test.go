@@ -262,7 +262,7 @@ func TestANode_StoresThePartiesOfItsConfigurationBeforeItServes(t *testing.T) {
 	n, err := Open(t.Context(), *cfg, Options{LookUp: lookUp, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, n.Close()) }()
-	producers, _, err := n.push.broker.List(t.Context(), &broker.Credentials{IsAdmin: true}, domain.Producers, "", 10)
+	producers, _, err := n.push.broker.ListParties(t.Context(), &broker.Credentials{IsAdmin: true}, domain.Producers, "", 10)
 	require.NoError(t, err)
 	require.Len(t, producers, 1)
 	require.Equal(t, "broker-configuration", n.warnings()[0].Name)

@@ -23,15 +23,15 @@ var ErrChanged = errors.New("it has changed, or does not exist")
 
 func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
 
-// isSet reports whether the change is for a party that exists.
-func (c *Condition) isSet() bool {
+// requiresParty reports whether the party must exist before the change.
+func (c *Condition) requiresParty() bool {
 	return c.Exists || c.Versions != nil || !c.UnmodifiedSince.IsZero()
 }
 
 // canChange reports whether the change may be made to p; nil means a party that does not exist.
 func (c *Condition) canChange(p *repository.Party) bool {
 	switch {
-	case !c.isSet():
+	case !c.requiresParty():
 		return true
 	case p == nil:
 		return false

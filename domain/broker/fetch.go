@@ -30,7 +30,7 @@ const (
 // Peek returns a bundle of up to limit messages that wait for a consumer, because their attempts
 // have failed or they were not tried yet. Peek returns the same bundle until it is dequeued. Until
 // then, the hub does not call the consumer with these messages. A bundle lacks its messages that
-// have expired. Peek returns nil if no messages wait, or if calls with all of them are under way.
+// have expired. Peek returns nil if no messages wait, or if all waiting messages are being called.
 //
 // The owner of the cursor makes the bundle. Peek fails with Unavailable if the owner takes too
 // long; the caller may repeat the Peek.

@@ -182,7 +182,7 @@ func TestFetch_FailsInTimeWithoutANode(t *testing.T) {
 	})
 }
 
-func TestABundle_IsBounded(t *testing.T) {
+func TestABundle_HasLimitedMessagesAndBytes(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startNode("a", delivery.Options{})
 		w.awaitSharing()
@@ -274,7 +274,7 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 		n := w.startNode("a", delivery.Options{Concurrency: 1})
 		w.awaitSharing()
 		w.broadcast(n, 2, 0)
-		<-time.After(1500 * time.Millisecond) // one delivery has failed, and the call with another is under way
+		<-time.After(1500 * time.Millisecond) // one delivery has failed, and a call with another delivery is under way
 		w.broadcast(n, 1, 0)
 		bundle := w.peekBundle(n, 3)
 		statusOf := func(number int64) broker.JobStatus {

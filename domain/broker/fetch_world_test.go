@@ -28,9 +28,9 @@ type fetchWorld struct {
 
 	mu     sync.Mutex             // guards status and takes after nodes were started
 	status int                    // status of the answers to calls
-	takes  time.Duration          // a call
-	begun  chan domain.EntryID    // calls
-	counts map[domain.EntryID]int // for each message, the number of calls that were received from begun
+	takes  time.Duration          // duration of a call
+	begun  chan domain.EntryID    // receives the entry of each call that begins
+	counts map[domain.EntryID]int // for each message, the number of elements that were read from begun
 }
 
 // A plainSealer seals nothing.
@@ -66,10 +66,10 @@ func inFetchWorld(t *testing.T, test func(w *fetchWorld)) {
 			producer:  {Token: new("producer-token")},
 			w.channel: {Token: new("channel-token")},
 		} {
-			_, _, err = s.Put(t.Context(), adminCredentials, id, d, broker.Condition{})
+			_, _, err = s.PutParty(t.Context(), adminCredentials, id, d, broker.Condition{})
 			require.NoError(t, err)
 		}
-		_, _, err = s.Put(t.Context(), adminCredentials, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
+		_, _, err = s.PutParty(t.Context(), adminCredentials, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
 		require.NoError(t, err)
 		defer func() {
 			for _, stop := range w.stops {

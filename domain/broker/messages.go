@@ -29,7 +29,7 @@ type Message struct {
 	Metadata    map[string]string
 	Received    time.Time
 	Status      MessageStatus
-	Payload     []byte // not in a list
+	Payload     []byte // omitted from lists of messages
 	Jobs        []Job  // only in the result of Service.Message
 }
 
@@ -249,8 +249,8 @@ func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int6
 	return next, false, nil
 }
 
-// firstUntaken returns the number of an entry before which all consumers had taken all entries of a
-// priority at the time of the query.
+// firstUntaken returns a number: at the time of the query, all consumers had taken all entries of
+// the priority with lower numbers.
 func (l *lister) firstUntaken(priority int) int64 {
 	first := int64(math.MaxInt64)
 	for i := range l.consumers {

@@ -120,7 +120,7 @@ func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID
 	return l.findRequested(ctx, consumer, &standing)
 }
 
-// isOverdue reports whether a time is at least the delay ago.
+// isOverdue reports whether at least the delay has passed since due.
 func (l *overdueLister) isOverdue(due time.Time) bool { return !due.Add(l.delay).After(l.now) }
 
 // findRetry returns a job whose next attempt is due.

@@ -120,7 +120,7 @@ func TestOverdue_LeavesOutCallsOfALivingNode(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = time.Hour
 		a, b := w.startWithoutTakeover("a"), w.startWithoutTakeover("b")
-		w.broadcast(a, 100, 0) // more messages than are called at the same time
+		w.broadcast(a, 100, 0) // more messages than the limit for the calls under way
 		<-time.After(10 * time.Second)
 		require.NotEmpty(w, w.countCalls())
 		for _, n := range []*fetchNode{a, b} {
@@ -217,7 +217,7 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 				}
 				id, err := w.channel.Consumers().Parse(name)
 				require.NoError(w, err)
-				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).Put(w.Context(), adminCredentials, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
+				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).PutParty(w.Context(), adminCredentials, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
 				require.NoError(w, err)
 				count--
 			}

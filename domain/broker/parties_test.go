@@ -48,7 +48,7 @@ func (p *parties) put(t *testing.T, s *broker.Service, id domain.PartyID, token 
 	if id.IsConsumer() {
 		d.CallbackURL = "https://billing.example/"
 	}
-	_, created, err := s.Put(t.Context(), adminCredentials, id, d, broker.Condition{})
+	_, created, err := s.PutParty(t.Context(), adminCredentials, id, d, broker.Condition{})
 	require.NoError(t, err)
 	return created
 }
@@ -130,7 +130,7 @@ func TestARepeatedPut_CreatesAMissingCursorAtTheSamePosition(t *testing.T) {
 	p.put(t, s, p.channel, "channel-token")
 	token := "consumer-token"
 	draft := broker.Draft{Token: &token, CallbackURL: "https://billing.example/"}
-	_, _, err := s.Put(t.Context(), adminCredentials, p.consumer, draft, broker.Condition{})
+	_, _, err := s.PutParty(t.Context(), adminCredentials, p.consumer, draft, broker.Condition{})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	id, err := p.broadcast(s)
 	require.NoError(t, err)

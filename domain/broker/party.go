@@ -30,26 +30,26 @@ type Party struct {
 	CallbackURL string // callback URL of a consumer
 	Created     time.Time
 	Changed     time.Time // time of the last change, in whole seconds
-	Version     string    // differs after each change
+	Version     string    // each change sets a new version
 }
 
 func viewParty(p *repository.Party) *Party {
 	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
 }
 
-// Put stores a party, or replaces the stored party. created is true if the party is new. The same
-// call may be repeated: a party that equals the draft is not changed, whatever the condition. Put
-// fails with Invalid if the draft is not valid, with NotFound if the channel of a consumer does not
-// exist, with Conflict if the party changes during the call, with [ErrChanged], and with
+// PutParty stores a party, or replaces the stored party. created is true if the party is new. The
+// same call may be repeated: a party that equals the draft is not changed, whatever the condition.
+// PutParty fails with Invalid if the draft is not valid, with NotFound if the channel of a consumer
+// does not exist, with Conflict if the party changes during the call, with [ErrChanged], and with
 // [ErrUnauthenticated].
-func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
+func (s *Service) PutParty(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, false, err
 	}
 	if err := s.checkDraft(ctx, id, &d); err != nil {
 		return nil, false, err
 	}
-	found, err := s.putParty(ctx, id, &d, &when, &created)
+	found, err := s.storeParty(ctx, id, &d, &when, &created)
 	s.cache.forget(id)
 	if err != nil {
 		return nil, false, err
@@ -104,8 +104,8 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// putParty stores a party, unless it is stored with the same state already.
-func (s *Service) putParty(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
+// storeParty stores a party, unless it is stored with the same state already.
+func (s *Service) storeParty(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
 	found, err := s.ports.Parties.Party(ctx, id)
 	switch {
 	case domain.KindOf(err) == domain.NotFound:
@@ -152,7 +152,7 @@ func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) 
 	return p, err
 }
 
-// replaceParty stores the differences between d and found.
+// replaceParty replaces found with the state of d, unless they are equal.
 func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *Draft, when *Condition) (*repository.Party, error) {
 	next := found.Clone()
 	next.Label = cmp.Or(d.Label, found.Label)
@@ -178,7 +178,7 @@ func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *
 		next.Changed = earliest
 	}
 	version, err := s.ports.Parties.PutParty(ctx, next)
-	if domain.KindOf(err) == domain.Conflict && when.isSet() {
+	if domain.KindOf(err) == domain.Conflict && when.requiresParty() {
 		err = newChangedError() // the party no longer has a version of the condition
 	}
 	next.Version = version
@@ -213,9 +213,9 @@ func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
 	return nil
 }
 
-// Get returns a party. Operators may read all parties. The token of a channel permits reading
+// GetParty returns a party. Operators may read all parties. The token of a channel permits reading
 // the channel and its consumers.
-func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID) (*Party, error) {
+func (s *Service) GetParty(ctx context.Context, creds *Credentials, id domain.PartyID) (*Party, error) {
 	if err := s.requireLister(ctx, creds, id.List(), id); err != nil {
 		return nil, err
 	}
@@ -226,10 +226,10 @@ func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID
 	return viewParty(p), nil
 }
 
-// List returns up to limit parties of a list, in the order of the bytes of their names,
-// beginning with the first name that is not before first. next is the next name after them; it
-// is empty at the end of the list.
-func (s *Service) List(ctx context.Context, creds *Credentials, list domain.PartyList, first string, limit int) (parties []*Party, next string, err error) {
+// ListParties returns up to limit parties of a list, in the order of the bytes of their names,
+// beginning with the first name that is not before first. next is the name after the last returned
+// party; it is empty at the end of the list.
+func (s *Service) ListParties(ctx context.Context, creds *Credentials, list domain.PartyList, first string, limit int) (parties []*Party, next string, err error) {
 	channel, ofChannel := list.Channel()
 	if err := s.requireLister(ctx, creds, list, channel); err != nil {
 		return nil, "", err

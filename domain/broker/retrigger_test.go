@@ -80,7 +80,7 @@ func TestAToken_IsComparedInFull(t *testing.T) {
 		for what, of := range change {
 			_, err := n.Peek(w.Context(), &broker.Credentials{ConsumerToken: of(consumerCredentials.ConsumerToken)}, w.consumer, 1, nil)
 			require.ErrorIs(w, err, broker.ErrForbidden, what)
-			_, err = n.Get(w.Context(), &broker.Credentials{ChannelToken: of(producerCredentials.ChannelToken)}, w.channel)
+			_, err = n.GetParty(w.Context(), &broker.Credentials{ChannelToken: of(producerCredentials.ChannelToken)}, w.channel)
 			require.ErrorIs(w, err, broker.ErrForbidden, what)
 			for _, wrong := range []func(c *broker.Credentials){
 				func(c *broker.Credentials) { c.ChannelToken = of(c.ChannelToken) },

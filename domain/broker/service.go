@@ -41,8 +41,8 @@ type Options struct {
 	Created   func(domain.CursorID, domain.StreamName)
 	Changed   func(domain.CursorID)
 	Published func(domain.StreamName, []domain.Message, []repository.Appended)
-	// CheckStream is called to make the nodes look for messages that the consumers of a channel have not
-	// taken. Default: nothing is called.
+	// CheckStream is called to make the nodes look for messages that the consumers of a channel
+	// have not taken. Default: nothing is called.
 	CheckStream func(domain.StreamName)
 	// IsCalling reports whether this node is calling a consumer with the message of an entry.
 	// Default: it never does.

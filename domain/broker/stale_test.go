@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// staleStreams has pages of two entries. Its reads omit the last entries, as many as hidden says.
+// staleStreams has pages of two entries. Its reads omit the last entries; hidden is their number.
 type staleStreams struct {
 	repository.Streams
 	hidden *atomic.Int64
@@ -112,7 +112,7 @@ func TestAConsumer_BeginsAfterExistingMessages(t *testing.T) {
 		hidden.Store(2)
 		late, err := w.channel.Consumers().Parse("late")
 		require.NoError(w, err)
-		_, _, err = n.Put(w.Context(), adminCredentials, late, broker.Draft{Token: new("t"), CallbackURL: "https://late.example/"}, broker.Condition{})
+		_, _, err = n.PutParty(w.Context(), adminCredentials, late, broker.Draft{Token: new("t"), CallbackURL: "https://late.example/"}, broker.Condition{})
 		require.NoError(w, err)
 		s, err := w.ports.Cursors.Standing(w.Context(), late.Cursor())
 		require.NoError(w, err)

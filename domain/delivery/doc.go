@@ -85,7 +85,7 @@
 // If deliveries of several priorities wait, the highest priority goes first, both among the
 // cursors that may get a worker and within a cursor. Every eighth pick serves the lowest priority
 // that waits, and one in 64 a priority between the highest and the lowest, if one waits. So no
-// priority waits for ever. The workers that are reserved for queues and the limit for suspects
+// priority waits forever. The workers that are reserved for queues and the limit for suspects
 // apply to all priorities together.
 //
 // Receivers whose last call failed, or took more than two seconds, are suspects: they get at

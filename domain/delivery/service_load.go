@@ -131,8 +131,8 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 }
 
-// retakeCalled takes entries again: this node took them and called with them before the cursor
-// was loaded again. Their results cannot be settled earlier.
+// retakeCalled takes the entries again that this node took and called before the cursor was loaded
+// again. Until then, the results of these calls cannot be settled.
 func (s *service) retakeCalled() {
 	end, _ := s.topic.knownEnds()
 	for p := 0; p < domain.Priorities && s.retaking; p++ {

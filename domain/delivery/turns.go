@@ -8,8 +8,8 @@ import "container/list"
 // most twice the number of topics. So a message to very many cursors of one stream does not
 // delay the cursors of other streams.
 type turns[V any] struct {
-	added  list.List // of *turn[V]
-	topics list.List // of *topicTurn, the next topic in front
+	added  list.List // *turn[V] values, the oldest first
+	topics list.List // *topicTurn values, the next topic first
 	of     map[*topic]*list.Element
 	last   int // 1: the last value was chosen by the turn of its topic; 0: it was the oldest value
 }
@@ -24,7 +24,7 @@ type turn[V any] struct {
 
 // A topicTurn has the values of a topic in the order in which they were added.
 type topicTurn struct {
-	values list.List // of *turn[V]
+	values list.List // *turn[V] values, the oldest first
 }
 
 func (t *turns[V]) len() int { return t.added.Len() }

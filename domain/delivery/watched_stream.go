@@ -281,7 +281,8 @@ func (w *watchedStream) visitPage(ctx context.Context, n int, end int64) (isFull
 		return isFull, nil
 	}
 	if page.Served < end {
-		// MarkServed fails if watches were added since the page was read. They are visited next.
+		// MarkServed fails if watches were added since the page was read. The next round visits
+		// them.
 		if err := e.Shards.MarkServed(ctx, w.shard, w.topic.stream, n, page.Version, end); err != nil {
 			return isFull, err
 		}

@@ -16,7 +16,7 @@ type window struct {
 	mu     sync.Mutex
 	bytes  int64
 	parts  map[partKey]*windowPart
-	recent *list.List // of *windowPart, the most recently used part in front
+	recent *list.List // *windowPart values, the most recently used part first
 }
 
 // A partKey identifies a part of a stream: some consecutive entries.

@@ -16,7 +16,7 @@ import (
 // that begins at an offset does not open the payloads before it.
 //
 // A Body is safe for concurrent use. The first error is returned by every later Read. The bytes
-// read before it are not the whole body.
+// read before the error are not the whole body.
 type Body interface {
 	io.ReadSeekCloser
 
@@ -25,7 +25,7 @@ type Body interface {
 	// read next.
 	LimitReadAhead(end int64)
 
-	// Err returns the error with which a Read failed, if any did.
+	// Err returns the error of the first Read that failed, or nil.
 	Err() error
 }
 
@@ -39,12 +39,12 @@ type composedBody struct {
 
 	mu   sync.Mutex
 	list *eventList // nil until the events have been read
-	want int64      // where the next Read begins
+	want int64      // offset at which the next Read begins
 	err  error      // the error of a Read, or errClosed
 
 	// The following fields are the state of the composition.
 	begun    bool
-	at       int64 // the offset of the next byte: in text, then in the payload, then in the rest
+	at       int64 // offset of the next byte, which is in text or, if text is empty, in the payload
 	text     []byte
 	buffer   []byte // backing array of text
 	next     int    // index of the event after the text and the payload

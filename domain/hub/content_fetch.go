@@ -53,7 +53,7 @@ func newContentFetches() *contentFetches {
 	return &contentFetches{life: life, end: end, copying: make(chan struct{}, maxCopies), byKey: make(map[fetchKey]*contentFetch)}
 }
 
-// close cancels all fetches, and waits for their ends.
+// close cancels all fetches, and waits until they have ended.
 func (q *contentFetches) close() {
 	q.mu.Lock()
 	q.closed = true

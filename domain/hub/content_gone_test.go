@@ -130,7 +130,7 @@ func TestABundle_StaysOpenIfItsDeletedContentIsNotReplaced(t *testing.T) {
 	w.requireNoData()
 }
 
-// The list of events and the content are deleted together, as by a lifecycle rule.
+// A lifecycle rule may delete the list of events together with the content.
 func TestDeletedContent_IsRequestedWithItsListOfEvents(t *testing.T) {
 	w, d, _ := newCountingWorld(t)
 	w.sendNew(3, charges)

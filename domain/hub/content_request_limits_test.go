@@ -21,8 +21,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// lossyAnswers loses the result of the first Answer. Between the write and the error, it calls
-// the function then.
+// lossyAnswers loses the result of the first Answer: after the write, it calls the function in
+// field then, and returns an error.
 type lossyAnswers struct {
 	repository.Answers
 	once sync.Once

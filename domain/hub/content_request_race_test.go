@@ -141,7 +141,7 @@ func TestContentRequest_CountsALateFailureOnce(t *testing.T) {
 		}
 		w.sendNew(1, charges)
 		require.Equal(t, 1, w.requireUnanswered(hub.NoAnswer).ContentFailure.Failures)
-		<-time.After(time.Minute) // of the bubble's clock: the failure arrives too late
+		<-time.After(time.Minute) // the failure arrives too late
 		require.Equal(t, 2, w.requireUnanswered("internal-error").ContentFailure.Failures, "the second is that of the second request")
 	})
 }

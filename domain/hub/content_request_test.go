@@ -130,7 +130,7 @@ func TestContentRequest_KeepsALateReplyForTheNextPeek(t *testing.T) {
 		}
 		w.sendNew(1, charges)
 		w.requireUnanswered(hub.NoAnswer)
-		<-time.After(15 * time.Second) // of the bubble's clock: no Peek waits when the answer arrives
+		<-time.After(15 * time.Second) // no Peek waits when the answer arrives
 		require.Equal(t, "late", w.body(w.peekBundle()))
 		require.Len(t, d.requests(), 1)
 	})

@@ -28,7 +28,7 @@ func TestADataStream_FollowsTheWatermarkOfItsActor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(5), end.Positions[0].Number)
 
-	// The newest entry represents all entries before it.
+	// Read returns only the newest entry, whose watermark includes all entries before it.
 	found, err := streams.Read(t.Context(), stream, domain.Position{EntryID: domain.EntryID{Number: 2}}, 100)
 	require.NoError(t, err)
 	require.Len(t, found.Entries, 1)

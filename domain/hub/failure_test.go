@@ -55,7 +55,7 @@ func TestPeek_ReturnsTheErrorOfTheStore(t *testing.T) {
 	}
 }
 
-// breakRuns makes reading fail after a number of events.
+// breakRuns makes each read of a run fail after a number of events.
 func (w *world) breakRuns(after int, failure error) {
 	w.replaceCalls(replacedStore{next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 		next, err := w.store.NextUnacknowledged(ctx, actor, groups)

@@ -59,7 +59,7 @@ type Options struct {
 
 	Listeners         int                     // limit for the Listeners that have a place; default 10,000. Actors without a mailbox get up to a tenth of these
 	ListenersPerActor int                     // limit for the Listeners of one actor that have a place; default 8. Also the limit for the Peeks that wait for the content of one bundle
-	LookAgain         func(int) time.Duration // how long a Listener waits before its n-th look, from 0, for events that other nodes have saved; default 2 s to 10 s
+	LookAgain         func(int) time.Duration // returns the pause before look n of a Listener for events that other nodes saved; n begins at 0; default 2 s to 10 s
 }
 
 // New returns a Hub over the three ports. A Hub with a Requester has to be closed.
@@ -100,8 +100,8 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	return &Hub{events: events, bundles: bundles, content: content, opts: opts, fetches: newContentFetches(), opens: make(chan struct{}, maxAheadOpens)}
 }
 
-// Close cancels the fetches of content and waits for their ends. After a cancelled fetch, the next
-// Peek of the bundle asks the domain again.
+// Close cancels the fetches of content, and waits until they have ended. After a cancelled fetch,
+// the next Peek of the bundle asks the domain again.
 func (h *Hub) Close() {
 	h.fetches.close()
 	h.looks.Wait()

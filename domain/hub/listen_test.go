@@ -51,9 +51,9 @@ func (w *world) newListener(groups ...domain.Group) *hub.Listener {
 	return l
 }
 
-// awaitWake returns how long l waits until it is woken, up to a limit.
-func (w *world) awaitWake(l *hub.Listener, most time.Duration) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(w.ctx, most)
+// awaitWake returns how long l waits until it is woken, up to limit.
+func (w *world) awaitWake(l *hub.Listener, limit time.Duration) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
 	start := time.Now()
 	err := l.Wait(ctx)

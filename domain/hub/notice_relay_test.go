@@ -114,7 +114,7 @@ func TestNoticeRelay_StopsBehindAFailedNotice(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, box.bundles())
 		away.Store(false)
-		<-time.After(time.Minute) // of the bubble's clock: the relay looks again
+		<-time.After(time.Minute) // the relay looks again
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -196,7 +196,7 @@ func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 		ids := w.dequeueNew(2)
 		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified this relay
 		defer stop()
-		<-time.After(2 * time.Minute) // of the bubble's clock: the relay looks
+		<-time.After(2 * time.Minute) // the relay looks for notices
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -348,7 +348,7 @@ func TestNoticeRelay_StuckRemovalDelaysNoOther(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{{1}, {2}}, box.bundles())
 		isStuck.Store(false)
-		<-time.After(time.Minute) // of the bubble's clock
+		<-time.After(time.Minute)
 		require.Equal(t, []domain.BundleID{{1}, {2}, {0}}, box.bundles())
 	})
 }

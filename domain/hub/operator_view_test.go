@@ -15,7 +15,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestLook_ReturnsTheBodyAsTheActorGetsIt(t *testing.T) {
+func TestViewBundle_ReturnsTheBodyAsTheActorGetsIt(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(3)
 	open := w.peekBundle()
@@ -37,7 +37,7 @@ func TestLook_ReturnsTheBodyAsTheActorGetsIt(t *testing.T) {
 	require.Regexp(t, `msg="operator's order carried out" bundle_id=`+open.ID.String()+` what=look`, log.String())
 }
 
-func TestLook_ReadsUpToItsLimit(t *testing.T) {
+func TestViewBundle_ReadsUpToItsLimit(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(100)
 	open := w.peekBundle()
@@ -52,7 +52,7 @@ func TestLook_ReadsUpToItsLimit(t *testing.T) {
 	require.False(t, seen.IsCut)
 }
 
-// unrecordedLooks is a store that cannot write the record of a look.
+// unrecordedLooks is a store that cannot record that an operator read a bundle.
 type unrecordedLooks struct{ repository.Admin }
 
 var errNoRecord = errors.New("no record")
@@ -61,7 +61,7 @@ func (unrecordedLooks) RecordView(context.Context, domain.ActorID, domain.Bundle
 	return errNoRecord
 }
 
-func TestLook_ReturnsNothingIfItCannotBeRecorded(t *testing.T) {
+func TestViewBundle_ReturnsNothingIfItCannotBeRecorded(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(1)
 	open := w.peekBundle()

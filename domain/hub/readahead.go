@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxAheadOpens = 512 // objects that all bodies of a hub read ahead at the same time
-	maxBodyOpens  = 128 // objects that one body reads ahead
+	maxAheadOpens = 512 // limit for the spans that all bodies of a hub read ahead at the same time
+	maxBodyOpens  = 128 // limit for the spans that one body has read ahead
 
 	// maxAheadSpan is the length up to which spans are read ahead. A longer span is opened
 	// when the body reaches it, and is streamed.
@@ -48,7 +48,7 @@ type readAhead struct {
 	running sync.WaitGroup
 
 	queue []*earlyRead // spans that are read ahead, in the order of their events
-	next  int          // index of the event after the queue
+	next  int          // index of the first event after the spans in queue
 	end   int          // events from here on are not read ahead
 	room  int64        // limit for the bytes in the queue and the open span
 	held  int64        // bytes in the queue and the open span
@@ -151,7 +151,7 @@ func (a *readAhead) cancelReads() {
 	a.queue, a.held, a.taken = nil, 0, 0
 }
 
-// close cancels the reads that are under way and waits for their ends.
+// close cancels the reads that are under way, and waits until they have ended.
 func (a *readAhead) close() {
 	a.cancel()
 	a.running.Wait()

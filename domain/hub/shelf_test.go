@@ -168,7 +168,7 @@ func TestBody_FindsPayloadsInAnyObject(t *testing.T) {
 			require.Equal(t, s.opened, s.closed)
 
 			s.content = domain.Manifest
-			for i, line := range s.lines(s.newPeeked()) {
+			for i, line := range s.readManifest(s.newPeeked()) {
 				require.Equal(t, s.events[i].ID.String(), line.ID)
 				payload := string(line.Payload)
 				if s.events[i].PayloadAt.IsZero() {

@@ -21,7 +21,7 @@ type storedBody struct {
 	hub    *Hub
 
 	mu     sync.Mutex
-	want   int64 // where the next Read begins
+	want   int64 // offset at which the next Read begins
 	at     int64 // current offset of source
 	source io.ReadCloser
 	sum    hash.Hash // digest of the bytes that source has yielded; nil if source did not start at 0

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// requireNoBody requires that writing fails with failure, of kind, and does not write a complete
-// body.
+// requireNoBody requires that writing the body fails with failure, that the error has a kind, and
+// that the written bytes are not a complete body.
 func (w *world) requireNoBody(p *hub.PeekedBundle, failure error, kind domain.Kind) {
 	w.Helper()
 	var b bytes.Buffer

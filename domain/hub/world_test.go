@@ -34,7 +34,7 @@ func newWorld(t testing.TB, opts hub.Options) *world {
 	return &world{t, t.Context(), store, hub.New(store, store, store, opts), rt.NewActor()}
 }
 
-// sendEvents ingests events, all of them new.
+// sendEvents ingests events, which must all be new.
 func (w *world) sendEvents(events ...domain.Event) {
 	w.Helper()
 	ingested, err := w.hub.Ingest(w.ctx, events)
@@ -66,7 +66,7 @@ func (w *world) peekBundle(groups ...domain.Group) *hub.PeekedBundle {
 // requireEvents requires that a bundle has exactly these events.
 func (w *world) requireEvents(p *hub.PeekedBundle, want ...domain.Event) {
 	w.Helper()
-	require.Equal(w, idsOf(want), deliveredIDs(w.lines(p)))
+	require.Equal(w, idsOf(want), deliveredIDs(w.readManifest(p)))
 	require.Len(w, want, p.Count)
 }
 
@@ -111,8 +111,8 @@ type manifestLine struct {
 	Payload                                          json.RawMessage
 }
 
-// lines returns the events of a bundle whose content is its manifest.
-func (w *world) lines(p *hub.PeekedBundle) []manifestLine {
+// readManifest returns the events of a bundle whose content is its manifest.
+func (w *world) readManifest(p *hub.PeekedBundle) []manifestLine {
 	w.Helper()
 	var lines []manifestLine
 	require.NoError(w, json.Unmarshal([]byte(w.body(p)), &lines))

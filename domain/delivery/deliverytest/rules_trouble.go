@@ -46,7 +46,7 @@ func (w *World) checkEnded(r *Receiver, n int) {
 	}
 	untraced := len(r.Calls()) - int(s.Counters.Attempts)
 	require.GreaterOrEqual(w, untraced, 0, "P8: an attempt is counted once")
-	// One of these take-overs is by the observer of Standing, while no calls were under way.
+	// Each take-over may lose the results of up to Concurrency calls.
 	require.LessOrEqual(w, untraced, r.Concurrency*w.takeoversOf(r), "P5: calls without a trace")
 }
 

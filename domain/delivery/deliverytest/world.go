@@ -114,7 +114,7 @@ func (r *Receiver) MaxConcurrent() int {
 	return r.most
 }
 
-// Status returns an Answer function with one status.
+// Status returns an Answer function that always answers with status.
 func Status(status int) func(context.Context, delivery.Call) domain.Answer {
 	return func(context.Context, delivery.Call) domain.Answer { return domain.Answer{Status: status} }
 }
