@@ -26,7 +26,8 @@ func spanAt(runs []saveRun, slot int) domain.TraceContext {
 	return domain.TraceContext{}
 }
 
-// findTrace adds the events and bundles of a trace in a mailbox to m.
+// findTrace searches the mailbox with head h for the trace q.Trace, and stores the events and bundles that
+// it finds in m.
 func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head, m *mailboxSearch) error {
 	m.saves, m.bundles, m.unread = nil, nil, nil
 	for _, name := range slices.Sorted(maps.Keys(h.Cabinets)) {
@@ -65,7 +66,7 @@ func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head,
 	return nil
 }
 
-// findTraceInCabinet adds the events that a trace has saved in a cabinet to m.
+// findTraceInCabinet adds to m the events of a cabinet that were saved under the trace.
 func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, name cabinetName, h *head, m *mailboxSearch) error {
 	last := h.Cabinets[name]
 	cabinet, err := cabinetOf(m.recipient, name)

@@ -75,7 +75,7 @@ func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 }
 
 // With many cabinets, Saves raise entries instead, because fronts would make the head too large.
-func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
+func TestFronts_AreStoredOnlyWithFewCabinets(t *testing.T) {
 	for _, kinds := range []int{maxFronts, maxFronts + 1} {
 		s := newTrust(t)
 		node := s.node(Options{}, true)

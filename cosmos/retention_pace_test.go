@@ -48,8 +48,8 @@ func (a *throttledAccount) saves(actor domain.ActorID, n int) {
 	require.Equal(a, n, saved.Accepted)
 }
 
-// leavePages saves pages of events, acknowledges the events, and waits until a sweep may remove them.
-func (a *throttledAccount) leavePages(actors, pages int) {
+// prepareRemovablePages saves pages of events, acknowledges the events, and waits until a sweep may remove them.
+func (a *throttledAccount) prepareRemovablePages(actors, pages int) {
 	for range actors {
 		actor := repositorytest.NewActor()
 		for range pages {
@@ -108,7 +108,7 @@ func TestSweep_DelaysASaveByAQuarterAtMost(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newThrottledAccount(t, tc.suggested)
-				a.leavePages(10, tc.pages)
+				a.prepareRemovablePages(10, tc.pages)
 				alone, _ := a.saveP95(t.Context(), tc.batch, tc.every)
 
 				ctx, swept := context.WithCancel(t.Context())

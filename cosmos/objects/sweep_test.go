@@ -90,7 +90,7 @@ func (c *setClock) keeping() repository.ObjectKeeping {
 	}
 }
 
-// sweepOracle returns the rows that the oracle has after a script and a sweep at a time.
+// sweepOracle returns the rows of the oracle after a script and a sweep at the time at.
 func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 	clock := &setClock{sweptAt}
 	oracle := memory.NewObjectsWithRetention(clock.keeping())

@@ -68,7 +68,7 @@ func (r topicReader) publish(ctx context.Context, s *Store) error {
 	return s.Topic().Remove(ctx, left)
 }
 
-// requireChanges publishes the remaining changes, and demands each change of runTopicScript once.
+// requireChanges publishes the remaining changes, and requires each change of runTopicScript once.
 func (r topicReader) requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.NoError(t, r.publish(t.Context(), s), "request %d", n)
