@@ -27,8 +27,8 @@ const (
 	checkedPage = 100
 	maxFindings = 10_000
 
-	// positionPrefix is the prefix of the positions of this check. Positions of other checks contain no
-	// dot.
+	// positionPrefix begins each position of this check. Positions of other checks contain no dot, so they
+	// never begin with it.
 	positionPrefix = "objects."
 )
 

@@ -156,7 +156,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	}
 }
 
-// A change for the topic needs no additional request. TestEventsKeepToTheirPrice has the limits for events
+// A change for the topic needs no additional request. TestEvents_CostUpToTheirLimit has the limits for events
 // without a topic.
 func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {

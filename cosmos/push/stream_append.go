@@ -116,7 +116,7 @@ func (a *appender) runRound(ctx context.Context) {
 		size, ids = size+call.bytes, ids+call.ids
 		for i := range call.messages {
 			if id := call.messages[i].ID; id != "" && sent[id] {
-				return false // a second message with the same id waits for the next round, which finds it to be a duplicate
+				return false // a second message with the same id waits for the next round, which recognizes it as a duplicate
 			}
 		}
 		for i := range call.messages {

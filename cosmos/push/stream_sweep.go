@@ -7,8 +7,8 @@ import (
 )
 
 // A sweep removes the payloads of sweptDays days: the last days that ended more than the retention plus
-// sweepMargin ago. The margin allows for clocks that differ and for entries that are being read. So a sweep
-// also does the work of missed sweeps, up to sweptDays days later.
+// sweepMargin ago. The margin allows for clocks that differ and for entries that are being read. If no sweep
+// ran for some days, fewer than sweptDays, the next sweep removes the payloads of these days, too.
 const (
 	sweepMargin = 2 * 24 * time.Hour
 	sweptDays   = 30
