@@ -65,7 +65,7 @@ func marksPerCabinet(cabinets int) int {
 // cabinet then has more than limit marks, withMark removes the mark whose removal changes the age of the
 // events between its neighbours by the smallest ratio. It never removes the last mark, nor the first,
 // because events before the first mark have no time.
-func (c received) withMark(number int64, saved millis, limit int) []mark {
+func (c cabinetState) withMark(number int64, saved millis, limit int) []mark {
 	if saved == 0 {
 		return c.Marks
 	}
@@ -88,7 +88,7 @@ func (c received) withMark(number int64, saved millis, limit int) []mark {
 func markAge(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
 
 // savedAt returns when event n of the cabinet was saved, or an earlier time.
-func (c received) savedAt(n int64) millis {
+func (c cabinetState) savedAt(n int64) millis {
 	if at := int(n - c.Total + int64(c.tailLen()) - 1); at >= 0 { // event n is in the tail
 		if t, err := c.decodeTail(domain.CabinetKey{}); err == nil && t != nil && at < len(t.events) {
 			return millisOf(t.events[at].Saved)
@@ -109,7 +109,7 @@ func (c received) savedAt(n int64) millis {
 }
 
 // backlogAfter returns the number and age of the events of a cabinet after a position.
-func (c received) backlogAfter(at position) domain.Backlog {
+func (c cabinetState) backlogAfter(at position) domain.Backlog {
 	n := c.Total - at.Total
 	if n <= 0 || at.Sequence >= c.Sequence {
 		return domain.Backlog{}
@@ -182,9 +182,9 @@ func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	return nil
 }
 
-// A behind records the backlog at the time when a bundle was opened. Only a node without a newer head of
+// An openingBacklog records the backlog at the time when a bundle was opened. Only a node without a newer head of
 // the recipient in memory uses it.
-type behind struct {
+type openingBacklog struct {
 	Asked  []string        `json:"asked,omitempty"` // groups that the Peek requested; empty means all
 	Events int64           `json:"events,omitempty"`
 	Oldest millis          `json:"oldest,omitempty"`
@@ -194,9 +194,9 @@ type behind struct {
 }
 
 // behindNew returns the backlog after a new bundle, for the document of the bundle.
-func (r *eventRange) behindNew(n int) behind {
+func (r *eventRange) behindNew(n int) openingBacklog {
 	backlog, seen := r.backlogAndWatermark(n)
-	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
+	b := openingBacklog{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
 	if all := r.call.r.opts.Groups.All(); len(r.gates) < len(all) {
 		for _, group := range all {
 			if r.gates[group] != nil {

@@ -20,7 +20,7 @@ import (
 func TestMarks_NeverUnderstateAnAge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(minMarks, maxMarks).Draw(t, "most")
-		var c received
+		var c cabinetState
 		var all []millis // the time of each event
 		now := millis(1_700_000_000_000)
 		for range rapid.IntRange(1, 60).Draw(t, "saves") {
@@ -49,7 +49,7 @@ func TestMarks_NeverUnderstateAnAge(t *testing.T) {
 }
 
 func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
-	var c received
+	var c cabinetState
 	for i := range maxMarks {
 		c.Marks = c.withMark(c.Total+1, millis(1_000_000*(i+1)), maxMarks)
 		c.Total += 10
@@ -63,7 +63,7 @@ func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 
 // A Save every ten seconds for three days, without a Dequeue.
 func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
-	var c received
+	var c cabinetState
 	const saves = 3 * 24 * 360
 	at := func(i int) millis { return millis(1_700_000_000_000 + 10_000*i) }
 	for i := range saves {
@@ -202,8 +202,8 @@ func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	}
 }
 
-// A node whose head is older than the head that a Peek on another node read must not report a smaller
-// backlog than the Peek.
+// If the head of a node is older than the head that a Peek on another node read, the Dequeue must not
+// report a smaller backlog than the Peek did.
 func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	s := newTrust(t)
 	node, other := s.node(small, false), s.node(small, false)
@@ -294,9 +294,9 @@ func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 
 func TestTheRecipientCache_IsBounded(t *testing.T) {
 	k := newKnown()
-	cabinets := make(map[cabinetName]received)
+	cabinets := make(map[cabinetName]cabinetState)
 	for i := range 1000 {
-		cabinets[fmt.Sprint(i)] = received{}
+		cabinets[fmt.Sprint(i)] = cabinetState{}
 	}
 	var last domain.ActorID
 	for i := range 150 {

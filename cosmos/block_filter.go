@@ -38,7 +38,7 @@ import (
 type blockFilterDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`     // the key of the cabinet
-	Until        int         `json:"until"`            // ordinal after the block; a sweep selects the filters to delete by it
+	Until        int         `json:"until"`            // ordinal after the last drawer of the block; a sweep deletes the filters whose Until is up to the floor
 	Drawer       string      `json:"drawer,omitempty"` // id of the drawer, at level 0 only
 	Count        int         `json:"count,omitempty"`  // number of covered slots of the drawer, at level 0 only
 	Sealed       bool        `json:"sealed,omitempty"` // the filter has all events of the drawer, at level 0 only

@@ -36,7 +36,7 @@ type bundleDoc struct {
 	Start         position        `json:"start"`            // position of the gate in the cabinet when the bundle was opened
 	Next          domain.Sequence `json:"next,omitempty"`   // hint: number of the next event in the last drawer of the bundle
 	NextSaved     millis          `json:"nextSaved,omitempty"`
-	Behind        behind          `json:"behind,omitzero"`
+	Behind        openingBacklog  `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 	Watched       bool            `json:"watched,omitempty"`    // the Dequeue and the removal of the bundle write notices for watchers

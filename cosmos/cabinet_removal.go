@@ -39,7 +39,7 @@ import (
 // before the removal.
 
 // isGone reports whether all events and drawers of a cabinet have been removed.
-func (t retained) isGone(last received) bool {
+func (t retained) isGone(last cabinetState) bool {
 	return last.Drawer == "" && t.Closed == "" && t.Floor > last.Ordinal && t.Cleared >= t.Floor
 }
 
@@ -58,18 +58,18 @@ func (h *head) allowsRemoval() bool {
 }
 
 // cabinetState returns the state of a cabinet in h, or the initial state of a new cabinet.
-func (h *head) cabinetState(name cabinetName) received {
+func (h *head) cabinetState(name cabinetName) cabinetState {
 	if last, ok := h.Cabinets[name]; ok {
 		return last
 	}
-	return received{
+	return cabinetState{
 		Ordinal: h.RemovedOrdinal, Total: h.RemovedTotal, BaseOrdinal: h.RemovedOrdinal, BaseTotal: h.RemovedTotal,
 	}
 }
 
 // lastEver returns a state of a cabinet whose numbers are at least as high as in every earlier version of
 // h.
-func (h *head) lastEver(name cabinetName) received {
+func (h *head) lastEver(name cabinetName) cabinetState {
 	last := h.cabinetState(name)
 	if last.Total == last.BaseTotal {
 		last.Sequence = h.Watermark
@@ -93,7 +93,7 @@ func (h *head) cabinetRetention(name cabinetName) retained {
 }
 
 // positionIn returns the position of g in a cabinet whose state in a head is last.
-func (g *gate) positionIn(name cabinetName, last received) position {
+func (g *gate) positionIn(name cabinetName, last cabinetState) position {
 	at, ok := g.At[name]
 	if !ok {
 		at.Sequence = g.Removed
@@ -103,7 +103,7 @@ func (g *gate) positionIn(name cabinetName, last received) position {
 
 // sinceBase returns at. If at is from before the cabinet was removed, sinceBase returns the position
 // before the first event since the removal.
-func (c received) sinceBase(at position) position {
+func (c cabinetState) sinceBase(at position) position {
 	if c.BaseOrdinal > 0 && at.Ordinal <= c.BaseOrdinal {
 		at.Ordinal, at.Slot, at.Total, at.NextSaved = c.BaseOrdinal+1, 0, c.BaseTotal, 0
 	}

@@ -18,7 +18,7 @@ type scan struct {
 	l       *recipientCheck
 	name    cabinetName
 	cabinet domain.CabinetKey
-	last    received
+	last    cabinetState
 	tail    *tail // nil if all events are in pages
 	floor   int
 	at      position

@@ -26,9 +26,9 @@ import (
 
 // These tests cause damage of every kind, in a store in which a check has found nothing.
 
-// A damaged is a store with one recipient. One cabinet has three full drawers and a fourth, and five of
+// A damagedStore is a store with one recipient. One cabinet has three full drawers and a fourth, and five of
 // its events are acknowledged; another cabinet has one drawer. A bundle of two events is open.
-type damaged struct {
+type damagedStore struct {
 	*testing.T
 	*rig
 	node  *Repository
@@ -37,8 +37,8 @@ type damaged struct {
 	other domain.CabinetKey
 }
 
-func newDamaged(t *testing.T) *damaged {
-	d := &damaged{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+func newDamagedStore(t *testing.T) *damagedStore {
+	d := &damagedStore{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	d.node = d.rig.node(Options{DrawerCapacity: 3, Exclusive: true, SweepEvery: -1}, true)
 	for range 5 {
 		d.saveEvents(2, domain.TimeSeries)
@@ -58,7 +58,7 @@ func newDamaged(t *testing.T) *damaged {
 
 // storeWrongFilters damages the filter of the first drawer, and adds a wrong filter in the format of an
 // older version.
-func (d *damaged) storeWrongFilters() {
+func (d *damagedStore) storeWrongFilters() {
 	first := d.readDrawers(d.main)[0].ID
 	wrong := &filterDoc{ID: filterID, PartitionKey: first, Count: 3, Filter: newFilter(3)}
 	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, first, filterID, "", wrong)
@@ -67,17 +67,17 @@ func (d *damaged) storeWrongFilters() {
 	d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), drawerSegment(1).documentID(), "/fingerprints", empty)
 }
 
-func (d *damaged) contentType() domain.ContentType {
+func (d *damagedStore) contentType() domain.ContentType {
 	return repositorytest.Event(d.actor).ContentType
 }
 
-func (d *damaged) saveEvents(n int, origin domain.Origin) {
+func (d *damagedStore) saveEvents(n int, origin domain.Origin) {
 	_, err := d.node.Save(d.Context(), d.actor, repositorytest.Events(n, d.actor, repositorytest.WithOrigin(origin)))
 	require.NoError(d, err)
 }
 
 // openBundle opens a bundle of n events of the main cabinet.
-func (d *damaged) openBundle(n int) domain.Bundle {
+func (d *damagedStore) openBundle(n int) domain.Bundle {
 	group, err := domain.DefaultGroups().GroupOf(domain.TimeSeries)
 	require.NoError(d, err)
 	next, err := d.node.NextUnacknowledged(d.Context(), d.actor, []domain.Group{group})
@@ -97,37 +97,37 @@ func (d *damaged) openBundle(n int) domain.Bundle {
 	return b
 }
 
-func (d *damaged) runCheck(opts CheckOptions) repository.CheckReport {
+func (d *damagedStore) runCheck(opts CheckOptions) repository.CheckReport {
 	opts.Recipient = d.actor
 	report, err := d.node.Check(d.Context(), opts)
 	require.NoError(d, err)
 	return report
 }
 
-func (d *damaged) readDrawers(k domain.CabinetKey) []*drawer {
+func (d *damagedStore) readDrawers(k domain.CabinetKey) []*drawer {
 	found, err := client.All[drawer](d.Context(), d.node.beginCall("test").Query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(d, err)
 	return found
 }
 
 // patchDocument sets a field of a document to a value that the hub would not store.
-func (d *damaged) patchDocument(container *azcosmos.ContainerClient, key, id, path string, value any) {
+func (d *damagedStore) patchDocument(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
 	require.NoError(d, d.node.beginCall("test").Patch(d.Context(), container, key, id, ops, &struct{}{}))
 }
 
-func (d *damaged) deleteDocument(container *azcosmos.ContainerClient, key, id string) {
+func (d *damagedStore) deleteDocument(container *azcosmos.ContainerClient, key, id string) {
 	require.NoError(d, d.node.beginCall("test").DeleteIfExists(d.Context(), container, key, id))
 }
 
 // createDocument creates, in the partition of the gates, a document that the hub would not create.
-func (d *damaged) createDocument(doc any) {
+func (d *damagedStore) createDocument(doc any) {
 	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
 	require.NoError(d, err)
 }
 
-func (d *damaged) newNoticeDoc(bundle string, number int64) *noticeDoc {
+func (d *damagedStore) newNoticeDoc(bundle string, number int64) *noticeDoc {
 	group := groupOf(d.T, domain.TimeSeries).String()
 	return &noticeDoc{
 		ID: noticeID(domain.ForDomain, group, number), Recipient: d.actor.String(), Kind: noticeKind, Group: group, Number: number,
@@ -135,14 +135,14 @@ func (d *damaged) newNoticeDoc(bundle string, number int64) *noticeDoc {
 	}
 }
 
-func (d *damaged) readHead() *head {
+func (d *damagedStore) readHead() *head {
 	h, err := d.node.beginCall("test").readHead(d.Context(), d.actor)
 	require.NoError(d, err)
 	return h
 }
 
 // leaveIntent ends a node in the middle of a Save.
-func (d *damaged) leaveIntent() {
+func (d *damagedStore) leaveIntent() {
 	dying := d.rig.node(Options{DrawerCapacity: 3, Retries: -1}, false)
 	reserved := false
 	d.line.Break(func(_ int, req *http.Request) faulty.Fault {
@@ -159,125 +159,125 @@ func (d *damaged) leaveIntent() {
 }
 
 func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
-	entriesOf := func(d *damaged) string { return catalogKey(d.actor, domain.TimeSeries) }
+	entriesOf := func(d *damagedStore) string { return catalogKey(d.actor, domain.TimeSeries) }
 	cases := []struct {
 		kind   string
 		mended bool
-		damage func(d *damaged)
+		damage func(d *damagedStore)
 	}{
-		{entryLow, true, func(d *damaged) {
+		{entryLow, true, func(d *damagedStore) {
 			d.patchDocument(d.node.db.catalog, entriesOf(d), d.readDrawers(d.main)[2].ID, "/nextSequence", 2)
 		}},
-		{entryHigh, true, func(d *damaged) {
+		{entryHigh, true, func(d *damagedStore) {
 			d.patchDocument(d.node.db.catalog, entriesOf(d), d.readDrawers(d.main)[2].ID, "/nextSequence", 9)
 		}},
-		{entryStale, true, func(d *damaged) {
+		{entryStale, true, func(d *damagedStore) {
 			e := &catalogEntry{ID: "no-drawer", PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
 			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
 			require.NoError(d, err)
 		}},
-		{positionWrong, true, func(d *damaged) {
+		{positionWrong, true, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/position", 3)
 		}},
-		{drawerUnsealed, true, func(d *damaged) {
+		{drawerUnsealed, true, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[0].ID, "/sealed", false)
 		}},
-		{filterWrong, true, func(d *damaged) {
+		{filterWrong, true, func(d *damagedStore) {
 			d.storeWrongFilters()
 		}},
-		{intentLeft, true, (*damaged).leaveIntent},
-		{pageMissing, false, func(d *damaged) {
+		{intentLeft, true, (*damagedStore).leaveIntent},
+		{pageMissing, false, func(d *damagedStore) {
 			d.deleteDocument(d.node.db.cabinets, d.readDrawers(d.main)[2].ID, pageID(0))
 		}},
-		{pageDamaged, false, func(d *damaged) {
+		{pageDamaged, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[2].ID, pageID(0), "/events", []byte("not what was there"))
 		}},
-		{pagesOverlap, false, func(d *damaged) {
+		{pagesOverlap, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(1), "/slot", 0)
 		}},
-		{pageDamaged, false, func(d *damaged) {
+		{pageDamaged, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
-		{sequenceWrong, false, func(d *damaged) { // a page of an older version has no checksum
+		{sequenceWrong, false, func(d *damagedStore) { // a page of an older version has no checksum
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/sum", 0)
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
-		{drawerMissing, false, func(d *damaged) {
+		{drawerMissing, false, func(d *damagedStore) {
 			d.deleteDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[2].ID)
 		}},
-		{drawerTwice, false, func(d *damaged) {
+		{drawerTwice, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[2].ID, "/ordinal", 2)
 		}},
-		{drawerShort, false, func(d *damaged) {
+		{drawerShort, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[3].ID, "/count", 0)
 		}},
-		{drawerBeyond, false, func(d *damaged) {
+		{drawerBeyond, false, func(d *damagedStore) {
 			beyond := *d.readDrawers(d.main)[0]
 			beyond.ID, beyond.Ordinal = "beyond", 1000
 			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
 			require.NoError(d, err)
 		}},
-		{drawerAhead, true, func(d *damaged) {
+		{drawerAhead, true, func(d *damagedStore) {
 			key := cabinetKey(d.main)
 			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, key, "ahead", "", &drawer{ID: "ahead", PartitionKey: key, Ordinal: 9})
 			require.NoError(d, err)
 		}},
-		{drawerTwice, true, func(d *damaged) { // one of the two drawers is empty
+		{drawerTwice, true, func(d *damagedStore) { // one of the two drawers is empty
 			for ordinal := 1; ordinal <= 4; ordinal++ {
 				key, id := cabinetKey(d.main), fmt.Sprintf("%d-empty", ordinal)
 				_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, key, id, "", &drawer{ID: id, PartitionKey: key, Ordinal: ordinal, Sealed: ordinal%2 == 0})
 				require.NoError(d, err)
 			}
 		}},
-		{bundleMissing, false, func(d *damaged) {
+		{bundleMissing, false, func(d *damagedStore) {
 			d.deleteDocument(d.node.db.bundles, d.actor.String(), d.openBundleID())
 		}},
-		{bundleWrong, false, func(d *damaged) {
+		{bundleWrong, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/last", 5)
 		}},
-		{bundleStray, false, func(d *damaged) {
+		{bundleStray, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.bundles, d.actor.String(), d.readGate().ID, "/open", "")
 		}},
-		{bundleWrong, false, func(d *damaged) {
+		{bundleWrong, false, func(d *damagedStore) {
 			d.createDocument(&bundleDoc{
 				ID: repositorytest.NewBundleID().String(), Recipient: d.actor.String(), Kind: bundleKind, State: stateDequeued, Content: string(domain.Request),
 				Ranges: []slotRange{{To: 1}},
 			})
 		}},
-		{noticeWrong, false, func(d *damaged) { // the bundle is open
+		{noticeWrong, false, func(d *damagedStore) { // the bundle is open
 			d.createDocument(d.newNoticeDoc(d.openBundleID(), d.readGate().Generation))
 		}},
-		{noticeWrong, false, func(d *damaged) { // the notice is about a later bundle than the open one
+		{noticeWrong, false, func(d *damagedStore) { // the notice is about a later bundle than the open one
 			d.createDocument(d.newNoticeDoc(repositorytest.NewBundleID().String(), d.readGate().Generation+1))
 		}},
-		{noticeWrong, false, func(d *damaged) { // the number of the notice does not match its id
+		{noticeWrong, false, func(d *damagedStore) { // the number of the notice does not match its id
 			n := d.newNoticeDoc(repositorytest.NewBundleID().String(), 2)
 			n.Number = 1
 			d.createDocument(n)
 		}},
-		{noticeWrong, false, func(d *damaged) { // the notice names an invalid domain
+		{noticeWrong, false, func(d *damagedStore) { // the notice names an invalid domain
 			n := d.newNoticeDoc(repositorytest.NewBundleID().String(), 1)
 			n.Origin = "no origin"
 			d.createDocument(n)
 		}},
-		{gateWrong, false, func(d *damaged) {
+		{gateWrong, false, func(d *damagedStore) {
 			g := d.readGate()
 			at := g.At[nameOf(d.main)]
 			at.Slot++
 			g.At[nameOf(d.main)] = at
 			d.patchDocument(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
 		}},
-		{countWrong, false, func(d *damaged) {
+		{countWrong, false, func(d *damagedStore) {
 			h := d.readHead()
 			last := h.Cabinets[nameOf(d.main)]
 			last.Total++
 			h.Cabinets[nameOf(d.main)] = last
 			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets", h.Cabinets)
 		}},
-		{headWrong, false, func(d *damaged) {
+		{headWrong, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/watermark", 99)
 		}},
-		{eventTwice, false, func(d *damaged) {
+		{eventTwice, false, func(d *damagedStore) {
 			from := d.readPage(d.readDrawers(d.main)[2].ID, 0)
 			events := []numberedEvent{{Event: &from[0].Event, digest: from[0].digest, sequence: 10}}
 			data, _ := encodePage(events)
@@ -287,7 +287,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // so that repeated checks take no real time
-				d := newDamaged(t)
+				d := newDamagedStore(t)
 				tc.damage(d)
 				found := d.runCheck(CheckOptions{})
 				at := slices.Index(kindsOfFindings(found), tc.kind)
@@ -313,7 +313,7 @@ func kindsOfFindings(r repository.CheckReport) (found []string) {
 	return found
 }
 
-func (d *damaged) readGate() *gate {
+func (d *damagedStore) readGate() *gate {
 	gates := make(map[domain.Group]*gate)
 	require.NoError(d, d.node.beginCall("test").readGates(d.Context(), d.actor, allGroups, gates))
 	for _, g := range gates {
@@ -325,9 +325,9 @@ func (d *damaged) readGate() *gate {
 	return nil
 }
 
-func (d *damaged) openBundleID() string { return d.readGate().Open }
+func (d *damagedStore) openBundleID() string { return d.readGate().Open }
 
-func (d *damaged) readPage(drawer string, slot int) []storedEvent {
+func (d *damagedStore) readPage(drawer string, slot int) []storedEvent {
 	var p drawerPage
 	_, err := d.node.beginCall("test").Read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
 	require.NoError(d, err)
@@ -337,7 +337,7 @@ func (d *damaged) readPage(drawer string, slot int) []storedEvent {
 }
 
 func TestCheck_FindsTheSameInLittleMemory(t *testing.T) {
-	d := newDamaged(t)
+	d := newDamagedStore(t)
 	node := d.rig.node(Options{Exclusive: true}, false)
 	events := repositorytest.Events(15_000, d.actor)
 	_, err := node.Save(t.Context(), d.actor, events)
@@ -391,30 +391,32 @@ func TestCheck_ResumesWhereAnotherOneStopped(t *testing.T) {
 }
 
 func TestCheck_ContinuesAfterADocumentThatCannotBeRead(t *testing.T) {
-	for name, damage := range map[string]func(d *damaged){
-		"head": func(d *damaged) { d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/watermark", "many") },
-		"gate": func(d *damaged) {
+	for name, damage := range map[string]func(d *damagedStore){
+		"head": func(d *damagedStore) {
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/watermark", "many")
+		},
+		"gate": func(d *damagedStore) {
 			d.patchDocument(d.node.db.bundles, d.actor.String(), d.readGate().ID, "/generation", "old")
 		},
-		"bundle": func(d *damaged) {
+		"bundle": func(d *damagedStore) {
 			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/count", "few")
 		},
-		"drawer": func(d *damaged) {
+		"drawer": func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/count", "some")
 		},
-		"page": func(d *damaged) {
+		"page": func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(0), "/events", 5)
 		},
-		"entry": func(d *damaged) {
+		"entry": func(d *damagedStore) {
 			d.patchDocument(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.readDrawers(d.main)[2].ID, "/nextSequence", "last")
 		},
-		"cabinet": func(d *damaged) {
-			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets", map[string]received{"no such thing": {}})
+		"cabinet": func(d *damagedStore) {
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets", map[string]cabinetState{"no such thing": {}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDamaged(t)
+				d := newDamagedStore(t)
 				const others = 3
 				for range others {
 					actor := repositorytest.NewActor()
@@ -434,7 +436,7 @@ func TestCheck_ContinuesAfterADocumentThatCannotBeRead(t *testing.T) {
 }
 
 func TestCheck_ReportsAFaultOncePerPlace(t *testing.T) {
-	d := newDamaged(t)
+	d := newDamagedStore(t)
 	node := d.rig.node(Options{Exclusive: true}, false)
 	_, err := node.Save(t.Context(), d.actor, repositorytest.Events(20_000, d.actor))
 	require.NoError(t, err)
@@ -446,7 +448,7 @@ func TestCheck_ReportsAFaultOncePerPlace(t *testing.T) {
 
 func TestCheck_FindsABundleThatDoesNotBeginAtItsGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t) // five events are acknowledged, and the open bundle has the next two
+		d := newDamagedStore(t) // five events are acknowledged, and the open bundle has the next two
 		g := d.readGate()
 		at := g.At[nameOf(d.main)]
 		require.Equal(t, 2, at.Slot)
@@ -460,7 +462,7 @@ func TestCheck_FindsABundleThatDoesNotBeginAtItsGate(t *testing.T) {
 
 func TestCheck_GivesASaveAsMuchTimeAsAWriterDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t)
+		d := newDamagedStore(t)
 		d.leaveIntent()
 		d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/undone", maxDoubled)
 		var saving sync.WaitGroup
@@ -526,7 +528,7 @@ func TestDamage_IsNotConcludedFromStaleReads(t *testing.T) {
 
 func TestCheck_RemembersIntentsWhenItResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t)
+		d := newDamagedStore(t)
 		for range 250 {
 			actor := repositorytest.NewActor()
 			_, err := d.node.Save(t.Context(), actor, repositorytest.Events(1, actor))
@@ -569,7 +571,7 @@ func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		_, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patchDocument(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.readEntries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
+		(&damagedStore{T: t, rig: s.rig, node: node, actor: s.actor}).patchDocument(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.readEntries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
 		line.setBefore(func(req *http.Request) error {
 			old.Store(0)
 			if isQueryWith(req, "c.state = @open") && checks.Add(1) != 3 { // only the third check sees the open bundle
@@ -586,7 +588,7 @@ func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 
 func TestRepair_FindsDamageThatAnUnfinishedSaveHides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t)
+		d := newDamagedStore(t)
 		d.leaveIntent()
 		d.patchDocument(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.readDrawers(d.main)[2].ID, "/nextSequence", 9)
 		report := d.runCheck(CheckOptions{Repair: true})

@@ -350,7 +350,7 @@ func TestProvision_KeepsUnknownProperties(t *testing.T) {
 		`"indexingPolicy":{"indexingMode":"consistent","automatic":true,"futureIndexes":[1],` +
 		`"includedPaths":[{"path":"/ordinal/?","indexes":[{"kind":"Range"}]}],"excludedPaths":[{"path":"/*"},{"path":"/until/?"}]},` +
 		`"clientEncryptionPolicy":{"policyFormatVersion":1},"changeFeedPolicy":{"retentionDuration":60}}`
-	post := &otherBody{next: a.line, method: http.MethodPost, body: body}
+	post := &bodyTransport{next: a.line, method: http.MethodPost, body: body}
 	a.line = post
 	d, err := a.client().NewDatabase(databaseName)
 	require.NoError(t, err)
@@ -394,14 +394,14 @@ func TestProvision_NarrowsAnIndexOnlyOnRequest(t *testing.T) {
 	require.Empty(t, all[2].Notes)
 }
 
-// An otherBody sends requests of one method with another body.
-type otherBody struct {
+// A bodyTransport sends requests of one method with another body.
+type bodyTransport struct {
 	next   policy.Transporter
 	method string
 	body   string
 }
 
-func (b *otherBody) Do(req *http.Request) (*http.Response, error) {
+func (b *bodyTransport) Do(req *http.Request) (*http.Response, error) {
 	if req.Method == b.method {
 		changed, err := http.NewRequestWithContext(req.Context(), req.Method, req.URL.String(), strings.NewReader(b.body))
 		if err != nil {
@@ -413,14 +413,14 @@ func (b *otherBody) Do(req *http.Request) (*http.Response, error) {
 	return b.next.Do(req)
 }
 
-// A refusing responds to matching requests with an error status.
-type refusing struct {
+// A refusingTransport responds to matching requests with an error status.
+type refusingTransport struct {
 	next    policy.Transporter
 	status  int
 	matches func(*http.Request) bool
 }
 
-func (r *refusing) Do(req *http.Request) (*http.Response, error) {
+func (r *refusingTransport) Do(req *http.Request) (*http.Response, error) {
 	if !r.matches(req) {
 		return r.next.Do(req)
 	}
@@ -441,7 +441,7 @@ func TestCheckContainers_NamesTheRightThatIsMissing(t *testing.T) {
 		http.StatusForbidden:    "the credential may not read its properties; give it a role with the data action Microsoft.DocumentDB/databaseAccounts/readMetadata",
 	} {
 		a := newAccount(t, newByHand())
-		a.line = &refusing{a.line, status, isContainer}
+		a.line = &refusingTransport{a.line, status, isContainer}
 		node := a.node(Options{})
 		err := node.CheckContainers(t.Context())
 		require.ErrorContains(t, err, "container catalog of database messagehub: "+want)
@@ -461,7 +461,7 @@ func TestProvision_LeavesWhatTheCredentialMayNotDo(t *testing.T) {
 	delete(containers, "bundles")
 	containers.index("catalog", nil, []string{"/*"})
 	a := newAccount(t, containers)
-	a.line = &refusing{a.line, http.StatusForbidden, func(req *http.Request) bool { return isContainer(req) && req.Method != http.MethodGet }}
+	a.line = &refusingTransport{a.line, http.StatusForbidden, func(req *http.Request) bool { return isContainer(req) && req.Method != http.MethodGet }}
 	all, err := a.node(Options{}).Provision(t.Context(), client.ProvisionOptions{Repair: true})
 	require.NoError(t, err)
 	require.Equal(t, client.StateWrong, all[1].State)
@@ -543,7 +543,7 @@ func TestContainersFault_EndsWhenTheContainerIsCorrected(t *testing.T) {
 
 func TestContainersFault_IsNilWhileTheAccountIsUnreachable(t *testing.T) {
 	a := newAccount(t, newByHand())
-	away := &refusing{next: a.line, status: http.StatusServiceUnavailable, matches: func(*http.Request) bool { return false }}
+	away := &refusingTransport{next: a.line, status: http.StatusServiceUnavailable, matches: func(*http.Request) bool { return false }}
 	a.line = away
 	var late atomic.Int64
 	node := a.node(Options{Clock: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }})

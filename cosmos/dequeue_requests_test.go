@@ -51,9 +51,9 @@ func TestRequestDequeues_TakesEffectDespiteStaleReads(t *testing.T) {
 	}
 }
 
-// TestDequeuesWithASubscriber_Cost checks that a subscriber adds one create to the batch of a Dequeue.
-// TestCostOfAnswersAndNotices checks the cost of other Dequeues.
-func TestDequeuesWithASubscriber_Cost(t *testing.T) {
+// TestADequeueWithASubscriber_CostsOneMoreCreate checks that a subscriber adds one create to the batch of a Dequeue.
+// TestAnswersAndNotices_CostTheExpectedRequests checks the cost of other Dequeues.
+func TestADequeueWithASubscriber_CostsOneMoreCreate(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.WithoutBundling))

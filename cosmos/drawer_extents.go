@@ -37,7 +37,7 @@ func (e extent) slotBehind(at position) int {
 // document yet, and its document may state another count. A drawer with a smaller ordinal can be trusted
 // as a whole once it is sealed; readExtents seals it if necessary. The count of an unsealed drawer proves
 // nothing: it may belong to a Save that will be rolled back.
-func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, limit int) ([]extent, error) {
+func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, from, limit int) ([]extent, error) {
 	var found []extent
 	until := last.Ordinal + 1 // ordinal after the drawers that are queried
 	if last.Drawer != "" {
@@ -46,7 +46,7 @@ func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last 
 	filled := 0
 	if from < until {
 		var err error
-		if found, filled, err = c.leftExtents(ctx, cabinet, from, until, limit); err != nil {
+		if found, filled, err = c.earlierExtents(ctx, cabinet, from, until, limit); err != nil {
 			return nil, err
 		}
 	}
@@ -56,20 +56,20 @@ func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last 
 	return found, nil
 }
 
-// hasLeft reports whether the drawer with an ordinal is before the drawer that the head fills.
-func (c received) hasLeft(ordinal int) bool {
+// isEarlierDrawer reports whether the drawer with an ordinal is before the drawer that the head fills.
+func (c cabinetState) isEarlierDrawer(ordinal int) bool {
 	return ordinal < c.Ordinal || ordinal == c.Ordinal && c.Drawer == ""
 }
 
 // extentsOfRun returns enough extents, from ordinal from on, for a bundle after at. A sealed drawer never
 // changes, so a node that knows enough sealed drawers reads no documents of drawers: the cost of a Peek
 // does not depend on the number of drawers with waiting events.
-func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last received, from int, at position) ([]extent, error) {
+func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, from int, at position) ([]extent, error) {
 	var found []extent
 	if !c.uncached.Load() {
 		found = c.r.known.sealedExtents(cabinet, from)
 	}
-	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // the head is stale, or the store has lost writes
+	if n := len(found); n > 0 && !last.isEarlierDrawer(found[n-1].ordinal) { // the head is stale, or the store has lost writes
 		found = nil
 	}
 	waiting := 0 // drawers with unacknowledged events
@@ -91,9 +91,9 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	return found, err
 }
 
-// leftExtents returns the extents of the drawers with ordinals from from up to until-1, before the drawer
+// earlierExtents returns the extents of the drawers with ordinals from from up to until-1, before the drawer
 // that the head names, and the number of these drawers that hold events.
-func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
+func (c *call) earlierExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})

@@ -57,7 +57,7 @@ func TestTheFilterOfADrawer_CoversNoSlotOfATail(t *testing.T) {
 }
 
 // Older versions stored filters that cover slots of a tail.
-func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
+func TestAFilterOfAnOlderVersion_IsUsedForPagesAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})
 		node := f.node(f.opts, true)

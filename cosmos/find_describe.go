@@ -73,7 +73,7 @@ func (c *call) describeEvent(ctx context.Context, found repository.FoundEvent, h
 
 // countBefore returns the number of events of the same cabinet that wait before an event, or -1 if more
 // than countedDrawers drawers are between the gate and the event.
-func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, last received, floor int, at position) (int64, error) {
+func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, last cabinetState, floor int, at position) (int64, error) {
 	s := found.Slot
 	switch {
 	case s.Ordinal == last.Ordinal && last.Drawer != "":

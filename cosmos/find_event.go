@@ -208,7 +208,7 @@ type mailboxSearch struct {
 	saves     []repository.FoundSave
 	bundles   []repository.FoundBundle
 	unread    []string // unreadable parts of the mailbox, with reasons
-	err       error    // the reason for which the remaining parts were not read
+	err       error    // why the remaining parts were not read
 }
 
 func (m *mailboxSearch) addTo(search *repository.EventSearch) {

@@ -24,7 +24,7 @@ type locatedEvent struct {
 // locateEvent returns the events with an id in a mailbox, and the unreadable parts of the mailbox.
 func (c *call) locateEvent(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) (located []locatedEvent, unread []string, err error) {
 	searched := h.clone()
-	maps.DeleteFunc(searched.Cabinets, func(name cabinetName, _ received) bool { return !isOfOrigin(recipient, name, q.Origin) })
+	maps.DeleteFunc(searched.Cabinets, func(name cabinetName, _ cabinetState) bool { return !isOfOrigin(recipient, name, q.Origin) })
 	x := newIndex(recipient, findIndexBytes)
 	if err := x.refresh(ctx, c, searched, []domain.EventID{q.ID}); err != nil {
 		return nil, nil, err

@@ -26,7 +26,8 @@ func spanAt(runs []saveRun, slot int) domain.TraceContext {
 	return domain.TraceContext{}
 }
 
-// findTrace adds the events and bundles of a trace in a mailbox to m.
+// findTrace searches the mailbox with head h for the trace q.Trace, and stores the events and bundles that
+// it finds in m.
 func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head, m *mailboxSearch) error {
 	m.saves, m.bundles, m.unread = nil, nil, nil
 	for _, name := range slices.Sorted(maps.Keys(h.Cabinets)) {
@@ -65,7 +66,7 @@ func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head,
 	return nil
 }
 
-// findTraceInCabinet adds the events that a trace has saved in a cabinet to m.
+// findTraceInCabinet adds to m the events of a cabinet that were saved under the trace.
 func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, name cabinetName, h *head, m *mailboxSearch) error {
 	last := h.Cabinets[name]
 	cabinet, err := cabinetOf(m.recipient, name)
@@ -76,7 +77,7 @@ func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, nam
 	if err != nil {
 		return domain.Errorf(domain.Damaged, "the configuration does not name origin %s: %w", cabinet.Origin, err)
 	}
-	next := 0 // number of slots before the last added run, over all drawers; see add
+	next := 0 // slot after the last added event, counted over all drawers of the cabinet
 	add := func(place int, span domain.TraceContext, e *repository.StoredEvent) {
 		n := len(m.saves)
 		if n == 0 || next != place || m.saves[n-1].Span != span || m.saves[n-1].Cabinet != cabinet {
@@ -120,7 +121,7 @@ func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, nam
 	return nil
 }
 
-// findTraceInDrawer calls add for the events in the slots below limit that a trace has saved. If a page
+// findTraceInDrawer calls add for the events in the slots below limit that were saved under a trace. If a page
 // cannot be decoded, it adds the page to m.unread.
 func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabinet domain.CabinetKey, drawer string, limit int, m *mailboxSearch,
 	add func(slot int, span domain.TraceContext, e *repository.StoredEvent),

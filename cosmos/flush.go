@@ -15,8 +15,8 @@ import (
 // the drawer, and then replaces the head; this last step is part of another write of the head. Two
 // concurrent flushes of tails of different lengths use the page that was created first.
 //
-// A flush begins only with the Save that needs it. An earlier begin would save one Save in 24 the delay
-// of the two requests, which callers would hardly notice. These are the delays of Saves in ms, with
+// A flush begins only with the Save that needs it. If flushes began earlier, one Save in 24 would not wait
+// for the two requests, which callers would hardly notice. These are the delays of Saves in ms, with
 // requests of 5 to 7 ms, and in parentheses the delays with tails that are never flushed
 // (TestFlush_DelaysTheSlowestSavesByItsTwoRequests):
 //

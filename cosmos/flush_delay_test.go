@@ -42,11 +42,11 @@ func trickleDelays(t *testing.T, rate, tails int) []time.Duration {
 		random := seeded(3)
 		for range 40 {
 			actor := repositorytest.NewActor()
-			a.saves(actor, 1)
+			a.saveEvents(actor, 1)
 			for range 50 {
 				running.Go(func() {
 					began := time.Now()
-					a.saves(actor, 1)
+					a.saveEvents(actor, 1)
 					mu.Lock()
 					defer mu.Unlock()
 					took = append(took, time.Since(began))

@@ -21,17 +21,17 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A versions is a store that both this version and a newer version have used.
-type versions struct {
+// An upgradedStore is a store that both this version and a newer version have used.
+type upgradedStore struct {
 	*keeper
 }
 
-func newVersions(t *testing.T) *versions { return &versions{newKeeper(t, 3)} }
+func newUpgradedStore(t *testing.T) *upgradedStore { return &upgradedStore{newKeeper(t, 3)} }
 
 type storedItem = map[string]any
 
 // readItems returns every stored document, by container, partition and id.
-func (v *versions) readItems() map[string]storedItem {
+func (v *upgradedStore) readItems() map[string]storedItem {
 	found := make(map[string]storedItem)
 	for _, c := range Containers() {
 		q := v.node.beginCall("test").QueryAllPartitions(v.container(c.Name), "", "SELECT * FROM c")
@@ -49,7 +49,7 @@ func (v *versions) readItems() map[string]storedItem {
 }
 
 // readETags returns the etag of every stored document.
-func (v *versions) readETags() map[string]any {
+func (v *upgradedStore) readETags() map[string]any {
 	etags := make(map[string]any)
 	for name, doc := range v.readItems() {
 		etags[name] = doc["_etag"]
@@ -57,13 +57,13 @@ func (v *versions) readETags() map[string]any {
 	return etags
 }
 
-func (v *versions) container(id string) *azcosmos.ContainerClient {
+func (v *upgradedStore) container(id string) *azcosmos.ContainerClient {
 	container, err := v.node.db.Container(id)
 	require.NoError(v, err)
 	return container
 }
 
-func (v *versions) keyOf(container string, doc storedItem) string {
+func (v *upgradedStore) keyOf(container string, doc storedItem) string {
 	if container == bundlesContainer {
 		return doc["recipient"].(string)
 	}
@@ -103,7 +103,7 @@ func isMap(object storedItem) bool {
 }
 
 // addMembers adds a member to every object in every document that this version replaces.
-func (v *versions) addMembers() {
+func (v *upgradedStore) addMembers() {
 	for name, doc := range v.readItems() {
 		container, _, _ := strings.Cut(name, " ")
 		addMember(doc)
@@ -156,7 +156,7 @@ func lostMembers(path string, before, after any) []string {
 }
 
 // requireMembersKept requires that a call retains every unknown member.
-func (v *versions) requireMembersKept(what string, call func() error) {
+func (v *upgradedStore) requireMembersKept(what string, call func() error) {
 	v.Helper()
 	v.addMembers()
 	before := v.readItems()
@@ -169,7 +169,7 @@ func (v *versions) requireMembersKept(what string, call func() error) {
 	}
 }
 
-func (v *versions) openBundle(changes ...func(*domain.Bundle)) repositorytest.PeekedBundle {
+func (v *upgradedStore) openBundle(changes ...func(*domain.Bundle)) repositorytest.PeekedBundle {
 	v.Helper()
 	b, err := repositorytest.Peek(context.Background(), v.stores(v.node), v.actor, allGroups, domain.BundleID{}, changes...)
 	require.NoError(v, err)
@@ -177,14 +177,14 @@ func (v *versions) openBundle(changes ...func(*domain.Bundle)) repositorytest.Pe
 }
 
 // leaveIntent stops a node in the middle of a Save.
-func (v *versions) leaveIntent() {
-	d := &damaged{T: v.T, rig: v.rig, node: v.node, actor: v.actor}
+func (v *upgradedStore) leaveIntent() {
+	d := &damagedStore{T: v.T, rig: v.rig, node: v.node, actor: v.actor}
 	d.leaveIntent()
 }
 
 func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 	ctx := t.Context()
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	require.NoError(t, v.node.AdoptGroups(ctx))
 	v.saveEvents(7)
 	v.requireMembersKept("Save", func() error { v.saveEvents(4); return nil })
@@ -274,8 +274,8 @@ func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 func TestARepair_KeepsUnknownMembers(t *testing.T) { synctest.Test(t, requireRepairKeepsMembers) }
 
 func requireRepairKeepsMembers(t *testing.T) {
-	d := newDamaged(t)
-	v := &versions{&keeper{T: t, rig: d.rig, node: d.node, actor: d.actor}}
+	d := newDamagedStore(t)
+	v := &upgradedStore{&keeper{T: t, rig: d.rig, node: d.node, actor: d.actor}}
 	drawers, entries := d.readDrawers(d.main), catalogKey(d.actor, domain.TimeSeries)
 	v.addMembers()
 	require.Empty(t, d.runCheck(CheckOptions{}).Findings, "members that are not known are no finding")
@@ -296,7 +296,7 @@ func newerFormat(id string) int {
 }
 
 // raiseFormats gives documents of the mailbox a format that this version does not know.
-func (v *versions) raiseFormats(isRaised func(id string) bool) {
+func (v *upgradedStore) raiseFormats(isRaised func(id string) bool) {
 	for name, doc := range v.readItems() {
 		container, key, id := strings.Fields(name)[0], "", doc["id"].(string)
 		if key = v.keyOf(container, doc); strings.HasPrefix(key, "|") || !isRaised(id) {
@@ -319,7 +319,7 @@ type mailboxCall struct {
 	do   func(context.Context) error
 }
 
-func (v *versions) mailboxCalls(node *Repository, b repositorytest.PeekedBundle) []mailboxCall {
+func (v *upgradedStore) mailboxCalls(node *Repository, b repositorytest.PeekedBundle) []mailboxCall {
 	return []mailboxCall{
 		{"Save", func(ctx context.Context) error {
 			_, err := node.Save(ctx, v.actor, repositorytest.Events(1, v.actor))
@@ -358,7 +358,7 @@ func (v *versions) mailboxCalls(node *Repository, b repositorytest.PeekedBundle)
 }
 
 func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	v.saveEvents(7)
 	v.takeBundle()
 	v.saveEvents(4)
@@ -395,7 +395,7 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 }
 
 func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	require.NoError(t, v.node.AdoptGroups(t.Context()))
 	v.saveEvents(7)
 	v.takeBundle()
@@ -439,7 +439,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 }
 
 func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	v.saveEvents(1)
 	restored := v.readItems()
 	v.raiseFormats(func(id string) bool { return id == headID })
@@ -459,7 +459,7 @@ func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
 }
 
 func TestNewerMailboxes_AreRememberedWithinABound(t *testing.T) {
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	for i := range 2 * client.MaxNewerSubjects {
 		v.node.newer.Newer(fmt.Sprint(i), headID, domain.Errorf(domain.NewerFormat, "newer"))
 	}
@@ -477,7 +477,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 			&head{
 				ID: headID, PartitionKey: "a", WriteID: headWriteID{ID: "o"}, Reserved: 2, Watermark: 1, etag: "e",
 				Intent:   &intent{ID: "i", Owner: "me", First: 2, Last: 2, Parts: []drawerPart{{Cabinet: "c", Drawer: "d", Ordinal: 1, Slot: 1, Count: 1, First: 2, Last: 2}}},
-				Cabinets: map[cabinetName]received{"b": {Fill: 1, Marks: []mark{{1, 2}}}, "a": {}},
+				Cabinets: map[cabinetName]cabinetState{"b": {Fill: 1, Marks: []mark{{1, 2}}}, "a": {}},
 			},
 			`{"id":"head","partitionKey":"a","operation":"o","reserved":2,"watermark":1,"intent":{"id":"i","owner":"me","first":2,"last":2,"parts":[` +
 				`{"cabinet":"c","drawer":"d","ordinal":1,"slot":1,"count":1,"first":2,"last":2}]},"cabinets":{` +
@@ -507,7 +507,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 
 func TestMembersThatDifferInCase_AreKept(t *testing.T) {
 	var g gate
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	text := `{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":1,"at":{},"Generation":7,"_ts":1,"_etag":"e"}`
 	require.NoError(t, v.node.beginCall("test").Decode([]byte(text), "a", &g))
 	require.EqualValues(t, 1, g.Generation)
@@ -515,7 +515,7 @@ func TestMembersThatDifferInCase_AreKept(t *testing.T) {
 }
 
 func TestDocumentsOfAllRecipientsInANewerFormat_AreNotWritten(t *testing.T) {
-	v := newVersions(t)
+	v := newUpgradedStore(t)
 	require.NoError(t, v.node.AdoptGroups(t.Context()))
 	require.True(t, v.node.isDue(t.Context()))
 	for name, doc := range v.readItems() {

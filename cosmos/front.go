@@ -22,7 +22,7 @@ type front [2]int64
 const maxFronts = 128
 
 // frontBehind returns the number of the front if it is the event just after a position, otherwise 0.
-func (c received) frontBehind(at position) domain.Sequence {
+func (c cabinetState) frontBehind(at position) domain.Sequence {
 	if c.Front[0] == 0 || c.Front[0] != at.Total+1 || domain.Sequence(c.Front[1]) <= at.Sequence {
 		return 0
 	}

@@ -19,8 +19,8 @@ func ofKind(actor domain.ActorID, kind string, n int) []domain.Event {
 	return events
 }
 
-// No event waits when Saves of several kinds arrive. Any node chooses between the kinds with the data in
-// the head, and no Save raises an entry.
+// Saves of several kinds arrive while no event waits. Any node then finds in the head which kind comes
+// first, and no Save raises an entry.
 func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{TailEvents: 2}, true)
@@ -75,7 +75,7 @@ func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 }
 
 // With many cabinets, Saves raise entries instead, because fronts would make the head too large.
-func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
+func TestFronts_AreStoredOnlyWithFewCabinets(t *testing.T) {
 	for _, kinds := range []int{maxFronts, maxFronts + 1} {
 		s := newTrust(t)
 		node := s.node(Options{}, true)

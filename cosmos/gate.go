@@ -146,7 +146,7 @@ func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 
 // assumeAcknowledged returns g with n more events of a cabinet acknowledged. The result serves to count
 // the remaining events, and is never written.
-func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSaved millis) *gate {
+func (g *gate) assumeAcknowledged(name cabinetName, last cabinetState, n int, nextSaved millis) *gate {
 	c := g.clone()
 	at := c.positionIn(name, last)
 	at.Total, at.NextSaved = at.Total+int64(n), nextSaved

@@ -116,7 +116,7 @@ func TestGateSetFrozen_FreezesAndThaws(t *testing.T) {
 
 func TestGateAssumeAcknowledged_CountsWithoutAWrite(t *testing.T) {
 	g, _ := transitionGate()
-	next := g.assumeAcknowledged("c", received{}, 3, 8)
+	next := g.assumeAcknowledged("c", cabinetState{}, 3, 8)
 	assert.Equal(t, position{Ordinal: 2, Slot: 5, Sequence: 40, Total: 15, NextSaved: 8, Doubt: 55}, next.At["c"])
 	assert.Equal(t, g.Generation, next.Generation)
 	assert.EqualValues(t, 12, g.At["c"].Total)

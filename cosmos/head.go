@@ -17,17 +17,17 @@ import (
 // The methods below are its transitions: each returns the next head and does not change its receiver.
 // The writer sets the WriteID of the next head (see writeHead).
 type head struct {
-	ID           string                   `json:"id"` // always "head"
-	PartitionKey string                   `json:"partitionKey"`
-	WriteID      headWriteID              `json:"operation"` // id of the last write
-	Reserved     domain.Sequence          `json:"reserved"`  // the highest number that was ever assigned
-	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
-	Intent       *intent                  `json:"intent,omitempty"`
-	Wanted       string                   `json:"wanted,omitempty"` // id of a process that waits for the end of the intent
-	Undone       int                      `json:"undone,omitempty"` // number of rollbacks since the last commit during which no other process waited
-	Cabinets     map[cabinetName]received `json:"cabinets"`
-	Retention    map[cabinetName]retained `json:"retention,omitempty"`
-	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
+	ID           string                       `json:"id"` // always "head"
+	PartitionKey string                       `json:"partitionKey"`
+	WriteID      headWriteID                  `json:"operation"` // id of the last write
+	Reserved     domain.Sequence              `json:"reserved"`  // the highest number that was ever assigned
+	Watermark    domain.Sequence              `json:"watermark"` // the highest number that is visible
+	Intent       *intent                      `json:"intent,omitempty"`
+	Wanted       string                       `json:"wanted,omitempty"` // id of a process that waits for the end of the intent
+	Undone       int                          `json:"undone,omitempty"` // number of rollbacks since the last commit during which no other process waited
+	Cabinets     map[cabinetName]cabinetState `json:"cabinets"`
+	Retention    map[cabinetName]retained     `json:"retention,omitempty"`
+	Fence        string                       `json:"fence,omitempty"` // id of the last write of Retention
 
 	// The highest ordinal and the highest total of the removed cabinets. A new cabinet continues after
 	// these numbers.
@@ -44,8 +44,8 @@ type head struct {
 
 const headID = "head"
 
-// received is the state of a cabinet: how far committed Saves have filled it.
-type received struct {
+// A cabinetState records how far committed Saves have filled a cabinet.
+type cabinetState struct {
 	Drawer   string                `json:"drawer,omitempty"` // id of the drawer being filled; "" if the next Save begins a new drawer
 	Fill     int                   `json:"fill"`             // number of events in Drawer
 	Paged    int                   `json:"paged,omitempty"`  // if Tail is set: number of events in pages; otherwise all events are in pages
@@ -102,7 +102,7 @@ func (h *head) clone() *head {
 	c := *h
 	c.Cabinets = maps.Clone(h.Cabinets)
 	if c.Cabinets == nil {
-		c.Cabinets = make(map[cabinetName]received)
+		c.Cabinets = make(map[cabinetName]cabinetState)
 	}
 	return &c
 }
@@ -129,7 +129,7 @@ func (h *head) commitIntent(isFront []bool) *head {
 		if isFront != nil && isFront[i] {
 			before.Front = front{before.Total + 1, int64(p.First)}
 		}
-		c.Cabinets[p.Cabinet] = received{
+		c.Cabinets[p.Cabinet] = cabinetState{
 			Drawer: p.Drawer, Fill: p.endSlot(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
 			Marks:   before.withMark(before.Total+1, h.Intent.Saved, marksPerCabinet(len(c.Cabinets))),

@@ -13,7 +13,7 @@ import (
 func transitionHead() *head {
 	return &head{
 		ID: headID, PartitionKey: "a", WriteID: headWriteID{ID: "read"}, Reserved: 13, Watermark: 10, Undone: 1,
-		Cabinets: map[cabinetName]received{
+		Cabinets: map[cabinetName]cabinetState{
 			"c": {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 10, Total: 9},
 			"d": {Drawer: "other", Fill: 1, Ordinal: 1, Sequence: 5, Total: 1},
 		},
@@ -35,7 +35,7 @@ func TestHeadTransitions_LeaveTheReceiver(t *testing.T) {
 	} {
 		h := transitionHead()
 		next := transition(h)
-		next.Cabinets["d"] = received{}
+		next.Cabinets["d"] = cabinetState{}
 		assert.Equal(t, transitionHead(), h, name)
 	}
 }
@@ -44,7 +44,7 @@ func TestHeadCommit_MakesTheIntentVisible(t *testing.T) {
 	next := transitionHead().commitIntent(nil)
 	assert.Nil(t, next.Intent)
 	assert.Equal(t, domain.Sequence(13), next.Watermark)
-	assert.Equal(t, received{
+	assert.Equal(t, cabinetState{
 		Drawer: "new", Fill: 2, Ordinal: 5, Sequence: 13, Total: 12, Marks: []mark{{10, 77}, {11, 77}},
 	}, next.Cabinets["c"])
 	assert.Zero(t, next.Undone)
@@ -65,7 +65,7 @@ func TestHeadClear_ContinuesInNewDrawers(t *testing.T) {
 	assert.Equal(t, 2, next.Undone)
 	assert.Equal(t, domain.Sequence(10), next.Watermark)
 	assert.Equal(t, domain.Sequence(13), next.Reserved, "numbers are not used twice")
-	assert.Equal(t, received{Ordinal: 5, Sequence: 10, Total: 9}, next.Cabinets["c"])
+	assert.Equal(t, cabinetState{Ordinal: 5, Sequence: 10, Total: 9}, next.Cabinets["c"])
 }
 
 func TestHeadIntentStands_UntilItIsClaimedOrReplaced(t *testing.T) {
@@ -84,7 +84,7 @@ func TestHeadSetRetention_ClosesLastDrawersAndKeepsTheWriteID(t *testing.T) {
 	assert.Equal(t, kept, next.Retention)
 	assert.Equal(t, "f", next.Fence)
 	assert.Equal(t, "read", next.WriteID.ID, "a Save recognizes its own write by it")
-	assert.Equal(t, received{Ordinal: 4, Sequence: 10, Total: 9}, next.Cabinets["c"])
+	assert.Equal(t, cabinetState{Ordinal: 4, Sequence: 10, Total: 9}, next.Cabinets["c"])
 	assert.Equal(t, "other", next.Cabinets["d"].Drawer)
 }
 

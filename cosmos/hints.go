@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Hints make later reads cheaper. They are positions, catalog entries, seals and filters. Goroutines that
-// are started on demand, while run runs, write the hints of a call after its reply. One writer writes the
-// hints of a recipient in order, so that they do not conflict in its partitions. A lost hint only costs
-// the next reader a repair. So hints ignores failures, and drops new hints while maxHints wait.
+// Hints make later reads cheaper. They are positions, catalog entries, seals and filters. Writers, which are
+// goroutines that start on demand while run is active, write the hints of a call after its reply. One writer
+// writes the hints of a recipient in order, so that they do not conflict in its partitions. A lost hint only
+// costs the next reader a repair. So hints ignores failures, and drops new hints while maxHints wait.
 type hints struct {
 	r       *Repository
 	writers sync.WaitGroup
@@ -106,8 +106,8 @@ func (h *hints) startWriter(of *recipientHints) {
 	})
 }
 
-// nextHint returns the next hint for the writer of of. If it returns nil, the writer must end; nextHint
-// has then started other writers if hints are queued.
+// nextHint returns the next hint of one recipient to its writer. If it returns nil, the writer must end;
+// nextHint has then started other writers if hints are queued.
 func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.Context, *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -100,7 +100,7 @@ func (r *rig) storeHead(actor domain.ActorID, cabinet domain.CabinetKey, drawers
 	}
 	total := int64(drawers) * 10_000
 	node := New(r.connect(), r.content, Options{})
-	h := &head{ID: headID, PartitionKey: headKey(actor), Reserved: domain.Sequence(total), Watermark: domain.Sequence(total), Cabinets: map[cabinetName]received{
+	h := &head{ID: headID, PartitionKey: headKey(actor), Reserved: domain.Sequence(total), Watermark: domain.Sequence(total), Cabinets: map[cabinetName]cabinetState{
 		nameOf(cabinet): {Ordinal: drawers, Sequence: domain.Sequence(total), Total: total},
 	}}
 	_, err := node.beginCall("test").Put(r.t.Context(), node.db.catalog, h.PartitionKey, headID, "", h)

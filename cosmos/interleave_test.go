@@ -326,9 +326,9 @@ func withAcknowledged(acknowledged int) func(w *world) {
 	}
 }
 
-// tailLimits returns the values of w.tails to test: no tails, and different limits. For up to one
-// turn, which has few orders, it adds tails of a whole drawer, and a node that writes no tails beside one
-// that does.
+// tailLimits returns the values of w.tails to test: no tails, and different limits. If turns is at most 1,
+// the test has few orders. tailLimits then adds tails of a whole drawer, and a node that writes no tails
+// beside a node that does.
 func tailLimits(turns int) [][]int {
 	all := [][]int{nil, {1, 2}, {2}, {2, 0}}
 	if turns > 1 || raced {

@@ -158,7 +158,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	}
 	require.NoError(t, g.Wait())
 	older, newer, raised := builds[0], builds[1], builds[2]
-	v := &versions{newKeeperFor(t, 20, 0)}
+	v := &upgradedStore{newKeeperFor(t, 20, 0)}
 	server := httptest.NewServer(v.engine.Handler())
 	defer func() { server.Close() }()
 
@@ -184,7 +184,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 
 // shareAStore runs an older and a newer version concurrently. It requires that both versions save and
 // deliver, and that the older version keeps the members that the newer version added.
-func (v *versions) shareAStore(url string, tails int, older, newer string) {
+func (v *upgradedStore) shareAStore(url string, tails int, older, newer string) {
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
 	reports := v.runMixed(url, 40, tails, actors, older, newer)
 	var saved, dequeued []string

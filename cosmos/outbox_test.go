@@ -176,8 +176,8 @@ func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 	})
 }
 
-// TestCostOfAnswersAndNotices compares the number of requests of each call with an expected number.
-func TestCostOfAnswersAndNotices(t *testing.T) {
+// TestAnswersAndNotices_CostTheExpectedRequests compares the number of requests of each call with an expected number.
+func TestAnswersAndNotices_CostTheExpectedRequests(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		pessimistic bool
@@ -230,7 +230,7 @@ func TestCostOfAnswersAndNotices(t *testing.T) {
 	}
 }
 
-func TestNoTwoNoticesHaveOneName(t *testing.T) {
+func TestNotices_HaveDistinctIDs(t *testing.T) {
 	names := []string{"a", "b", "a-b", "ab", "a1", "A", "a.1", "a_b"}
 	audiences := []domain.Audience{domain.ForDomain, domain.ForSubscribers}
 	ids := make(map[string]string)

@@ -303,8 +303,8 @@ func TestReadingAnIndex_ResumesAfterAFailure(t *testing.T) {
 	t.Run("by a node that knows how it began", func(t *testing.T) { resumeReading(t, 1) })
 }
 
-// resumeReading lets a node read all drawers of a cabinet. The node knows the first ones already: their
-// number is known.
+// resumeReading lets a node read all drawers of a cabinet in several attempts. known is the number of
+// drawers, from the first one on, that the node knows already.
 func resumeReading(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
@@ -314,7 +314,9 @@ func resumeReading(t *testing.T, known int) {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 	}
 	dying, line := s.tappedNode(tiny)
-	var dead atomic.Bool // set at the commit: the replacement of the head after the reservation; the very first write creates the head
+	// The commit is the second write of the head, after the reservation. Without a head, the reservation
+	// creates it, so the commit is the first replacement.
+	var dead atomic.Bool // set at the commit
 	commit := atNth(1+known, isHeadReplacement, func() error { dead.Store(true); return nil })
 	line.setBefore(func(req *http.Request) error {
 		if _ = commit(req); dead.Load() {

@@ -40,7 +40,7 @@ func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 //
 //	id        16 bytes
 //	digest    16 bytes
-//	gap       uvarint   sequence number less that of the event before; for the first, less the page's
+//	gap       uvarint   difference to the previous sequence number; for the first event, to that of the page
 //	weight    uvarint
 //	flags     1 byte    1 supports bundling, 2 a new document type follows, 4 has a payload
 //	type      uvarint   index of the document type among those seen in this page; if new, its length and its text

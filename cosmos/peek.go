@@ -151,7 +151,7 @@ func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, er
 type peekCandidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
-	last    received
+	last    cabinetState
 	head    *head
 	floor   int // drawers with a smaller ordinal are not retained
 	gate    *gate
@@ -260,7 +260,7 @@ func (cand *peekCandidate) recordLoss(err error) error {
 
 // isInTail reports whether the first event after the position at is in the tail. In that case all events
 // in pages are acknowledged, and no event waits in an earlier drawer.
-func isInTail(last received, at position) bool {
+func isInTail(last cabinetState, at position) bool {
 	return len(last.Tail) > 0 && at.Total >= last.Total-int64(last.tailLen())
 }
 

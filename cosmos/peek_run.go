@@ -64,7 +64,7 @@ func (r *eventRange) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 
 // newRun returns the range of certain events after the position at, in up to drawersPerBundle drawers. The
 // range may be empty if a read was stale. Drawers with an ordinal below floor are not retained.
-func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate, at position) (*eventRange, error) {
+func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last cabinetState, floor int, g *gate, at position) (*eventRange, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {
 		from = last.Ordinal

@@ -76,7 +76,7 @@ type milestone struct {
 const milestonesPerGrace = 4
 
 // acknowledgedBelow returns the ordinal below which all drawers are acknowledged.
-func acknowledgedBelow(last received, at position) int {
+func acknowledgedBelow(last cabinetState, at position) int {
 	if at.Sequence >= last.Sequence {
 		return last.Ordinal + 1
 	}
@@ -92,7 +92,7 @@ func (t retained) isDue(now time.Time, grace time.Duration) bool {
 // advanceTo returns the retention at now, computed from t: with a milestone for the acknowledged drawers,
 // and with the floor raised to the milestones that are older than grace. last is the state of the cabinet
 // in the head, and at is the position of the gate. With a stale gate, drawers are only retained longer.
-func (t retained) advanceTo(last received, at position, now time.Time, grace time.Duration) retained {
+func (t retained) advanceTo(last cabinetState, at position, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
 	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
 	latest := next.Floor
@@ -144,10 +144,10 @@ func (m milestone) isEqual(o milestone) bool {
 
 // A retentionPlan is the change of a head that a sweep plans.
 type retentionPlan struct {
-	of     map[cabinetName]retained
-	raised map[domain.Group]bool // groups in which a floor rises; their gates must be proved before the write
-	closed []cabinetName         // cabinets whose last drawer the plan closes: no later Save fills it
-	fresh  bool                  // the plan differs from the state in the head
+	of        map[cabinetName]retained
+	raised    map[domain.Group]bool // groups in which a floor rises; their gates must be proved before the write
+	closed    []cabinetName         // cabinets whose last drawer the plan closes: no later Save fills it
+	isChanged bool                  // the plan changes the state in the head
 
 	removed []cabinetName // cabinets without a document, which the plan removes
 
@@ -178,7 +178,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		before, at := h.cabinetRetention(name), gates[group].positionIn(name, last)
 		if mayRemove && before.isGone(last) && !gates[group].Frozen && !h.isFilling(name) {
 			p.removed = append(p.removed, name)
-			p.fresh = true
+			p.isChanged = true
 			continue
 		}
 		mayClose := mayClose && !h.isFilling(name)
@@ -188,7 +188,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 			}
 			last.Drawer, last.Fill, last.Paged, last.Tail, last.Saves = "", 0, 0, nil, nil
 			p.closed = append(p.closed, name)
-			p.fresh = true
+			p.isChanged = true
 		}
 		next := before.advanceTo(last, at, now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
@@ -203,7 +203,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 			p.raised[group] = true
 		}
 		if !next.isEqual(before) {
-			p.fresh = true
+			p.isChanged = true
 		}
 		if next.Floor > 1 || len(next.Milestones) > 0 || len(next.Unknown) > 0 {
 			p.of[name] = next

@@ -41,19 +41,19 @@ func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	return a
 }
 
-// saves saves n events with new ids for an actor.
-func (a *throttledAccount) saves(actor domain.ActorID, n int) {
+// saveEvents saves n events with new ids for an actor.
+func (a *throttledAccount) saveEvents(actor domain.ActorID, n int) {
 	saved, err := a.node.Save(context.Background(), actor, repositorytest.Events(n, actor))
 	require.NoError(a, err)
 	require.Equal(a, n, saved.Accepted)
 }
 
-// leavePages saves pages of events, acknowledges the events, and waits until a sweep may remove them.
-func (a *throttledAccount) leavePages(actors, pages int) {
+// prepareRemovablePages saves pages of events, acknowledges the events, and waits until a sweep may remove them.
+func (a *throttledAccount) prepareRemovablePages(actors, pages int) {
 	for range actors {
 		actor := repositorytest.NewActor()
 		for range pages {
-			a.saves(actor, DefaultTailEvents+1)
+			a.saveEvents(actor, DefaultTailEvents+1)
 		}
 		_, err := repositorytest.Drain(a.Context(), a.stores(a.node), actor, allGroups)
 		require.NoError(a, err)
@@ -63,13 +63,13 @@ func (a *throttledAccount) leavePages(actors, pages int) {
 	<-time.After(8 * day)
 }
 
-// saveP95 saves batches of batch events for 20 actors in turn, up to 400 batches or until ctx ends. It
+// saveP95 makes Saves of batch events for 20 actors in turn, up to 400 Saves or until ctx ends. It
 // returns the 95th percentile of the durations. The node knows the actors from earlier Saves.
 func (a *throttledAccount) saveP95(ctx context.Context, batch int, every time.Duration) (p95 time.Duration, saves int) {
 	actors := make([]domain.ActorID, 20)
 	for i := range actors {
 		actors[i] = repositorytest.NewActor()
-		a.saves(actors[i], 30)
+		a.saveEvents(actors[i], 30)
 	}
 	var mu sync.Mutex
 	var took []time.Duration
@@ -77,7 +77,7 @@ func (a *throttledAccount) saveP95(ctx context.Context, batch int, every time.Du
 	for i := 0; i < 400 && ctx.Err() == nil; i++ {
 		running.Go(func() {
 			began := time.Now()
-			a.saves(actors[i%len(actors)], batch)
+			a.saveEvents(actors[i%len(actors)], batch)
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, time.Since(began))
@@ -108,7 +108,7 @@ func TestSweep_DelaysASaveByAQuarterAtMost(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newThrottledAccount(t, tc.suggested)
-				a.leavePages(10, tc.pages)
+				a.prepareRemovablePages(10, tc.pages)
 				alone, _ := a.saveP95(t.Context(), tc.batch, tc.every)
 
 				ctx, swept := context.WithCancel(t.Context())

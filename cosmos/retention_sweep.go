@@ -136,7 +136,7 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates 
 	}
 	mayRemove := mayClose && !c.r.opts.KeepCabinets && h.allowsRemoval()
 	p, err := planRetention(h, gates, c.r.opts.Groups, c.r.opts.Clock(), c.r.opts.Retention, mayClose, mayRemove)
-	if err != nil || !p.fresh {
+	if err != nil || !p.isChanged {
 		return h, err
 	}
 	for group := range p.raised {

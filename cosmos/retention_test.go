@@ -29,13 +29,13 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	const grace = 8 * time.Hour
 	type step struct {
 		after      time.Duration // time since noon
-		last       received
+		last       cabinetState
 		at         position
 		floor      int
 		milestones []int // ordinals of the milestones
 	}
-	filling := func(ordinal, fill int, total int64) received {
-		return received{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
+	filling := func(ordinal, fill int, total int64) cabinetState {
+		return cabinetState{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
 	}
 	at := func(ordinal, slot int, total int64) position {
 		return position{Ordinal: ordinal, Slot: slot, Sequence: domain.Sequence(total), Total: total}
@@ -83,8 +83,8 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 			{grace, filling(3, 1, 21), at(2, 4, 14), 2, nil},
 		}},
 		{"what a rollback has left empty goes, too", []step{
-			{0, received{Ordinal: 2}, position{}, 1, []int{3}},
-			{grace, received{Ordinal: 2}, position{}, 3, nil},
+			{0, cabinetState{Ordinal: 2}, position{}, 1, []int{3}},
+			{grace, cabinetState{Ordinal: 2}, position{}, 3, nil},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAcknowledgedEvents_AreRemovedAfterTheRetention(t *testing.T) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		events := k.saveEvents(7, repositorytest.WithPayload(`{"kWh":1}`))
 		payloads := k.node.beginCall("test")
-		first, err := payloads.readExtents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
+		first, err := payloads.readExtents(t.Context(), events[0].Cabinet(), cabinetState{Ordinal: 3}, 1, 0)
 		require.NoError(t, err)
 		require.Len(t, first, 3)
 		b := k.takeBundle()

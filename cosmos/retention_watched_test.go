@@ -260,9 +260,9 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestCostOfWatchedBundles measures the additional cost of a watched bundle, and the cost of a sweep that
+// TestWatchedBundles_CostUpToTheirLimit measures the additional cost of a watched bundle, and the cost of a sweep that
 // finds no watched bundle.
-func TestCostOfWatchedBundles(t *testing.T) {
+func TestWatchedBundles_CostUpToTheirLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string
 		pessimistic                     bool

@@ -31,7 +31,7 @@ const maxOrdinalGap = 16
 
 // isAhead reports whether the ordinal of a drawer, or its slots, are above those in a head without an
 // intent. last is the state of the cabinet in that head.
-func (d *drawer) isAhead(last received) bool {
+func (d *drawer) isAhead(last cabinetState) bool {
 	if d.Ordinal > last.Ordinal {
 		return d.Ordinal <= last.Ordinal+maxOrdinalGap
 	}
@@ -40,7 +40,7 @@ func (d *drawer) isAhead(last received) bool {
 
 // hasAhead reports whether a drawer of a cabinet is ahead of a head. last is the state of the cabinet
 // in that head.
-func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last received) (bool, error) {
+func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last cabinetState) (bool, error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from AND c.ordinal <= @to",
 		azcosmos.QueryParameter{Name: "@from", Value: max(last.Ordinal, 1)},

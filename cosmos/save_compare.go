@@ -14,7 +14,7 @@ import (
 
 // isInFront reports whether the position of a gate is after all events in a head. last is the state of the
 // cabinet in that head.
-func (at position) isInFront(last received) bool {
+func (at position) isInFront(last cabinetState) bool {
 	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
 		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
 }

@@ -11,10 +11,10 @@ type cabinetIndex struct {
 	cabinet domain.CabinetKey
 	limit   int // limit for the memory of filters, in bytes
 
-	last   received // state of the cabinet in the newest head that was observed
-	floor  int      // drawers with a smaller ordinal are not retained
-	sealed int      // drawers up to this ordinal are full or sealed
-	blocks []block  // the blocks that cover the drawers from floor to sealed
+	last   cabinetState // state of the cabinet in the newest head that was observed
+	floor  int          // drawers with a smaller ordinal are not retained
+	sealed int          // drawers up to this ordinal are full or sealed
+	blocks []block      // the blocks that cover the drawers from floor to sealed
 
 	open     openDrawer
 	previous openDrawer // the drawer that was filled before open, if it was not full
@@ -30,7 +30,7 @@ func newCabinetIndex(cabinet domain.CabinetKey, limit int) *cabinetIndex {
 }
 
 // observe adopts the state of the cabinet in a head, unless a newer head was observed.
-func (cab *cabinetIndex) observe(last received, floor int) {
+func (cab *cabinetIndex) observe(last cabinetState, floor int) {
 	sealed := last.Ordinal
 	if last.Drawer != "" {
 		sealed--
@@ -112,7 +112,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 // does not cover too many of its pages. last is the state of the cabinet in a head. The filter covers no
 // slot of the tail: after a failover that loses the head with the tail but not the filter, other events
 // fill these slots.
-func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
+func (cab *cabinetIndex) storeFilter(r *Repository, last cabinetState) {
 	if cab.open.drawer != last.Drawer || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return
 	}
@@ -130,7 +130,7 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 // and add queues a hint that seals it, so its next reader need not. If inTail is true, the events are in
 // the tail.
 func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numberedEvent, inTail bool) {
-	last := received{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
+	last := cabinetState{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
 	if part.New {
 		before := cab.open
 		cab.observe(last, cab.floor)

@@ -134,7 +134,7 @@ func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 // not visible yet, the next attempt reads only the drawer, not the filters again.
 type lackingFilters struct {
 	absent map[blockSegment]bool // segments without a stored filter; at level 0 also those that cover a part of the drawer
-	short  shortFilters          // the level 0 of absent, with the filters that cover a part
+	short  shortFilters          // the drawers of level 0 in absent, each with its filter if that covers a part of the drawer
 }
 
 // fetchFilters reads the filters that are needed for hashes. It also reads the filter of the drawer that is

@@ -95,7 +95,7 @@ func (o *openDrawer) fingerprintKeys() []fingerprintKey {
 
 // canBeFiltered reports whether the filter of the recipient may cover the pages of the drawer that is
 // being filled. last is the state of the cabinet in a head.
-func (cab *cabinetIndex) canBeFiltered(last received) bool {
+func (cab *cabinetIndex) canBeFiltered(last cabinetState) bool {
 	if last.Drawer == "" || cab.open.drawer != last.Drawer || last.inPages() == 0 || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return false
 	}

@@ -14,7 +14,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	actor := repositorytest.NewActor()
 	series, charges := repositorytest.Event(actor, repositorytest.WithOrigin(domain.TimeSeries)), repositorytest.Event(actor, repositorytest.WithOrigin(domain.Charges))
 	a, b := nameOf(series.Cabinet()), nameOf(charges.Cabinet())
-	h := &head{Reserved: 100, Watermark: 90, Cabinets: map[cabinetName]received{
+	h := &head{Reserved: 100, Watermark: 90, Cabinets: map[cabinetName]cabinetState{
 		a: {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 88, Total: 40},
 		b: {Ordinal: 7, Sequence: 90, Total: 3}, // after a rollback, the head has no drawer for the cabinet
 	}}
@@ -41,13 +41,13 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	committed := reserved.commitIntent(nil)
 	assert.Equal(t, domain.Sequence(106), committed.Watermark)
 	assert.Nil(t, committed.Intent)
-	assert.Equal(t, received{Drawer: "new4", Fill: 1, Ordinal: 6, Sequence: 106, Total: 45}, committed.Cabinets[a])
-	assert.Equal(t, received{Drawer: "new2", Fill: 1, Ordinal: 8, Sequence: 102, Total: 4}, committed.Cabinets[b])
+	assert.Equal(t, cabinetState{Drawer: "new4", Fill: 1, Ordinal: 6, Sequence: 106, Total: 45}, committed.Cabinets[a])
+	assert.Equal(t, cabinetState{Drawer: "new2", Fill: 1, Ordinal: 8, Sequence: 102, Total: 4}, committed.Cabinets[b])
 
 	cleared := reserved.claimIntent().clearIntent()
 	assert.Equal(t, domain.Sequence(106), cleared.Reserved, "numbers are not reused")
 	assert.Equal(t, domain.Sequence(90), cleared.Watermark)
-	assert.Equal(t, received{Ordinal: 6, Sequence: 88, Total: 40}, cleared.Cabinets[a], "the next Save begins a new drawer")
+	assert.Equal(t, cabinetState{Ordinal: 6, Sequence: 88, Total: 40}, cleared.Cabinets[a], "the next Save begins a new drawer")
 	assert.False(t, p.intent.Aborted, "the intent itself is never changed")
 }
 

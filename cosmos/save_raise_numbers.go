@@ -49,7 +49,7 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 
 // countBehind returns the number of events that are stored in sealed drawers after a position, and an
 // upper bound of their sequence numbers.
-func (c *call) countBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
+func (c *call) countBehind(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
 	from := max(at.Ordinal, floor)
 	extents, err := c.readExtents(ctx, cabinet, last, from, 0)
 	if err != nil {

@@ -140,7 +140,7 @@ func encodeSaves(runs []saveRun, from int) packed {
 }
 
 // encodeTailSaves encodes the runs of a tail for the member Saves of its cabinet.
-func (c received) encodeTailSaves(runs []saveRun) packed {
+func (c cabinetState) encodeTailSaves(runs []saveRun) packed {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (c received) encodeTailSaves(runs []saveRun) packed {
 }
 
 // tailSaves returns the stored spans in which the events of the tail were saved.
-func (c received) tailSaves() []saveRun {
+func (c cabinetState) tailSaves() []saveRun {
 	if len(c.Saves) == 0 || len(c.Tail) == 0 {
 		return nil
 	}

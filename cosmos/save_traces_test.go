@@ -46,12 +46,12 @@ func FuzzDecodeSaves(f *testing.F) {
 			}
 			last = r.until
 		}
-		received{Tail: packed{1}, Fill: 10, Saves: data}.tailSaves()
+		cabinetState{Tail: packed{1}, Fill: 10, Saves: data}.tailSaves()
 	})
 }
 
 func TestTailSaves_OfAnotherTailAreIgnored(t *testing.T) {
-	c := received{Tail: packed{1}, Ordinal: 3, Paged: 5, Fill: 9}
+	c := cabinetState{Tail: packed{1}, Ordinal: 3, Paged: 5, Fill: 9}
 	runs := []saveRun{{5, 6, testSpan(1, 1)}, {7, 9, testSpan(1, 2)}}
 	c.Saves = c.encodeTailSaves(runs)
 	assert.Equal(t, runs, c.tailSaves())
@@ -97,7 +97,7 @@ func storedTexts(t *testing.T, storeTraces bool, c domain.TraceContext) map[stri
 	require.NoError(t, err)
 	_, err = node.Acknowledge(ctx, actor, b.ID)
 	require.NoError(t, err)
-	v := &versions{&keeper{T: t, rig: r, node: node}}
+	v := &upgradedStore{&keeper{T: t, rig: r, node: node}}
 	members := make(map[string]int)
 	for _, doc := range v.readItems() {
 		countMembers(members, doc)

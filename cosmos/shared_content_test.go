@@ -49,7 +49,7 @@ func (s *sharedHub) openAnswered() domain.Bundle {
 	return b
 }
 
-func (s *sharedHub) closes(b domain.Bundle) {
+func (s *sharedHub) dequeueBundle(b domain.Bundle) {
 	s.Helper()
 	_, err := s.node.Acknowledge(s.Context(), s.actor, b.ID)
 	require.NoError(s, err)
@@ -78,7 +78,7 @@ func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saveEvents(7) // fills two drawers and begins a third one
 	long := s.openAnswered()
-	s.closes(long)
+	s.dequeueBundle(long)
 	s.saveEvents(3) // the bundle of these events begins in the third drawer and ends in the fourth
 	short := s.openAnswered()
 	s.saveEvents(1)
@@ -91,7 +91,7 @@ func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	require.Equal(t, 2, s.runSweep().Drawers, "the gate stands in the third")
 	s.requireShared(false, long)
 	s.requireShared(true, short)
-	s.closes(short)
+	s.dequeueBundle(short)
 	s.runSweep()
 	s.requireShared(true, short)
 	s.passTime(7 * day)
@@ -107,12 +107,12 @@ func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 		for _, swept := range []bool{true, false} {
 			s := newSharing(t, 3)
 			s.saveEvents(7)
-			s.closes(s.openAnswered())
+			s.dequeueBundle(s.openAnswered())
 			s.runSweep() // makes a milestone
 			s.passTime(day)
 			s.saveEvents(7)
 			b := s.openAnswered()
-			s.closes(b)
+			s.dequeueBundle(b)
 			s.runSweep()
 			s.passTime(7*day - late)
 			if swept {
@@ -135,7 +135,7 @@ func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 			events, err := repositorytest.ReadEvents(t.Context(), run)
 			require.NoError(t, err)
 			require.Len(t, events, b.Count)
-			s.closes(b)
+			s.dequeueBundle(b)
 			s.runSweep()
 			s.passTime(9 * day)
 			s.runSweep()
@@ -149,7 +149,7 @@ func TestABundleWithoutItsFolder_IsNotReplayed(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saveEvents(7)
 	b := s.openAnswered()
-	s.closes(b)
+	s.dequeueBundle(b)
 	_, err := s.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: s.clock, Shared: s.shared}, false).Sweep(t.Context())
 	require.NoError(t, err)
 	s.passTime(time.Second)
@@ -165,7 +165,7 @@ func TestUnlimitedRetention_KeepsSharedContent(t *testing.T) {
 	s.node = s.rig.node(Options{DrawerCapacity: 3, Retention: -1, Clock: s.clock, Shared: s.shared}, true)
 	s.saveEvents(7)
 	b := s.openAnswered()
-	s.closes(b)
+	s.dequeueBundle(b)
 	s.passTime(1000 * day)
 	s.runSweep()
 	s.expireDocuments()
@@ -185,7 +185,7 @@ func TestASweepThatCannotReachTheSharedStore_IsCompletedByTheNext(t *testing.T) 
 	s := newSharing(t, 3)
 	s.saveEvents(7)
 	b := s.openAnswered()
-	s.closes(b)
+	s.dequeueBundle(b)
 	s.runSweep()
 	s.passTime(7 * day)
 	_, err := s.rig.node(Options{DrawerCapacity: 3, Clock: s.clock, Shared: lockedContent{s.shared}}, false).Sweep(t.Context())

@@ -205,7 +205,7 @@ func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 			actors := make([]domain.ActorID, 500)
 			for i := range actors {
 				actors[i] = repositorytest.NewActor()
-				a.saves(actors[i], 3)
+				a.saveEvents(actors[i], 3)
 			}
 			waitInBubble(time.Hour)
 			p99 := func() time.Duration {
@@ -274,7 +274,7 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 	c := node.beginCall("test")
 	for i := range mailboxes {
 		actor := repositorytest.NewActor()
-		h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]received{
+		h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]cabinetState{
 			"TimeSeries|measured-data": {Drawer: "d", Fill: i % 9, Ordinal: 1, Sequence: domain.Sequence(i % 9), Total: int64(i % 9), Marks: []mark{{1, now.UnixMilli() - int64(i)}}},
 		}}
 		_, err := c.Put(ctx, node.db.catalog, actor.String(), headID, "", h)

@@ -274,7 +274,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 	})
 }
 
-// Rechecks use up to a tenth of the request units, and correct nothing if all lines are right.
+// Rechecks use up to a tenth of the request units of the survey. If all lines are right, they store no line.
 func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})

@@ -45,7 +45,7 @@ type surveyedCabinet struct {
 	hash     uint64 // hashOfCabinet of the cabinet's name
 	group    domain.Group
 	isInHead bool
-	received received // the members that the backlog needs: no tail, but marks of the events in the tail
+	received cabinetState // the members that the backlog needs: no tail, but marks of the events in the tail
 	isInGate bool
 	position position
 }
@@ -105,7 +105,7 @@ func clipReason(reason string) string {
 func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group, error)) {
 	r.hasHead = true
 	for i := range r.cabinets {
-		r.cabinets[i].isInHead, r.cabinets[i].received = false, received{}
+		r.cabinets[i].isInHead, r.cabinets[i].received = false, cabinetState{}
 	}
 	for name, last := range h.Cabinets {
 		group, err := groupOf(name)
@@ -114,7 +114,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 		}
 		c := r.ensureCabinet(name, group)
 		c.isInHead = true
-		c.received = received{
+		c.received = cabinetState{
 			Sequence: last.Sequence, Total: last.Total, Marks: last.allMarks(),
 			BaseOrdinal: last.BaseOrdinal, BaseTotal: last.BaseTotal,
 		}
@@ -123,7 +123,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 }
 
 // allMarks returns the marks of a cabinet and additional marks for the events in its tail.
-func (c received) allMarks() []mark {
+func (c cabinetState) allMarks() []mark {
 	marks := slices.Clone(c.Marks)
 	t, err := c.decodeTail(domain.CabinetKey{})
 	if err != nil || t == nil {

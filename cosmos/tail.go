@@ -26,7 +26,7 @@ type tail struct {
 const maxTail = 256
 
 // inPages returns the number of slots of the last drawer that are in pages.
-func (c received) inPages() int {
+func (c cabinetState) inPages() int {
 	if len(c.Tail) == 0 {
 		return c.Fill
 	}
@@ -34,14 +34,14 @@ func (c received) inPages() int {
 }
 
 // tailLen returns the number of events in the tail.
-func (c received) tailLen() int { return c.Fill - c.inPages() }
+func (c cabinetState) tailLen() int { return c.Fill - c.inPages() }
 
 // isPageless reports whether all events of the last drawer are in the tail. Such a drawer may have neither
 // a page nor a document.
-func (c received) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
+func (c cabinetState) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
 
 // decodeTail returns the tail of a cabinet, or nil if the cabinet has no tail.
-func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
+func (c cabinetState) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 	if len(c.Tail) == 0 {
 		return nil, nil //nolint:nilnil // a nil tail is empty
 	}
@@ -70,7 +70,7 @@ func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 var errTail = errors.New("the events in a head cannot be decoded")
 
 // encodeTail encodes events for the tail. The first event is in slot c.Paged.
-func (c received) encodeTail(events []storedEvent) packed {
+func (c cabinetState) encodeTail(events []storedEvent) packed {
 	if len(events) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (c received) encodeTail(events []storedEvent) packed {
 }
 
 // tailSum returns the CRC-32C of encoded events and of the members that determine their numbers and slots.
-func (c received) tailSum(data []byte) uint32 {
+func (c cabinetState) tailSum(data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, fmt.Appendf(nil, "|%s|%d", c.Drawer, c.Paged))
 }
 

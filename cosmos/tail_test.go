@@ -24,7 +24,7 @@ import (
 func TestATail_IsReadBackAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, maxTail).Draw(t, "events")
-		c := received{Drawer: "d", Paged: rapid.IntRange(0, 100).Draw(t, "paged")}
+		c := cabinetState{Drawer: "d", Paged: rapid.IntRange(0, 100).Draw(t, "paged")}
 		c.Fill = c.Paged + n
 		var in []storedEvent
 		object, offset := "", int64(0)
@@ -57,18 +57,18 @@ func TestATail_IsReadBackAsItWasWritten(t *testing.T) {
 func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 	h := tailHead(t, 3)
 	require.NoError(t, h.Validate())
-	for name, change := range map[string]func(*received){
-		"another drawer":          func(c *received) { c.Drawer = "other" },
-		"another slot":            func(c *received) { c.Paged++; c.Fill++ },
-		"fewer events":            func(c *received) { c.Fill-- },
-		"more events":             func(c *received) { c.Fill++ },
-		"another number":          func(c *received) { c.Sequence++ },
-		"a number not visible":    func(c *received) { c.Sequence += 10 },
-		"a bit that flipped":      func(c *received) { c.Tail[7] ^= 1 },
-		"a version not known":     func(c *received) { c.Tail[0]++ },
-		"less than nothing paged": func(c *received) { c.Paged = -1 },
-		"no drawer":               func(c *received) { c.Drawer = "" },
-		"hardly anything":         func(c *received) { c.Tail = packed{2} },
+	for name, change := range map[string]func(*cabinetState){
+		"another drawer":          func(c *cabinetState) { c.Drawer = "other" },
+		"another slot":            func(c *cabinetState) { c.Paged++; c.Fill++ },
+		"fewer events":            func(c *cabinetState) { c.Fill-- },
+		"more events":             func(c *cabinetState) { c.Fill++ },
+		"another number":          func(c *cabinetState) { c.Sequence++ },
+		"a number not visible":    func(c *cabinetState) { c.Sequence += 10 },
+		"a bit that flipped":      func(c *cabinetState) { c.Tail[7] ^= 1 },
+		"a version not known":     func(c *cabinetState) { c.Tail[0]++ },
+		"less than nothing paged": func(c *cabinetState) { c.Paged = -1 },
+		"no drawer":               func(c *cabinetState) { c.Drawer = "" },
+		"hardly anything":         func(c *cabinetState) { c.Tail = packed{2} },
 	} {
 		h := tailHead(t, 3)
 		c := h.Cabinets["TimeSeries|x"]
@@ -85,7 +85,7 @@ func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 func tailHead(t *testing.T, n int) *head {
 	actor := repositorytest.NewActor()
 	events := repositorytest.Events(n, actor, repositorytest.WithOrigin(domain.TimeSeries), repositorytest.WithContentType("x"))
-	h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]received{
+	h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]cabinetState{
 		"TimeSeries|x": {Drawer: "d", Fill: 2, Ordinal: 1, Sequence: 7, Total: 2},
 	}}
 	w := &recipientWriter{r: &Repository{}, recipient: actor}
@@ -111,35 +111,35 @@ func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
 	flushed.setWriteID("next")
 	require.Contains(t, string(client.Encode(flushed)), `"operation":"next"`)
 	require.NotContains(t, string(client.Encode(flushed)), `"v":`)
-	require.Equal(t, received{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
+	require.Equal(t, cabinetState{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
 }
 
-// A tails is a store whose nodes keep tails in the head.
-type tails struct {
+// A tailStore is a store whose nodes keep tails in the head.
+type tailStore struct {
 	*testing.T
 	*rig
 	actor domain.ActorID
 }
 
-func newTails(t *testing.T) *tails {
-	return &tails{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+func newTailStore(t *testing.T) *tailStore {
+	return &tailStore{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 }
 
-func (s *tails) saveEvents(node *Repository, events []domain.Event) {
+func (s *tailStore) saveEvents(node *Repository, events []domain.Event) {
 	s.Helper()
 	saved, err := node.Save(context.Background(), s.actor, events)
 	require.NoError(s, err)
 	require.Equal(s, repository.Saved{Accepted: len(events)}, saved)
 }
 
-func (s *tails) readHead(node *Repository) *head {
+func (s *tailStore) readHead(node *Repository) *head {
 	s.Helper()
 	h, err := node.beginCall("test").readHead(context.Background(), s.actor)
 	require.NoError(s, err)
 	return h
 }
 
-func (s *tails) drainAll(node *Repository, want ...domain.Event) {
+func (s *tailStore) drainAll(node *Repository, want ...domain.Event) {
 	s.Helper()
 	bundles, err := repositorytest.Drain(context.Background(), s.stores(node), s.actor, allGroups)
 	require.NoError(s, err)
@@ -158,7 +158,7 @@ func (s *tails) drainAll(node *Repository, want ...domain.Event) {
 
 func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		node := s.node(Options{TailEvents: 4}, false)
 		events := repositorytest.Events(9, s.actor)
 		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first Save reads head, gate and drawers; a flush adds two requests
@@ -174,7 +174,7 @@ func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 }
 
 func TestAPeekOfATail_ReadsNoPage(t *testing.T) {
-	s := newTails(t)
+	s := newTailStore(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(3, s.actor)
 	s.saveEvents(node, events[:2])
@@ -197,7 +197,7 @@ func TestAPeekOfATail_ReadsNoPage(t *testing.T) {
 }
 
 func TestABundleOfATail_IsReadAgainWhenItIsInPages(t *testing.T) {
-	s := newTails(t)
+	s := newTailStore(t)
 	node := s.node(Options{TailEvents: 3, DrawerCapacity: 4}, true)
 	events := repositorytest.Events(8, s.actor)
 	s.saveEvents(node, events[:2])
@@ -214,7 +214,7 @@ func TestABundleOfATail_IsReadAgainWhenItIsInPages(t *testing.T) {
 }
 
 func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
-	s := newTails(t)
+	s := newTailStore(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	small := repositorytest.Events(2, s.actor)
 	other := repositorytest.Events(1, s.actor, repositorytest.WithContentType("other"))
@@ -234,7 +234,7 @@ func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
 }
 
 func TestFlushersOfTailsOfDifferentLengths_AgreeOnTheFirstPage(t *testing.T) {
-	s := newTails(t)
+	s := newTailStore(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(5, s.actor)
 	s.saveEvents(node, events[:2])
@@ -252,7 +252,7 @@ func TestFlushersOfTailsOfDifferentLengths_AgreeOnTheFirstPage(t *testing.T) {
 
 func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		node, line := s.tappedNode(Options{TailEvents: 4})
 		other := s.node(Options{TailEvents: 4}, false)
 		first := repositorytest.Events(1, s.actor, repositorytest.WithPayload(`"first"`))
@@ -294,7 +294,7 @@ func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 
 func TestARefusedSmallSave_LeavesNoPayloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		content := &namedContent{Content: s.content, names: make(map[string]bool)}
 		s.content = content
 		node, line := s.tappedNode(Options{TailEvents: 4})
@@ -425,7 +425,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 }
 
 func TestAReplay_ReturnsTheEventsOfATail(t *testing.T) {
-	s := newTails(t)
+	s := newTailStore(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(3, s.actor)
 	s.saveEvents(node, events[:2])
@@ -445,7 +445,7 @@ func TestAReplay_ReturnsTheEventsOfATail(t *testing.T) {
 
 func TestARepair_FlushesEveryTailIfTheNodeWritesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		node := s.node(Options{TailEvents: 4}, true)
 		events := repositorytest.Events(6, s.actor)
 		s.saveEvents(node, events[:3])
@@ -475,7 +475,7 @@ func TestARepair_FlushesEveryTailIfTheNodeWritesNone(t *testing.T) {
 }
 
 func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
-	s := newTails(t)
+	s := newTailStore(t)
 	node := s.node(Options{TailEvents: DefaultTailEvents}, true)
 	var all []domain.Event
 	for i := range 150 {
@@ -496,7 +496,7 @@ func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
 
 func TestASmallSave_CostsUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
 		s.saveEvents(node, repositorytest.Events(1, s.actor))
 		const n = 480
@@ -514,7 +514,7 @@ func TestASmallSave_CostsUpToItsLimit(t *testing.T) {
 
 func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
 		lives := func() {
 			s.saveEvents(node, repositorytest.Events(1, s.actor))
@@ -540,7 +540,7 @@ func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 
 func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTails(t)
+		s := newTailStore(t)
 		node := s.node(Options{TailEvents: 2, DrawerCapacity: 5}, true)
 		for range 13 { // the events reach the third drawer
 			s.saveEvents(node, repositorytest.Events(1, s.actor))

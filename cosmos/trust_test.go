@@ -177,7 +177,7 @@ func TestAWatermarkAboveAnIntent_DoesNotProveItsCommit(t *testing.T) {
 	var saves sync.WaitGroup
 	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
 	<-commits
-	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the other Save, and moves the watermark above the numbers of that Save
+	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the slow Save, and raises the watermark above its numbers
 	close(mayCommit)
 	saves.Wait()
 	s.drainAll()

@@ -190,7 +190,7 @@ func (c *Client) ContainersFault(ctx context.Context) error {
 }
 
 // refreshContainers reads the properties of the containers if the last result is too old, and returns
-// the known fault. The caller must have the turn.
+// the known fault. The caller must hold the turn of the containerWatch.
 func (c *Client) refreshContainers(ctx context.Context) error {
 	w := &c.containers
 	now := c.opts.Clock()
@@ -299,8 +299,7 @@ func IsContainerMissing(err error) bool {
 // errContainerReplaced reports that a container was deleted and created again since the hub started.
 var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")
 
-// checkAll reads the containers one after the other and returns all faults. The caller must have the
-// turn.
+// checkAll reads the containers one after the other and returns all faults. The caller must hold w.turn.
 func (w *containerWatch) checkAll(ctx context.Context, c *Call, warn func(*ContainerError)) error {
 	var faults []error
 	rids := make(map[string]string)

@@ -153,7 +153,7 @@ func (l *Leader[T]) failAfterPanic() {
 	left := l.callers
 	l.callers, l.taken = nil, 0
 	l.reset()
-	l.busy = false // the next caller may lead when the lock is released
+	l.busy = false // once the lock is released, the next caller may lead
 	l.mu.Unlock()
 	for _, c := range left {
 		c.complete(domain.Errorf(domain.Uncertain, "%s: the caller that led a group panicked: %v", l.name, p))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPacer_WaitsUntilWhatWasSpentIsPaidOff(t *testing.T) {
+func TestPacer_WaitsUntilTheDebtIsPaidOff(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := newPacer(100, func() time.Time { return now })
 	require.Zero(t, p.takePause())

@@ -12,7 +12,7 @@ type Query struct {
 	call           *Call
 	container      *azcosmos.ContainerClient
 	key            string
-	crossPartition bool // whether the query reads all partitions instead of that of key
+	crossPartition bool // whether the query reads all partitions, and not only the partition with the key
 	text           string
 	params         []azcosmos.QueryParameter
 

@@ -137,7 +137,7 @@ func (s *Store) applyPatch(ctx context.Context, c *client.Call, ops azcosmos.Pat
 	return nil, client.ErrStale
 }
 
-// A patch is a change of the document, with conditions in addition to that on the write id.
+// A patch is a change of the document, with conditions in addition to the condition on the write id.
 type patch struct {
 	conditions []string
 	operations func(*azcosmos.PatchOperations)

@@ -27,7 +27,7 @@ const checkInterval = 2 * time.Second
 type Upgrade struct {
 	Store *Store
 	By    string // name of the operator in the history
-	// Alone reports that only the caller uses the store, so all nodes in the document are dead.
+	// If Alone is set, only the caller uses the store, so all nodes that the store lists are dead.
 	Alone  bool
 	Report func(string) // called with progress, one sentence each; may be nil
 }

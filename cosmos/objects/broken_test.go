@@ -97,8 +97,8 @@ func (s *script) run(ctx context.Context, o repository.Objects) error {
 // triesEveryCase makes tests try all cases instead of a selection, as make campaign does.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A node crashes at a request, before or after the request is carried out, also between the parts of a
-// batch that is halved. Another node receives all messages again from the first message on.
+// A node crashes at a request, before or after the request is carried out, also between the two halves of
+// a batch that was too large. Another node receives all messages again, beginning with the first.
 func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	step := 7
 	if triesEveryCase {

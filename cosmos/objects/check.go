@@ -27,8 +27,8 @@ const (
 	checkedPage = 100
 	maxFindings = 10_000
 
-	// positionPrefix is the prefix of the positions of this check. Positions of other checks contain no
-	// dot.
+	// positionPrefix begins each position of this check. Positions of other checks contain no dot, so they
+	// never begin with it.
 	positionPrefix = "objects."
 )
 
@@ -184,7 +184,7 @@ const (
 // checked documents changed during the check.
 type findingsCheck func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
 
-// confirm repeats a check and adds the findings that each repetition has to the report. A stale read, or
+// confirm repeats a check, and adds to the report the findings that every repetition has. A stale read, or
 // a write between two reads, may cause findings that disappear. If reads are never stale, two checks of
 // an unchanged state suffice. Findings about documents that change during every check are dropped.
 func (c *objectChecker) confirm(ctx context.Context, check findingsCheck) error {

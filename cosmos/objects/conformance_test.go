@@ -93,7 +93,7 @@ func TestABucketKeepsItsNumberOfShards(t *testing.T) {
 	}
 }
 
-func TestTheShardsOfABucket_AreReadOnlyByANodeThatHasNotCreatedThem(t *testing.T) {
+func TestTheNumberOfShards_IsReadOnceByEachNode(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	first, second := New(a.Connect(), Options{}), New(a.Connect(), Options{})
 	requests := func(s *Store, key string) int {

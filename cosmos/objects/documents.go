@@ -83,15 +83,15 @@ type orderDoc struct {
 	Sequencer string `json:"sequencer,omitempty"`
 }
 
-// A rowDoc is a spilled row, or a copy of one.
+// A rowDoc is a spilled row, or the copy of the newest spilled row of a version.
 type rowDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
 	Kind         string      `json:"kind"`
 	Object       string      `json:"object"` // id of the object's document
 	Version      string      `json:"version,omitempty"`
-	Order        string      `json:"order,omitempty"` // result of orderText for the row; empty in a copy
-	Live         any         `json:"live,omitempty"`  // in a copy: text of the row's order if the row is live, otherwise false
+	Order        string      `json:"order,omitempty"` // order of the row, formatted by orderText; empty in the copy of a row
+	Live         any         `json:"live,omitempty"`  // only in the copy of a row: orderText of the row if the row is live, otherwise false
 	Row          rowFields   `json:"row"`
 	Micros       float64     `json:"micros"` // time of the event in microseconds, for queries
 	IsGenerated  bool        `json:"isGenerated,omitempty"`
@@ -267,7 +267,7 @@ func (p *documentParser) parseOrder(d *orderDoc) domain.ObjectOrder {
 	switch {
 	case d.After != "":
 		o.After = p.number(d.After)
-	case o.Rank == domain.OverRow: // an older version stored the order: it had no member after, and no row could follow an over row
+	case o.Rank == domain.OverRow: // stored by an older version, which had no member after, and in which no row could follow an over row
 		o.After = o.Time
 	}
 	return o

@@ -28,7 +28,7 @@ import (
 // possible result.
 type protocol struct {
 	name      string
-	retention bool // whether the store has a retention, so that sweeps forget rows
+	retention bool // whether the store has a retention, after which sweeps remove rows
 	prepare   func(*trial)
 	run       func(*trial, *Store) error
 }
@@ -56,7 +56,7 @@ type trial struct {
 
 // newTrial prepares a protocol in an account.
 func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
-	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // passes in simulated time
+	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // takes no real time, because it runs in simulated time
 	r := &trial{
 		T: t, protocol: p, account: accounttest.New(t, opts, Containers()), source: memory.NewSource("bucket"),
 		clock: setClock{sweptAt}, hasCrashed: func() bool { return false },
@@ -168,7 +168,7 @@ func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, err
 
 func preparePatch(r *trial) { r.ingestScript("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
 
-// runPatch amends the current row, and another row.
+// runPatch amends the current row and one other row.
 func runPatch(r *trial, node *Store) error {
 	other := objecttest.Calls("[C@04/w]")[0][0]
 	for _, id := range []domain.ObjectRowID{{}, other.ID()} {

@@ -27,7 +27,7 @@ const (
 	firstID   = "0"  // sorts before the ids of all objects; ids of other documents begin with a dash
 	lastRowID = "-z" // sorts after the ids of all documents that are not objects
 
-	plainKey = repository.OrderedKey // maximum number of bytes of a key that are in the id
+	plainKey = repository.OrderedKey // maximum number of bytes of the key that an id contains
 )
 
 // keyEncoding preserves the byte order of keys.
@@ -72,21 +72,21 @@ func rowID(key string, id domain.ObjectRowID) string {
 // headID returns the id of the copy of the newest spilled row of a version.
 func headID(key string, v domain.VersionID) string { return headPrefix + hashOf(key, v.String()) }
 
-// changeID returns the id of a change for the watches of the object with a key. The ids of an object's
-// changes sort by version.
+// changeID returns the id of the document of a change that is published to the watches of an object. The
+// ids of an object's changes sort by version.
 func changeID(key string, version int64) string {
 	from, _ := changeIDs(key)
 	return fmt.Sprintf("%s%020d", from, version)
 }
 
-// changeIDs returns the range of the ids of an object's changes for watches.
+// changeIDs returns the range of the ids that changeID returns for an object.
 func changeIDs(key string) (from, to string) {
 	hash := hashOf(key)
 	return changePrefix + hash + ".", changePrefix + hash + "/"
 }
 
-// stateID returns the id of a change for the topic, of the object with a key. The ids of an object's
-// changes sort by version.
+// stateID returns the id of the document of a change of an object that is published to the topic. The ids
+// of an object's changes sort by version.
 func stateID(key string, version int64) string {
 	return fmt.Sprintf("%s%s.%020d", statePrefix, hashOf(key), version)
 }

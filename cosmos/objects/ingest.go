@@ -26,9 +26,9 @@ type shardRequest struct {
 type objectEvents struct {
 	name     domain.ObjectName
 	events   []domain.ObjectEvent
-	places   []int // indexes of the events in the call
+	places   []int // index of each event in the reports of the call
 	outcomes []domain.ObjectOutcome
-	doubt    bool // Doubt of the object after the events
+	doubt    bool // value of domain.Object.Doubt after the events
 	exists   bool // the object has a current row after the events
 	err      error
 }

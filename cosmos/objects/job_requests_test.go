@@ -44,7 +44,7 @@ func runInventory(ctx context.Context, s *Store, n byte, request string) error {
 	return s.SaveJob(ctx, &job)
 }
 
-// requireInventory demands the documents that runInventory leaves.
+// requireInventory requires the documents that a complete runInventory stores.
 func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	t.Helper()
 	job, err := s.Job(t.Context(), newInventory(n, "").ID)

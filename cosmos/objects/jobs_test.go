@@ -104,7 +104,7 @@ func runJobs(t *testing.T, s *Store) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 }
 
-// checkJobs demands the documents that runJobs leaves.
+// checkJobs requires the documents that a complete runJobs stores.
 func checkJobs(t *testing.T, s *Store, what ...any) {
 	t.Helper()
 	all, err := s.ListJobs(t.Context(), domain.JobID{Kind: domain.CrawlJob}, 10)

@@ -16,7 +16,7 @@ import (
 
 // In each order and with pages of any size, a list contains each readable object once, and reports each
 // damaged object once.
-func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
+func TestList_OmitsDamagedObjects(t *testing.T) {
 	const shards = 3
 	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{Shards: shards})
 	var readable, damaged []string

@@ -97,7 +97,7 @@ func ofVersion(v domain.VersionID, p *params) string {
 	return " AND c.version = " + p.add(v.String())
 }
 
-// nearestRows returns queries for the rows on which the answer to q depends.
+// nearestRows returns queries for the rows that determine the answer to q.
 func nearestRows(q domain.SpilledQuery) []nearestQuery {
 	const (
 		isRow    = "c.kind = 'row'"
@@ -140,8 +140,8 @@ func nearestRows(q domain.SpilledQuery) []nearestQuery {
 	}
 }
 
-// nearestCondition reads the nearest rows, and returns a condition that selects all rows that are at least
-// as near. The read may be stale, but the nearest rows of the current state meet the condition, too.
+// nearestCondition reads the nearest rows, and returns a condition that selects these rows and all rows
+// that are nearer. The read may be stale, but the nearest rows of the current state meet the condition, too.
 func (l *rowLookup) nearestCondition(ctx context.Context, n nearestQuery, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND %s ORDER BY c['order'] %s", n.limit, first.add(l.doc.ID), n.condition(first), n.direction)

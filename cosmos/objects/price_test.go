@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// TestEventsKeepToTheirPrice measures request units for each event, with keys of 40 characters and the
+// TestEvents_CostUpToTheirLimit measures request units for each event, with keys of 40 characters and the
 // facts that S3 reports.
-func TestEventsKeepToTheirPrice(t *testing.T) {
+func TestEvents_CostUpToTheirLimit(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{Shards: 1})
 	report := func(key, event string) repository.ObjectReport {
@@ -63,8 +63,8 @@ func TestEventsKeepToTheirPrice(t *testing.T) {
 	measure("hot key", 26, hot...)
 }
 
-// TestListsKeepToTheirPrice measures request units for a page of 100 of 2,000 objects in 16 shards.
-func TestListsKeepToTheirPrice(t *testing.T) {
+// TestLists_CostUpToTheirLimit measures request units for a page of 100 of 2,000 objects in 16 shards.
+func TestLists_CostUpToTheirLimit(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{})
 	for from := 0; from < 2000; from += 500 {

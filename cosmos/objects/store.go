@@ -44,7 +44,7 @@ type Store struct {
 	opts    Options
 	observe func(domain.Change) // receives each change that was stored
 	topic   *Topic              // nil: no changes are stored for a topic
-	names   int                 // limit for the objects of one request of a shard
+	names   int                 // limit for the objects in one shardRequest
 
 	gathering atomic.Int64 // number of remaining rounds that wait for further requests; see shard.awaitRequests
 

@@ -90,7 +90,7 @@ func (c *setClock) keeping() repository.ObjectKeeping {
 	}
 }
 
-// sweepOracle returns the rows that the oracle has after a script and a sweep at a time.
+// sweepOracle returns the rows of the oracle after a script and a sweep at the time at.
 func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 	clock := &setClock{sweptAt}
 	oracle := memory.NewObjectsWithRetention(clock.keeping())
@@ -101,7 +101,7 @@ func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 }
 
 // Each request of a sweep is broken once in every way. The sweep leaves the same rows as the oracle.
-func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
+func TestEveryRequestOfASweepBrokenOnce_RemovesTheSameRows(t *testing.T) {
 	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
 		for _, fault := range faulty.CommonFaults() {
 			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 }
 
 // Reads on a session account are stale at random.
-func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
+func TestASweepWithStaleReads_RemovesTheSameRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, seed))

@@ -68,7 +68,7 @@ func (r topicReader) publish(ctx context.Context, s *Store) error {
 	return s.Topic().Remove(ctx, left)
 }
 
-// requireChanges publishes the remaining changes, and demands each change of runTopicScript once.
+// requireChanges publishes the remaining changes, and requires each change of runTopicScript once.
 func (r topicReader) requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.NoError(t, r.publish(t.Context(), s), "request %d", n)
@@ -156,7 +156,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	}
 }
 
-// A change for the topic needs no additional request. TestEventsKeepToTheirPrice has the limits for events
+// A change for the topic needs no additional request. TestEvents_CostUpToTheirLimit has the limits for events
 // without a topic.
 func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {

@@ -82,7 +82,7 @@ func runWatchScript(ctx context.Context, s *Store, isRepeated bool) error {
 	return err
 }
 
-// requireChanges demands the changes that runWatchScript leaves.
+// requireChanges requires the changes that a complete runWatchScript leaves unpublished.
 func requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	r := domain.ObjectResourceOf(must(domain.ParseObjectName("bucket", "key")))

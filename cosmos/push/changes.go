@@ -55,8 +55,8 @@ func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWr
 	return results[0].ETag, nil
 }
 
-// MarkWatched implements [repository.Changes]. Its patch acts on the current document. A change whose
-// document was read before the patch is refused, because its write is conditional on the etag.
+// MarkWatched implements [repository.Changes]. Its patch acts on the current document. A write of a change
+// is conditional on the etag, so it is refused if the document was read before the patch.
 func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (version int64, err error) {
 	c := s.client.Begin("mark watched")
 	at, err := watchableOf(r)
@@ -119,7 +119,7 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	c := s.client.Begin("remove change")
 	at, err := watchableOf(change.Resource)
 	if err == nil {
-		// A crash before this write leaves a change that is published again, and found to be a duplicate.
+		// After a crash before this write, the change is published again, and recognized as a duplicate.
 		err = c.DeleteIfExists(ctx, s.cursors, at.key, at.changeID(change.Version))
 	}
 	return c.Outcome("remove a change of "+change.Resource.String(), err)
@@ -137,7 +137,7 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 		return false, nil
 	}
 	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: toMicros(now), Document: last.Document}
-	// A crash after this write leaves a turn in which no node looks for changes.
+	// After a crash after this write, no node searches for changes until the next turn.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
 		return false, nil // another node has taken the turn

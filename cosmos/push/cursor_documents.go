@@ -23,9 +23,9 @@ var (
 
 const cursorID = "cursor"
 
-// A cursorDoc is the stored form of a domain.Standing. It has no nested objects, because only unknown
-// members of the document itself are preserved when an older version replaces it. Empty members are not
-// stored, so that the document stays below 1 KB: up to this size, a write costs least.
+// A cursorDoc is the stored form of a domain.Standing. It has no nested objects: an older version of the
+// hub that replaces the document preserves unknown members of the document, but not those of nested
+// objects. Empty members are not stored, because documents below 1 KB cost least to write.
 type cursorDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -66,9 +66,9 @@ type cursorDoc struct {
 	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspect entries, including those of retries
 	CarefulRetries int      `json:"carefulRetries,omitempty"` // number of suspect retries; only older versions store it
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
-	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
+	Claim          string   `json:"claim,omitempty"` // the Entry, Count and By of a domain.Claim
 
-	Followed      int      `json:"followed,omitempty"` // number of the last request that the owner has followed
+	Followed      int      `json:"followed,omitempty"` // number of the last request that the owner has carried out
 	ReplayID      string   `json:"replayId,omitempty"`
 	ReplayNumber  int      `json:"replayNumber,omitempty"`
 	ReplayFrom    int64    `json:"replayFrom,omitempty"`
@@ -78,15 +78,15 @@ type cursorDoc struct {
 	ReplayRate    int      `json:"replayRate,omitempty"`
 	ReplayState   string   `json:"replayState,omitempty"` // empty while the replay runs
 	ReplayAt      string   `json:"replayAt,omitempty"`
-	ReplayEnd     []string `json:"replayEnd,omitempty"` // last entry to replay of each priority with entries
+	ReplayEnd     []string `json:"replayEnd,omitempty"` // for each priority with entries, the last entry to replay
 	ReplaySeen    int64    `json:"replaySeen,omitempty"`
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
 	HeldID      string   `json:"heldId,omitempty"`      // id of the bundle that the consumer has fetched
-	Held        []string `json:"held,omitempty"`        // positions of the bundle that are neither open nor retries
-	HeldRetries []string `json:"heldRetries,omitempty"` // positions of the bundle that are retries
-	Dequeued    []string `json:"dequeued,omitempty"`    // ids of the last bundles that were dequeued
+	Held        []string `json:"held,omitempty"`        // positions of the bundle's deliveries that are neither open nor retries
+	HeldRetries []string `json:"heldRetries,omitempty"` // positions of the bundle's deliveries that are retries
+	Dequeued    []string `json:"dequeued,omitempty"`    // ids of the bundles that were dequeued last
 
 	Recent   []string `json:"recent,omitempty"`
 	Marks    []string `json:"marks,omitempty"`    // each is a time in microseconds and a number for each priority
@@ -250,7 +250,7 @@ type entryDoc struct {
 	Kind         string `json:"kind"`
 	Stream       string `json:"stream"`
 	Due          int64  `json:"due,omitempty"`
-	// Replays are the last requests to replay, peek or dequeue, in the order of their numbers.
+	// Replays are the latest requests to replay, peek or dequeue, in the order of their numbers.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
 	Changes int64              `json:"changes,omitempty"` // number of changes of the subscription or watch
 	IsPaged bool               `json:"paged,omitempty"`   // the cursor is listed in a page, so the entry may be removed

@@ -52,8 +52,8 @@ func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID
 	return err
 }
 
-// compareCursor returns nil if this write created the cursor, a Conflict error if another write did, and
-// a not-found error if the cursor does not exist.
+// compareCursor returns nil if the write with writeID created the cursor, a Conflict error if another
+// write did, and a not-found error if the cursor does not exist.
 func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.CursorID, writeID string) error {
 	stored, err := s.readCursor(ctx, c, id)
 	if err == nil && stored.WriteID != writeID {
@@ -126,7 +126,7 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 			version = repository.CursorVersion(doc.etag)
 			return nil
 		}
-		// A crash after this write leaves a cursor with this proof. If the write is refused, the cursor is
+		// A crash after this write leaves a proved cursor. If the write is refused, the cursor is
 		// read and proved again, even if an earlier attempt of the write has succeeded.
 		version, err = s.writeCursor(ctx, c, id, repository.CursorVersion(doc.etag), &proof, s.client.NewID())
 		if client.IsRefused(err) {

@@ -48,8 +48,8 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 	if !t.Unlist {
 		return s.putCursor(ctx, c, id, version, t, writeID)
 	}
-	// The entry is read before the cursor is written. If a later owner lists the cursor meanwhile, it
-	// changes the entry, and this node's delete is refused.
+	// The entry is read before the cursor is written. If a later owner lists the cursor between this read
+	// and the delete below, it changes the entry, and the delete is refused.
 	entry, err := s.readEntry(ctx, c, id)
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return "", err
@@ -61,7 +61,7 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 		}
 	}
 	etag, err := s.putCursor(ctx, c, id, version, t, writeID)
-	if err == nil && isListed && entry.Changes == t.Changes { // if the numbers differ, the entry has a change that the owner has not followed
+	if err == nil && isListed && entry.Changes == t.Changes { // if the numbers differ, the entry counts a change that the owner has not applied
 		// A crash before this write, or a failure, leaves an entry that the next owner removes.
 		_ = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	}

@@ -61,7 +61,7 @@ func (r *rig) wantFull(s *Store, owner domain.ActorID) {
 // A definitionLife creates two subscriptions, changes one, and deletes the other.
 type definitionLife struct {
 	kept, deleted *repository.Definition
-	begun         int // steps
+	begun         int // number of steps that were begun
 }
 
 func newDefinitionLife() *definitionLife {
@@ -228,8 +228,8 @@ func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 	}
 }
 
-// One creation refuses the reservation of an unfinished creation. Before each request of the first
-// creation in turn, another node continues the unfinished one.
+// A creation refuses the reservation of an unfinished creation. Before each request of the refusing
+// creation in turn, another node continues the unfinished creation.
 func TestACreationThatIsBeingRefused_IsListedOrFails(t *testing.T) {
 	for n := 1; ; n++ {
 		if n == 5 {

@@ -45,13 +45,13 @@
 //	        Sealed by the last append of its segment
 //	page    up to 256 KB of entries, removed when the retention has passed
 //	id      position and digest of a message whose sender chose its id; removed after 24 hours
-//	cursor  the first position of each priority that was not taken; open entries; counters;
+//	cursor  for each priority, the first position that was not taken; open entries; counters;
 //	        count and digest of the retries. domain.Standing describes its members
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
 //	entry   lists the cursor in its shard, with a time before which none of its retries is due. It
 //	        has the last requests to replay; the cursor has the number of the last one that its
-//	        owner followed. It counts the changes of the subscription, so that a node that reads the
+//	        owner carried out. It counts the changes of the subscription, so that a node that reads the
 //	        shard notices them. The cursor of a watch has an entry only while it has outstanding
 //	        deliveries
 //	definition  the subscription of the cursor, with its secrets sealed. After a deletion, it is
@@ -99,8 +99,8 @@
 //	payload  store payloads above 16 KB in the content store. A crash leaves an object that no
 //	         document refers to
 //	write    replace the head, If-Match, with the entries in it, or create the head of a new
-//	         stream. When the entries in the head exceed 4 KB, those of the longest priority move
-//	         to a page; page, head and ids are one batch. A crash before leaves nothing; after it,
+//	         stream. When the entries in the head exceed 4 KB, the entries of the priority with
+//	         the most bytes move to a page; page, head and ids are one batch. A crash before leaves nothing; after it,
 //	         the messages are published
 //	open     create the next head once the head is sealed. A crash leaves an empty head
 //
@@ -132,17 +132,17 @@
 // stores a claim by a settlement before each call. domain.Suspects determines when this ends.
 //
 // A consumer may fetch deliveries in bundles instead of receiving calls. Its requests are stored with
-// the requests to replay: any node adds them to the entry, and the owner of the cursor follows them with
+// the requests to replay: any node adds them to the entry, and the owner of the cursor carries them out with
 // a settlement:
 //
 //	request  replace the entry of the shard, If-Match, with a request for a bundle or to dequeue
-//	         one. A crash leaves a request that the owner follows, although its caller has gone
+//	         one. A crash leaves a request that the owner carries out, although its caller has gone
 //	settle   the cursor stores the bundle: the positions of its new deliveries, and those of its
 //	         retries, whose documents stay. A crash before leaves the request; after it, the bundle
-//	         remains until an owner follows a request to dequeue it
+//	         remains until an owner carries out a request to dequeue it
 //
-// The caller reads the cursor until the cursor has the number of its request, or a higher one, as the
-// last one followed. A read with this number is recent enough. A version of the hub that does not know
+// The caller reads the cursor until the last request that was carried out has the number of its own
+// request, or a higher number. A read with such a number is recent enough. A version of the hub that does not know
 // bundles preserves the members of a bundle and skips the requests, but it calls receivers with the
 // retries of a bundle.
 //
@@ -230,7 +230,7 @@
 //	served  patch the page, on condition that its cursors are those that were visited. A crash before
 //	        leaves a page whose cursors are visited again
 //	unlist  read the entry, settle the cursor without the time of the entry, and delete the entry,
-//	        If-Match, unless it counts changes that the owner has not followed. A later owner that lists
+//	        If-Match, unless it counts changes that the owner has not applied. A later owner that lists
 //	        the cursor creates or changes the entry. A crash leaves an entry that the next owner removes
 //	note    when the watch is replaced or deleted: create the entry, or count the change there. A crash
 //	        before leaves a change that the owner finds by its signal, or when it loads the cursor
@@ -253,7 +253,7 @@
 //	a change during a mark is refused               TestConformance
 //	a page is served if its cursors are the same    TestConformance
 //	an earlier owner does not unlist a cursor       TestConformance
-//	an entry with an unfollowed change stays        TestConformance
+//	an entry with an unapplied change stays         TestConformance
 //	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNeverStale
 //	a page that is not found may be invisible       TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance

@@ -204,7 +204,7 @@ func (l *life) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules requires the rules that hold at any time. It uses a new node.
+// checkRules requires, on a new node, what must be true at any time.
 func (l *life) checkRules() {
 	l.Helper()
 	s := l.node(l.opts)

@@ -125,7 +125,7 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 			return domain.Errorf(domain.Conflict, "the assignment has version %d, not %d", stored.Version, a.Version)
 		}
 		next.Document = stored.Document
-		// A crash after this write leaves shards of a dead node, which the others take over.
+		// A crash after this write leaves shards of a dead node, which the other nodes take over.
 		_, err = c.Put(ctx, s.cursors, nodesKey, assignmentID, etag, next)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -53,7 +53,7 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 		},
 	})
 	b.node = b.Start(delivery.Options{CheckInterval: time.Hour, Idle: time.Hour})
-	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // results share settlements, as they do on a real account
+	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // so that several results share a settlement, as on a real account
 	b.service = replay.New(replay.Ports{
 		Definitions: b.Stores.Definitions, Streams: b.Stores.Streams, Cursors: b.Stores.Cursors, Shards: b.Stores.Shards,
 	}, replay.Options{Changed: b.node.Changed})

@@ -68,7 +68,7 @@ func (b *bill) appendMessages(n int, id string) {
 	})
 }
 
-// takeEntries takes all entries that wait.
+// takeEntries takes all waiting entries.
 func (b *bill) takeEntries() {
 	b.payFor("read", func() {
 		for {
@@ -81,7 +81,7 @@ func (b *bill) takeEntries() {
 				b.cursor.Take(e.Position, true)
 			}
 			if b.cursor.Position(0).Number >= b.published {
-				return // the cursor has the end of the stream from the append, so no further read is needed
+				return // the cursor has the end of the stream from the append, and needs no further read
 			}
 		}
 	})

@@ -61,7 +61,7 @@ type watchedMark struct {
 	Changes   int64 `json:"changes,omitempty"` // the version of the last change
 }
 
-// A resourceChangeDoc is the stored form of a domain.Change that was not published yet. It is created in
+// A resourceChangeDoc is the stored form of a domain.Change that is not published yet. It is created in
 // one batch with the change of the resource, and deleted once the change is in the stream of the
 // resource.
 type resourceChangeDoc struct {
@@ -85,7 +85,7 @@ func resourceKey(r domain.Resource) string { return "|resource|" + r.Name() }
 type watchable struct {
 	key, id  string
 	kind     client.DocumentKind
-	ifExists string // condition for a patch: the resource exists; empty if the resource exists whenever its document does
+	ifExists string // patch condition that requires an existing resource; empty if every document is of an existing resource
 }
 
 // watchableOf returns the location of the document of a resource. It fails for a bundle, whose document

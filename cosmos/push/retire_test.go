@@ -101,8 +101,8 @@ func (r *retirement) countDocuments() int {
 	return found
 }
 
-// wantEnded requires that all documents expire in the end. The id of the subscription cannot be used
-// again until then; afterwards a subscription with this id is new.
+// wantEnded requires that all documents expire in the end. Before that, no subscription with the same id
+// can be created; afterwards, such a subscription is new.
 func (r *retirement) wantEnded(at string) {
 	r.t.Helper()
 	for day := range 20 {

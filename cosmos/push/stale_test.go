@@ -59,8 +59,8 @@ func (s *staleReads) next() int {
 	return int(s.commits.Load())
 }
 
-// forEach calls test for each of the first four reads of test, and for ages of this read of up to three
-// commits. Afterwards no read is stale.
+// forEach calls test several times. In each call, one of the first four reads returns a state that is zero
+// to three commits old. Afterwards no read is stale.
 func (s *staleReads) forEach(test func()) {
 	for read := range int64(4) {
 		for commits := range int64(4) {

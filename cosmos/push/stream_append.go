@@ -57,7 +57,7 @@ type appendRound struct {
 	published int64
 	pending   []pendingMessage
 	tried     [][]domain.Position // positions of the pending messages in each attempt
-	searched  int                 // one more than the segment before which all ids were searched; 0 before any search
+	searched  int                 // 1 + the number of the segment before which all segments were searched for the ids; 0: no search yet
 	sync      []domain.CursorID   // the sync cursors in the head to which the messages were appended
 }
 
@@ -116,7 +116,7 @@ func (a *appender) runRound(ctx context.Context) {
 		size, ids = size+call.bytes, ids+call.ids
 		for i := range call.messages {
 			if id := call.messages[i].ID; id != "" && sent[id] {
-				return false // a second message with the same id waits for the next round, which finds it to be a duplicate
+				return false // a second message with the same id waits for the next round, which recognizes it as a duplicate
 			}
 		}
 		for i := range call.messages {
@@ -155,7 +155,7 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 		if base, err = a.store.lastHead(ctx, c, a.stream); err != nil {
 			return err
 		}
-		if base == nil { // the append creates the head
+		if base == nil { // the stream has no head, so the append creates it
 			base = a.store.newHead(a.stream, &streamHead{segment: -1})
 		}
 	}
@@ -290,9 +290,9 @@ func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHea
 	return next, positions, pages, ids
 }
 
-// settleVersions completes the messages whose version is not that of the next entry of base. A message
-// with a lower version is in the stream, even if base is stale. A higher version is a gap, possibly only
-// because base is stale; hasGap reports that.
+// settleVersions completes the messages whose version differs from the version of the next entry after
+// base. A message with a lower version is in the stream, even if base is stale. hasGap reports a higher
+// version, which is a gap in the stream unless base is stale.
 func (r *appendRound) settleVersions(base *streamHead) (hasGap bool) {
 	next := make(map[int]int64)
 	r.pending = slices.DeleteFunc(r.pending, func(p pendingMessage) bool {
@@ -384,7 +384,7 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 			continue
 		}
 		if doc.WriteID == r.writeID {
-			return client.ErrStale // an attempt has succeeded, which the next attempt finds out
+			return client.ErrStale // an attempt has succeeded; the next attempt detects this
 		}
 		at, err := domain.ParsePosition(doc.Position)
 		if err != nil {
@@ -428,7 +428,7 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	return nil
 }
 
-// findID returns the document of an id, nil if it does not exist. Where reads may be stale, it sends a
+// findID returns the document of an id, or nil if it does not exist. Where reads may be stale, it sends a
 // patch that changes nothing, because the reply shows whether the document exists.
 func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
 	var doc idDoc

@@ -57,7 +57,7 @@ func (h *streamHead) Validate() (err error) {
 	return nil
 }
 
-// A streamTail has the newest entries of a priority, which will be in its next page.
+// A streamTail has the newest entries of a priority, which will form its next page.
 type streamTail struct {
 	Page    int                   `json:"page"`
 	First   int64                 `json:"first"` // number of the first entry of the tail
@@ -81,10 +81,10 @@ type streamEntry struct {
 	ContentType string                `json:"t,omitempty"`
 	Text        string                `json:"d,omitempty"` // the payload, if it is UTF-8
 	Bytes       []byte                `json:"b,omitempty"` // the payload, if it is not UTF-8
-	Object      string                `json:"o,omitempty"` // object of the content store that has a large payload
+	Object      string                `json:"o,omitempty"` // object in the content store that contains a large payload
 	Length      int64                 `json:"l,omitempty"`
 	Sum         uint32                `json:"s,omitempty"`
-	Accepted    []byte                `json:"p,omitempty"` // span of the append, from [domain.TraceContext.AppendStored]; if empty, the span of the previous entry of the run
+	Accepted    []byte                `json:"p,omitempty"` // span of the append, encoded by [domain.TraceContext.AppendStored]; empty if it is the span of the previous entry of the run
 	Unknown     client.UnknownMembers `json:",embed"`
 }
 
@@ -102,7 +102,7 @@ func (r *appendRun) addEntry(e streamEntry, accepted domain.TraceContext) {
 	r.last, r.Entries = accepted, append(r.Entries, e)
 }
 
-// acceptedAfter returns the span of e, zero if e has none. before is the span of the entry before e in
+// acceptedAfter returns the span of e, or zero if e has none. before is the span of the entry before e in
 // its run.
 func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceContext {
 	if len(e.Accepted) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readHead reads the head of a segment, nil if it was not found.
+// readHead returns the head of a segment, or nil if the head was not found.
 func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.StreamName, segment int) (*streamHead, error) {
 	h := &streamHead{}
 	etag, err := c.Read(ctx, s.streams, segmentKey(stream, segment), headID, h)
@@ -25,7 +25,7 @@ func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.Stre
 	return h, nil
 }
 
-// lastHead returns the head of the last segment, nil if the stream has none. Heads are never removed,
+// lastHead returns the head of the last segment, or nil if the stream has none. Heads are never removed,
 // so a binary search finds the last one in a logarithmic number of reads.
 func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
 	var last *streamHead
@@ -96,7 +96,7 @@ func (s *Store) newHead(stream domain.StreamName, sealed *streamHead) *streamHea
 	return h
 }
 
-// readPage reads the page of a position, nil if it was not found.
+// readPage returns the page of a position, or nil if the page was not found.
 func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position) (*streamPage, error) {
 	var p streamPage
 	_, err := c.Read(ctx, s.streams, segmentKey(stream, at.Segment), pageID(at.Priority, at.Page), &p)
@@ -109,7 +109,7 @@ func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.Stre
 // Read implements [repository.Streams].
 func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
-		// The tail has entries that this process has appended. They are stored, so no document is read.
+		// The entries in the tail of the cached head are stored, so they are returned without a read.
 		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
 			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
@@ -156,8 +156,8 @@ func (s *Store) readEntries(ctx context.Context, c *client.Call, stream domain.S
 	}
 }
 
-// toEntries returns up to limit entries of runs from a position on. It skips entries whose retention has
-// passed.
+// toEntries returns up to limit entries of runs, beginning at the position from. first is the number of the
+// first entry of runs. toEntries skips the oldest entries if their retention has passed.
 func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
 	oldest := toMicros(s.opts.Clock().Add(-s.opts.Retention))
 	found := repository.Entries{Start: from}
@@ -199,7 +199,7 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 			found = page
 			start.Number, start.Page = p.First, page
 		} else {
-			// If the read of the page was stale, its entries would be skipped. So isGone confirms that the
+			// A stale read of the page would skip its entries. So isGone confirms that the
 			// page was removed.
 			isGone, err := s.isGone(ctx, c, s.streams, h.PartitionKey, pageID(at.Priority, page))
 			if err != nil {
@@ -261,7 +261,7 @@ func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.S
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}
-	next := 0 // number of the segment that must not exist, if h is the last head
+	next := 0 // number of the segment that does not exist if h is the last head
 	if h != nil {
 		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
 		ops.AppendSet("/opened", h.Opened)

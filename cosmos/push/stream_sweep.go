@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A sweep removes the payloads of the sweptDays days that ended before the retention and sweepMargin.
-// The margin allows for clocks that differ and for entries that are being read. A sweep also does the
-// work of sweeps that were missed for less than sweptDays days.
+// A sweep removes the payloads of sweptDays days: the last days that ended more than the retention plus
+// sweepMargin ago. The margin allows for clocks that differ and for entries that are being read. If no sweep
+// ran for some days, fewer than sweptDays, the next sweep removes the payloads of these days, too.
 const (
 	sweepMargin = 2 * 24 * time.Hour
 	sweptDays   = 30

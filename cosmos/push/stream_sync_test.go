@@ -46,8 +46,7 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	require.Len(t, listed, 2*each)
 }
 
-// The list is as its last caller requested, whatever faults the requests have and however stale the
-// reads are.
+// The list is the one that its last caller requested, in spite of faults and stale reads.
 func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	for _, v := range variants {
 		for _, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
@@ -94,8 +93,8 @@ func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// A node that has an older head returns a cursor that another node has listed. Listing a cursor always
-// makes a write, because the head that was read may be stale.
+// An append by a node with an older head returns a cursor that another node has listed. Where reads may be
+// stale, AddSync always writes, because the head that it read may be stale.
 func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	isStale := false
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: func() int {
@@ -123,8 +122,8 @@ func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync)
 }
 
-// In a topic without sync subscriptions, an append sends no further request. Listing a subscription
-// costs a read and a write.
+// In a topic without sync subscriptions, an append sends one request. AddSync, which lists a cursor in the
+// head of the topic, sends up to three.
 func TestSyncCursors_CostNothingInATopicWithoutThem(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	stream, node := repositorytest.NewStream(), r.node(Options{})
@@ -141,7 +140,7 @@ func TestSyncCursors_CostNothingInATopicWithoutThem(t *testing.T) {
 	before := r.line.Calls()
 	require.NoError(t, node.AddSync(t.Context(), stream, repositorytest.NewCursorID()))
 	require.LessOrEqual(t, r.line.Calls()-before, 3)
-	appends() // the append is refused once, because its head is older
+	appends() // the first attempt is refused, because the cached head is older than the list
 	calls, more := appends()
 	require.Equal(t, 1, calls)
 	require.Less(t, more, units+1)

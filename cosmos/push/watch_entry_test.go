@@ -142,8 +142,8 @@ func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	})
 }
 
-// The owner of a cursor recognizes a change by its number, which it compares with the number of the
-// earlier entry.
+// The owner of a cursor detects a change by comparing the number of changes in the entry with the number
+// in an earlier entry.
 func TestEachEntryOfAWatch_HasItsOwnNumberOfChanges(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s := l.node(Options{})

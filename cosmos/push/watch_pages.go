@@ -19,9 +19,9 @@ func isWatch(id domain.CursorID) bool {
 }
 
 // addToPage adds the cursor of a watch to the last page of its stream in its shard, and lists the stream
-// in the shard. If the page has the cursor already, an earlier call ended before it created the cursor.
-// A node that found no cursor may be about to mark the page as served, so the page gets a new version in
-// any case.
+// in the shard. The page may list the cursor already, if an earlier call added the cursor and crashed
+// before it created the document of the cursor. Another node may then have found no document, and may be
+// about to mark the page as served. So addToPage always gives the page a new version.
 func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorID, standing *domain.Standing) error {
 	shard, stream, from := repository.ShardOf(id), standing.Stream, standing.Position(0).Number
 	watched, etag, err := s.readWatched(ctx, c, shard, stream)
@@ -30,7 +30,7 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 	}
 	page, pageTag, err := s.findWatchPage(ctx, c, watched, max(watched.Pages, 1)-1)
 	if err == nil && len(page.Cursors) >= repository.WatchPageSize && !slices.Contains(page.Cursors, id.String()) {
-		// A crash after this write leaves the number of a missing page, which the next watch creates.
+		// After a crash after this write, the number of pages includes a page that the next watch creates.
 		watched.Pages++
 		if etag, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched); err == nil {
 			page, pageTag, err = s.findWatchPage(ctx, c, watched, watched.Pages-1)
@@ -57,8 +57,8 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 	return staleIfRefused(err)
 }
 
-// readWatched returns a shard's document of a stream with watches. If the document does not exist, it
-// returns one with 0 pages, and no etag.
+// readWatched returns a shard's document of a stream with watches. If the document does not exist,
+// readWatched returns a new one with 0 pages, and no etag.
 func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stream domain.StreamName) (*entryDoc, azcore.ETag, error) {
 	watched := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(shard), watchedID(stream), watched)
@@ -141,8 +141,8 @@ func (s *Store) MarkServed(ctx context.Context, shard int, stream domain.StreamN
 	ops := client.NewPatch(watchPageDocument, fmt.Sprintf("c.writeId = '%s'", version), fmt.Sprintf("(NOT IS_DEFINED(c.served) OR c.served < %d)", served))
 	ops.AppendSet("/served", served)
 	err := c.Retry(ctx, func() error {
-		// A crash before this write leaves a page that is served again. Its cursors have recorded what
-		// they have taken, so no entry is taken twice.
+		// After a crash before this write, the page is served again. Its cursors have stored the positions
+		// up to which they took entries, so no entry is taken twice.
 		err := c.Patch(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), ops, &watchPageDoc{})
 		if client.StatusOf(err) != http.StatusPreconditionFailed {
 			return err

@@ -241,7 +241,7 @@ func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	l.checkRules(other, "after both")
 }
 
-// A node that is slow to create the cursor of a watch has added the cursor to a page. Another node
+// A slow node has added the cursor of a watch to a page, but has not created the cursor yet. Another node
 // finds no cursor, and marks the page as served.
 func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 	for _, isMarkedFirst := range []bool{true, false} {

@@ -220,17 +220,17 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	entry := &entryDoc{
 		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // the time, because an earlier entry may have had any smaller number
+		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // the time is greater than the number of changes in any earlier entry
 	}
 	return c.Retry(ctx, func() error {
-		// A crash before this write leaves a change that an owner finds when it loads the cursor, or
-		// that a repeated call notes.
+		// After a crash before this write, the next owner that loads the cursor finds the change, or a
+		// repeated call notes it in the entry.
 		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
 		if !client.IsRefused(err) {
 			return err
 		}
 		if err = s.patchChanges(ctx, c, id); client.IsNotFound(err) {
-			return client.ErrStale // the entry existed, and was removed meanwhile
+			return client.ErrStale // the entry was removed between the two writes
 		}
 		return err
 	})

@@ -38,7 +38,7 @@ type surveyState struct {
 	Owner string `json:"owner,omitempty"` // id of the process that surveys; "": none
 	Beat  int64  `json:"beat"`
 
-	At     time.Time         `json:"at,omitzero"`    // time of the survey, before which all changes were read; zero: the first walk has not ended
+	At     time.Time         `json:"at,omitzero"`    // time before which all changes were read; zero until the first walk has ended
 	Since  time.Time         `json:"since,omitzero"` // time from which the feeds are read; zero: the walk has not begun
 	Tokens map[string]string `json:"tokens"`         // tokens of the feeds, by container
 	Walk   *walkPosition     `json:"walk,omitempty"` // position of the walk; nil: the walk has ended
@@ -48,8 +48,8 @@ type surveyState struct {
 	Snapshot      string `json:"snapshot,omitempty"` // id of the snapshot; "": none
 	Parts         int    `json:"parts"`              // number of documents of the snapshot
 	SnapshotBytes int    `json:"snapshotBytes"`
-	First         int64  `json:"first"` // number of the first document of the log; Last is that of the last document
-	Last          int64  `json:"last"`
+	First         int64  `json:"first"` // number of the first document of the log
+	Last          int64  `json:"last"`  // number of the last document of the log; First-1 if the log is empty
 	LogBytes      int    `json:"logBytes"`
 	client.Document
 

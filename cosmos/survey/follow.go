@@ -243,7 +243,7 @@ func (s *Survey) nextOfQuery(ctx context.Context, into recordSet, q *client.Quer
 	return nil, nil
 }
 
-// walkMailboxes reads all mailboxes, from the position of the walk on.
+// walkMailboxes reads all mailboxes that follow the position of the walk.
 func (s *Survey) walkMailboxes(ctx context.Context) error {
 	if s.own.since.IsZero() {
 		if err := s.takeTokens(ctx); err != nil {

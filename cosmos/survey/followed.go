@@ -57,8 +57,8 @@ func (s *Survey) noteFollowed(container string, docs [][]byte) {
 	}
 }
 
-// forgetFollowed drops the versions that are older than a minute, because reads no longer return
-// versions before them.
+// forgetFollowed drops the versions that feeds returned more than a minute ago, because reads no longer
+// return versions that are older than these.
 func (s *Survey) forgetFollowed() {
 	now := s.opts.Clock()
 	if now.Before(s.own.followedSince) { // the clock was set back

@@ -86,7 +86,7 @@ func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 }
 
 // mayClaim reports whether this node may take over the survey: no other node surveys, or the other node
-// has not beaten for leaseTime.
+// has stored no beat for leaseTime.
 func (s *Survey) mayClaim(st *surveyState) bool {
 	now := s.opts.Clock()
 	if st.Owner == "" || st.Owner == s.owner || s.opts.Exclusive {

@@ -19,7 +19,7 @@ import (
 
 // Options of a Survey. The zero value is for a node that shares the store with other nodes.
 type Options struct {
-	// Exclusive reports that only this process uses the store, so any other node in the state is dead.
+	// If Exclusive is set, only this process uses the store, so any other node in the state is dead.
 	Exclusive bool
 	Units     float64               // limit for the request units per second of the survey; 0: no limit
 	Every     time.Duration         // interval between the starts of two rounds; default 10 s
@@ -73,7 +73,7 @@ type Survey struct {
 	checked time.Time // when known was last compared with the stored state
 
 	own   ownership    // only Run uses it
-	call  *client.Call // last call of Run
+	call  *client.Call // last call that beginCall returned
 	spent float64      // request units of the calls before call
 }
 

@@ -53,7 +53,7 @@ func (o *versionedObject) storeEvents(events ...domain.ObjectEvent) {
 	}
 }
 
-// requireCurrent demands that a version is current.
+// requireCurrent requires that a version is current.
 func (o *versionedObject) requireCurrent(version int) {
 	o.t.Helper()
 	object, err := o.store.Object(o.t.Context(), o.name)

@@ -49,7 +49,7 @@ func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 			require.Equal(t, round, time.Since(began), "one caller has nothing to wait for")
 
 			var callers sync.WaitGroup
-			for _, key := range []string{"c", "d", "e"} { // one caller leads a round with its own event, and another caller then leads a round with two events
+			for _, key := range []string{"c", "d", "e"} { // one caller stores its own event in a round, and then another caller stores two events in a round
 				callers.Go(func() { ingest(key) })
 			}
 			callers.Wait()
