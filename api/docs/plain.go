@@ -8,7 +8,7 @@ import (
 // linkPattern matches a link of Markdown.
 var linkPattern = regexp.MustCompile(`\[([^\]\n]+)\]\(([^)\s]+)\)`)
 
-// Plain returns the Markdown of the page for a terminal. Each link is replaced by a text that says
+// Plain returns the Markdown of the page for a terminal. Each link is replaced by text that says
 // how to open its target.
 func (p *Page) Plain() string {
 	var b strings.Builder

@@ -54,7 +54,7 @@ func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*h
 // checkCall fails unless the URL may be called. The error does not contain the URL.
 func (c *Client) checkCall(url string) error {
 	if _, err := c.parseURL(url); err != nil {
-		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the error quotes the text after "got", which may be a secret
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the text after "got" is a part of the URL, which may contain a secret
 		return &prepareError{"the URL may not be called: " + wrong}
 	}
 	return nil

@@ -129,13 +129,13 @@ func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 func (p *messageParser) parseEvent(n *jsonNode) {
 	switch {
 	case n.hasMember("detail-type"):
-		n.eventBridge()
+		n.readEventBridge()
 	case n.hasMember("specversion"):
-		p.cloudEvent(n)
+		p.readCloudEvent(n)
 	case n.hasMember("eventType"):
-		p.eventGrid(n)
+		p.readEventGrid(n)
 	case n.hasMember("eventName"), n.hasMember("s3"):
-		n.s3Record()
+		n.readS3Record()
 	case n.hasMember("Event") && n.hasMember("Bucket"): // S3 sends this test event when notifications are configured
 		n.event.markIgnored(n.findMember("Event").optionalString())
 	default:

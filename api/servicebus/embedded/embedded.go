@@ -213,7 +213,7 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	client, served := net.Pipe()
-	release, err := n.beginOwn()
+	release, err := n.beginInProcess()
 	if err != nil {
 		return nil, errors.Join(err, client.Close(), served.Close())
 	}
@@ -272,7 +272,7 @@ func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, rele
 }
 
 // serveAMQP serves one AMQP connection. The client must present a valid token within tokenTimeout.
-// When the client has done so, serveAMQP calls authorized, if it is not nil.
+// After a valid token, serveAMQP calls authorized, which may be nil.
 func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.withDropCancel(ctx)
 	defer release()

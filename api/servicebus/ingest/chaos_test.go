@@ -101,7 +101,7 @@ func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 			}
 			return &f
 		}
-		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next save after it stored
+		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next successful save loses its lock after it stores
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))

@@ -31,7 +31,7 @@ type Options[T any] struct {
 // Limits are the limits of one loop.
 type Limits struct {
 	Messages int // held messages
-	Bytes    int // maximum of held bytes. The message that exceeds the limit is still received.
+	Bytes    int // maximum number of held bytes. The message that exceeds the limit is still received.
 
 	Settle time.Duration // time limit for settling one message
 

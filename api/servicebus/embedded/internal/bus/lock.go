@@ -10,7 +10,7 @@ import (
 type messageLock struct {
 	token    LockToken
 	queue    *messageQueue
-	lane     *deliveryLane // nil: the message is deferred, and so in no lane
+	lane     *deliveryLane // nil for a deferred message in a queue without sessions
 	place    messageRef
 	until    time.Time
 	deadline *deadline // nil: the lock ends with the lock of the session

@@ -13,7 +13,7 @@ const (
 	maxPath     = 260
 	maxBatch    = 10_000
 	maxEntities = 10_000
-	maxTexts    = 64 << 10 // maximum bytes of all other texts of a message
+	maxTexts    = 64 << 10 // maximum bytes of all other strings of a message
 	maxPending  = 64 << 20 // maximum bytes that wait for the disk
 	maxHops     = 4        // maximum number of times that a message is forwarded
 	longestTTL  = 100 * 365 * 24 * time.Hour
