@@ -97,7 +97,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	return nil
 }
 
-// A consumerRun is one call of Run.
+// A consumerRun is the state of one call to Run.
 type consumerRun struct {
 	Consumer
 

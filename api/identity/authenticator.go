@@ -126,8 +126,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	return p, nil
 }
 
-// principalOfCertificate returns the sender of a request that has a client certificate and no token. The
-// certificate must be in the registry.
+// principalOfCertificate returns the principal of a request that has a client certificate and no
+// token. The certificate must be in the registry.
 func (a *Authenticator) principalOfCertificate(cert *x509.Certificate) (*Principal, error) {
 	if cert == nil {
 		return nil, errMissing

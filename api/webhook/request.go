@@ -20,7 +20,7 @@ const AttemptHeader = "X-Dss-Notify-Attempt"
 // DefaultKeyID returns the default id of the HMAC key of a subscription.
 func DefaultKeyID(subscription string) string { return "hca-dss:" + subscription }
 
-// newRequest returns the call of a delivery.
+// newRequest returns the request of a delivery.
 func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*http.Request, error) {
 	if err := c.checkCall(d.Settings.CallbackURL); err != nil {
 		return nil, err

@@ -24,8 +24,8 @@
 // that this version does not know. BlobCreated for CreateFile and SftpCreate is ignored, too: the
 // content of the file is complete after FlushWithClose or SftpCommit, which have separate events.
 //
-// A text fails as a whole only if its brackets and quotes do not match, because such text cannot be
-// split into events.
+// A text fails as a whole only if it is a single value that is not JSON, or if its brackets and
+// quotes do not match, because such text cannot be split into events.
 //
 // # Names
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// TestS3Record_RefusesInvalidObjects lists invalid objects of S3 records, each with the fault that is reported.
+// The test lists invalid objects in S3 records, each with the fault that is reported.
 func TestS3Record_RefusesInvalidObjects(t *testing.T) {
 	for object, want := range map[string]string{
 		`"size":1`:            "/key missing-field",
@@ -50,8 +50,7 @@ func TestS3Record_RefusesInvalidObjects(t *testing.T) {
 	}
 }
 
-// TestParse_ReportsInvalidMembers lists invalid values for members of an event, each with the fault that is
-// reported.
+// The test lists invalid values for members of an event, each with the fault that is reported.
 func TestParse_ReportsInvalidMembers(t *testing.T) {
 	s3, bridged, event, asCloud := record("ObjectCreated:Put", "k"), bridge("Object Created", `"key":"k"`, ""), grid("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`), cloud("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`)
 	for _, tc := range []struct{ text, old, change, want string }{

@@ -166,7 +166,7 @@ func TestEventName_DeterminesTypeMarkerAndReason(t *testing.T) {
 	}
 }
 
-func TestEventOfS3HasAllMembersOfItsMessage(t *testing.T) {
+func TestS3Event_HasAllFieldsOfItsMessage(t *testing.T) {
 	hex := func(s string) domain.Sequencer {
 		q, err := domain.ParseSequencer(domain.HexSequencer, s)
 		require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestEventOfS3HasAllMembersOfItsMessage(t *testing.T) {
 	require.Equal(t, want, bridged.ObjectEvent)
 }
 
-func TestEventOfAzureHasAllMembersOfItsMessage(t *testing.T) {
+func TestAzureEvent_HasAllFieldsOfItsMessage(t *testing.T) {
 	sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, "00000000000004420000000000028963")
 	require.NoError(t, err)
 	size := int64(524288)
@@ -296,7 +296,7 @@ func TestParse_ReadsStorageClassAndArchiveStatus(t *testing.T) {
 	}
 }
 
-// TestParse_ReadsMessagesInsideMessages parses one notification with two records, in each kind of message that can contain the
+// The test parses one notification with two records, in each kind of message that can contain the
 // notification.
 func TestParse_ReadsMessagesInsideMessages(t *testing.T) {
 	inside := records(record("ObjectCreated:Put", "a"), record("ObjectCreated:Put", ""))

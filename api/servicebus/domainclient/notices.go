@@ -60,7 +60,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	return nil
 }
 
-// A noticeLoop is one call of Notices.
+// A noticeLoop is the state of one call to Notices.
 type noticeLoop struct {
 	c       *Client
 	handler func(ctx context.Context, n *Notice) error

@@ -56,7 +56,7 @@ func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	}
 }
 
-// A serveLoop is one call of Serve.
+// A serveLoop is the state of one call to Serve.
 type serveLoop struct {
 	c        *Client
 	handler  Handler

@@ -47,8 +47,8 @@ type Timer = bus.Timer
 
 // Options configure a Namespace. The zero value configures an empty namespace in memory.
 type Options struct {
-	// Dir is the folder of the store. It is created if it does not exist, and must not be
-	// shared. Without Dir the data is in memory and Close discards it.
+	// Dir is the folder of the store. It is created if it does not exist, and must not be shared.
+	// If Dir is empty, the data is in memory, and Close discards it.
 	Dir string
 
 	// Claim identifies the data folder to which the store in Dir must belong. Default: the folder is
@@ -251,7 +251,7 @@ func (n *Namespace) DropConnections() {
 	n.dropped = make(chan struct{})
 }
 
-// withDropCancel returns a context that ends with the next call of DropConnections.
+// withDropCancel returns a context that ends with the next call to DropConnections.
 func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, release func()) {
 	n.mu.Lock()
 	dropped := n.dropped

@@ -222,7 +222,7 @@ func (s *ingestSite) sendInTurn(open func() (*azservicebus.Client, error), sent 
 	}
 }
 
-// failAtRandom makes one call of Ingest in eight fail, before or after it stores the events.
+// failAtRandom makes one in eight calls to Ingest fail, before or after the call stores the events.
 func (h *faultyHub) failAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))

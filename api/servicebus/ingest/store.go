@@ -145,7 +145,7 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
 		cancel()
 		s.loop.EndStore()                                  // after the first attempt, other loops may store even if this store fails
-		s.in.metrics.events.AddAccepted(ingested.Accepted) // the hub may have stored the events of other recipients in spite of the error
+		s.in.metrics.events.AddAccepted(ingested.Accepted) // despite the error, the hub may have stored the events of other recipients
 		if damage++; !isDamage(err) {
 			damage = 0
 		}

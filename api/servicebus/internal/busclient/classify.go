@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/go-amqp"
 )
 
-// A Reason is the reason why a call of the client failed.
+// A Reason is the reason why a call to the client failed.
 type Reason int
 
 // The reasons.

@@ -21,7 +21,7 @@ type Options[T any] struct {
 	Parker  Parker // nil if Store parks no messages
 	Limits  Limits
 	InHand  *Budget             // limits the held messages of all loops
-	Stores  *semaphore.Weighted // limits the concurrent calls of Store of all loops; each call acquires a token
+	Stores  *semaphore.Weighted // limits the concurrent calls to Store from all loops; each call acquires a token
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Tracer  *tracing.Tracer  // nil if spans are not recorded

@@ -34,7 +34,7 @@ type Clock interface {
 
 // A Timer is a timer of a Clock.
 type Timer interface {
-	// Stop stops the timer, and reports whether it has prevented the call of f.
+	// Stop stops the timer, and reports whether this prevents the call to f.
 	Stop() bool
 }
 
@@ -100,9 +100,9 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// Close completes running operations and calls Lost of all receivers. It returns when all calls of
-// done, Deliver and Lost have returned, so these functions must not call it. Further calls have no
-// effect.
+// Close completes running operations and calls Lost of all receivers. Close returns when all calls
+// to done, Deliver and Lost have returned, so these functions must not call Close. Further calls
+// have no effect.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	first := !b.closed

@@ -57,7 +57,7 @@ func (b *Bus) unlockAndRead(k *messageLock) (Message, bool) {
 	return m, ok
 }
 
-// heldLocks returns the locks of all tokens, or an error if one of them is not held.
+// heldLocks returns the locks of all tokens, or an error if one of the locks is not held.
 func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error) {
 	q, err := b.findQueue(path)
 	if err != nil {

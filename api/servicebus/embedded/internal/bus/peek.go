@@ -85,9 +85,9 @@ func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 }
 
 // ReceiveDeferred delivers deferred messages by their sequence numbers. It fails with ErrNotFound
-// unless all of them exist. In an entity with sessions the session must be held. A dead letter can
-// be received without being deferred, so that clients need not receive all earlier dead letters
-// first.
+// unless all the messages exist. In an entity with sessions, the session must be held. A dead
+// letter can be received without being deferred, so that clients need not receive all earlier dead
+// letters first.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
 	b.runOperation(func(err error) { done(out, err) }, func() error {

@@ -68,8 +68,8 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 	})
 }
 
-// CancelScheduled removes messages that are not due yet. If one of them is not scheduled, it fails
-// with ErrNotFound and removes no message.
+// CancelScheduled removes messages that are not due yet. If one of the messages is not scheduled,
+// it fails with ErrNotFound and removes no message.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
 	b.runOperation(done, func() error {
 		e, _, err := b.findEntity(path)
