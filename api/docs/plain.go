@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// linkPattern matches a link of Markdown.
+// linkPattern matches a Markdown link.
 var linkPattern = regexp.MustCompile(`\[([^\]\n]+)\]\(([^)\s]+)\)`)
 
 // Plain returns the Markdown of the page for a terminal. Each link is replaced by text that says

@@ -26,7 +26,7 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error returns the value of the panic.
+// Error describes the panic, with its value.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("hubclient: the handler panicked: %v", e.Value)
 }

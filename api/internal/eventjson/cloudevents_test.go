@@ -108,7 +108,7 @@ func TestLaterFaultsPointToTheEventInABatch(t *testing.T) {
 	require.Equal(t, Fault{Pointer: "/4/data/0/origin", Detail: "unknown", Index: 3}, got.Fault(2, "origin", "unknown"))
 }
 
-func TestCloudEvents_AreRefusedTogetherIfTheTextIsNotJSON(t *testing.T) {
+func TestCloudEvent_ThatIsNotJSONIsRefusedAsAWhole(t *testing.T) {
 	for text, want := range map[string]SyntaxError{
 		``:                        {"", 0, "unexpected end of JSON input"},
 		` x`:                      {"", 1, "invalid character 'x' looking for beginning of value"},

@@ -23,7 +23,7 @@ var reasonsOfEventBridge = map[string]domain.ObjectReason{
 	"Lifecycle Expiration":    domain.DeletedLifecycle,
 }
 
-// readEventBridge reads an event of S3 from EventBridge.
+// readEventBridge reads an S3 event from EventBridge.
 func (n *jsonNode) readEventBridge() {
 	e, name := n.event, n.findMember("detail-type").stringValue()
 	k, ok := kindsOfEventBridge[name]

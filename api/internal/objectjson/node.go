@@ -142,7 +142,7 @@ func (n *jsonNode) optionalString() string {
 	return s
 }
 
-// timeValue returns a time. A time without a zone is in UTC, as in inventories of S3.
+// timeValue returns a time. A time without a zone is in UTC, as in S3 inventories.
 func (n *jsonNode) timeValue() time.Time {
 	text := n.stringValue()
 	if n.event.fault != nil {

@@ -72,8 +72,8 @@ const (
 	KeyNotUTF8        = "key-not-utf8"        // the decoded key is not UTF-8
 	InvalidSubject    = "invalid-subject"     // the subject does not name a blob
 	InvalidCloudEvent = "invalid-cloudevent"  // an attribute violates CloudEvents 1.0
-	// NotConfirmed reports a request of SNS to confirm a subscription. An operator must confirm it,
-	// because the hub never calls a URL from a message.
+	// NotConfirmed reports a request from SNS to confirm a subscription. An operator must confirm
+	// the subscription, because the hub never calls a URL from a message.
 	NotConfirmed = "subscription-not-confirmed"
 )
 

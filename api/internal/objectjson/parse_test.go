@@ -17,7 +17,7 @@ import (
 
 const at = "2026-03-01T12:00:00Z"
 
-// record returns a record of S3. If more is not empty, it replaces the members of the record's
+// record returns an S3 record. If more is not empty, it replaces the members of the record's
 // object.
 func record(name, key string, more ...string) string {
 	object := fmt.Sprintf(`"key":%q,"sequencer":"0055AED6DCD90281E4"`, key)
@@ -27,10 +27,10 @@ func record(name, key string, more ...string) string {
 	return fmt.Sprintf(`{"eventVersion":"2.1","eventSource":"aws:s3","eventTime":%q,"eventName":%q,"s3":{"bucket":{"name":"readings"},"object":{%s}}}`, at, name, object)
 }
 
-// records returns a notification of S3 with these records.
+// records returns an S3 notification with these records.
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// bridge returns an event of EventBridge. detail has the members after the object.
+// bridge returns an EventBridge event. detail has the members after the object.
 func bridge(name, object, detail string) string {
 	return fmt.Sprintf(`{"version":"0","id":"17793124-05d4-b198-2fde-7ededc63b103","detail-type":%q,"source":"aws.s3","time":%q,"detail":{"bucket":{"name":"readings"},"object":{%s}%s}}`,
 		name, at, object, detail)
@@ -41,7 +41,7 @@ const (
 	blob  = "/blobServices/default/containers/march/blobs/7 +%.csv"
 )
 
-// grid returns an event of Event Grid.
+// grid returns an Event Grid event.
 func grid(name, data string) string {
 	return fmt.Sprintf(`{"topic":%q,"subject":%q,"eventType":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","data":{%s},"dataVersion":"","metadataVersion":"1","eventTime":%q}`, topic, blob, name, data, at)
 }

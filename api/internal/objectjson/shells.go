@@ -93,11 +93,11 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 	return true
 }
 
-// innerMessage returns the text inside a message of SQS or SNS, and the message as a carrier. It
+// innerMessage returns the text inside an SQS or SNS message, and the message as a carrier. It
 // returns nil if the value is not such a message.
 func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
-	if n.hasMember("Sns") { // Lambda wraps a message of SNS in this member
+	if n.hasMember("Sns") { // Lambda wraps an SNS message in this member
 		sns = n.objectMember("Sns")
 	}
 	switch {

@@ -19,8 +19,8 @@ type Notice struct {
 	Recipient string // the actor
 	List      string // name of the blob that lists the ids of the events
 
-	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, or
-	// "" if it is unknown.
+	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle. Both
+	// are "" if the trace context is unknown.
 	TraceParent, TraceState string
 
 	exchange contentContainer

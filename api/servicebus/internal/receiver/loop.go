@@ -64,7 +64,7 @@ type Loop[T any] struct {
 	began    time.Time
 	received int  // received messages
 	handled  int  // handled messages
-	moving   bool // true once the session yields to another one
+	moving   bool // true once the session yields to another session
 
 	storing   bool // true while the loop holds a token of Stores
 	inHand    *Budget
@@ -175,8 +175,8 @@ func (l *Loop[T]) Close(ctx context.Context) {
 // has returned.
 func (l *Loop[T]) Received() int { return l.received }
 
-// MadeWay reports whether the session ended because it yielded to another one. It must be called
-// after Run has returned.
+// MadeWay reports whether the session ended because it yielded to another session. It must be
+// called after Run has returned.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
 // Fail ends the loop with the error err. The loop receives no more messages, and finishes the

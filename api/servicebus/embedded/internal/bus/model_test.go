@@ -240,7 +240,8 @@ func (m *busModel) sortedQueues() []*modelQueue {
 	return all
 }
 
-// advanceTime advances the time by d. It stops at the time of each event, and executes the event.
+// advanceTime advances the time by d. It stops at each time at which a lock or a message expires or
+// a scheduled message is due, and applies the change.
 func (m *busModel) advanceTime(d time.Duration) {
 	end := m.now.Add(d)
 	for {
