@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// The default and the maximum of the parameter delay.
+// The default and the maximum value of the parameter delay.
 const (
 	defaultDelay = 2 * time.Second
 	maxDelay     = 24 * time.Hour

@@ -12,7 +12,8 @@ import (
 
 // A Host is the server that contains the routes of the broker.
 type Host interface {
-	// Handle returns a handler that calls h and responds to an error of h with a problem.
+	// Handle returns a handler that calls h. If h returns an error, the handler responds with a
+	// problem.
 	Handle(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc
 
 	// IsOperator reports whether token is an operator's token. If the client has sent too many wrong
@@ -59,7 +60,7 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	r.Get("/broker/channel/{channelId}/messages", e.handle(e.listMessages))
 	r.Get("/broker/channel/{channelId}/message/{messageId}", e.handle(e.getMessage))
 
-	// Consumers and operators read dead letters, and restart their deliveries.
+	// Consumers and operators read dead letters, and restart the delivery of dead letters.
 	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/dlq", e.handle(e.listDeadLetters))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/re-trigger", e.handle(e.retriggerMessage))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/job/{jobId}/re-trigger", e.handle(e.retriggerJob))

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// linkPattern matches a link of Markdown.
+// linkPattern matches a Markdown link.
 var linkPattern = regexp.MustCompile(`\[([^\]\n]+)\]\(([^)\s]+)\)`)
 
-// Plain returns the Markdown of the page for a terminal. Each link is replaced by a text that says
+// Plain returns the Markdown of the page for a terminal. Each link is replaced by text that says
 // how to open its target.
 func (p *Page) Plain() string {
 	var b strings.Builder

@@ -74,7 +74,7 @@ func parseNumber(text string) int64 {
 }
 
 // Read reads the body. If the connection is lost, Read fetches the rest of the body. It returns
-// io.EOF only after the whole body, and a [*BrokenBodyError] if the rest cannot be fetched.
+// io.EOF only after the whole body, and an [*IncompleteBodyError] if the rest cannot be fetched.
 func (b *Bundle) Read(p []byte) (n int, err error) {
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
@@ -173,7 +173,7 @@ func (b *Bundle) endStream(err error) {
 	}
 }
 
-// A IncompleteBodyError reports that only a part of the body of a bundle was received.
+// An IncompleteBodyError reports that only a part of the body of a bundle was received.
 type IncompleteBodyError struct {
 	BundleID       string
 	Received, Size int64 // bytes

@@ -30,7 +30,7 @@ type Options struct {
 	Token TokenSource
 
 	// TLS has the accepted certificate authorities and the client certificate. Default: the
-	// authorities of the system, and no client certificate.
+	// system's authorities, and no client certificate.
 	TLS *tls.Config
 	// Transport, if set, sends the requests; TLS is then ignored. It must not decompress bodies.
 	Transport http.RoundTripper
@@ -51,7 +51,7 @@ type Options struct {
 	// MaxBundle is the maximum size of the body of a bundle in bytes. Default: 1 GB.
 	MaxBundle int64
 
-	Clock Clock // default: the clock of the system
+	Clock Clock // default: the system clock
 	// Jitter returns numbers in [0, 1) that vary the pauses. It must be safe for concurrent use.
 	// Default: random numbers.
 	Jitter func() float64

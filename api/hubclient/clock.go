@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Clock measures durations and waits. It does not return the time of day, so changing the time of
-// the system does not affect it.
+// A Clock measures durations and waits. It does not return the time of day, so a change of the
+// system time does not affect it.
 type Clock interface {
 	// Elapsed returns the time since a fixed moment. It never decreases.
 	Elapsed() time.Duration
@@ -16,7 +16,7 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// monotonicClock is the monotonic clock of the system.
+// monotonicClock is the system's monotonic clock.
 type monotonicClock struct{ start time.Time }
 
 func (c monotonicClock) Elapsed() time.Duration { return time.Since(c.start) }

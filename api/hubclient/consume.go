@@ -26,7 +26,7 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error returns the value of the panic.
+// Error describes the panic, with its value.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("hubclient: the handler panicked: %v", e.Value)
 }
@@ -52,7 +52,7 @@ type Consumer struct {
 
 	// Wait is how long a request waits for data, up to 1 minute. Default: 30 seconds.
 	Wait time.Duration
-	// MaxPause limits the pauses after failed attempts; a longer Retry-After of the hub still
+	// MaxPause limits the pauses after failed attempts; a longer Retry-After from the hub still
 	// applies. Default: 1 minute.
 	MaxPause time.Duration
 	// Patience is how long all attempts may fail before Run returns the last error. Default: no
@@ -62,13 +62,13 @@ type Consumer struct {
 	// Dequeued, if set, is called for each bundle that was read and dequeued.
 	Dequeued func(b *Bundle)
 
-	Logger *slog.Logger // for failed attempts; default: no log
+	Logger *slog.Logger // logs failed attempts; default: no log
 }
 
 const (
 	defaultWait      = 30 * time.Second
 	defaultMaxPause  = time.Minute
-	maxConsumerPause = 10 * time.Minute // also limits the Retry-After of the hub, so that the consumer does not sleep too long
+	maxConsumerPause = 10 * time.Minute // also limits the Retry-After from the hub, so that the consumer does not sleep too long
 	dequeueGrace     = 10 * time.Second // time limit for dequeuing a bundle that was being handled when ctx ended
 )
 
@@ -97,7 +97,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	return nil
 }
 
-// A consumerRun is one call of Run.
+// A consumerRun is the state of one call to Run.
 type consumerRun struct {
 	Consumer
 

@@ -107,7 +107,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 		return nil, err
 	}
 	if raw == "" {
-		return a.ofCertificate(cert)
+		return a.principalOfCertificate(cert)
 	}
 	t, err := a.resolveToken(r.Context(), raw, now)
 	if err != nil {
@@ -120,20 +120,20 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	for _, actor := range t.actors {
 		p.addGrant(Grant{Actor: actor})
 	}
-	for _, grant := range a.opts.Registry().ofToken(t, cert) {
+	for _, grant := range a.opts.Registry().grantsOfToken(t, cert) {
 		p.addGrant(grant)
 	}
 	return p, nil
 }
 
-// ofCertificate returns the sender of a request that has a client certificate and no token. The
-// certificate must be in the registry.
-func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error) {
+// principalOfCertificate returns the principal of a request that has a client certificate and no
+// token. The certificate must be in the registry.
+func (a *Authenticator) principalOfCertificate(cert *x509.Certificate) (*Principal, error) {
 	if cert == nil {
 		return nil, errMissing
 	}
 	p := &Principal{Subject: "certificate " + fingerprint(cert), roles: []Role{RoleActor}}
-	for _, grant := range a.opts.Registry().ofCertificate(cert) {
+	for _, grant := range a.opts.Registry().grantsOfCertificate(cert) {
 		p.addGrant(grant)
 	}
 	if len(p.grants) == 0 {

@@ -30,7 +30,7 @@ func (c claims) findClaim(name string) (raw json.RawMessage, isThere bool) {
 	return raw, isThere && raw[0] != 'n'
 }
 
-// textClaim returns a claim that must be a text. A missing claim is "".
+// textClaim returns a claim that must be a string. A missing claim is "".
 func (c claims) textClaim(name string) (text string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -52,7 +52,7 @@ func (c claims) firstText(names ...string) (string, error) {
 	return "", nil
 }
 
-// listClaim returns a claim that must be a list of texts. A missing claim is nil.
+// listClaim returns a claim that must be a list of strings. A missing claim is nil.
 func (c claims) listClaim(name string) (texts []string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {

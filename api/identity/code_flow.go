@@ -100,7 +100,7 @@ func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address strin
 	return config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
 }
 
-// The errors of attempts to sign in that fail.
+// The errors of failed attempts to sign in.
 var (
 	errState   = invalidTokenError("The issuer's response belongs to another attempt to sign in, perhaps from another browser. Sign in again.")
 	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask the administrator of the issuer.")

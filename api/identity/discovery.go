@@ -19,7 +19,7 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// maxDocument is the maximum size of a document of an issuer, in bytes. Large issuers have
+// maxDocument is the maximum size of a document from an issuer, in bytes. Large issuers have
 // documents of 20 KB.
 const maxDocument = 1 << 20
 
@@ -56,7 +56,7 @@ func fetchDocument(ctx context.Context, client Doer, address string, into any) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // an error of closing a body after reading is harmless
+	defer func() { _ = resp.Body.Close() }() // an error from closing a body after reading is harmless
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers with status %d", address, resp.StatusCode)
 	}

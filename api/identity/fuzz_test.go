@@ -74,7 +74,7 @@ func requireFixedWords(t *testing.T, err error) {
 	require.LessOrEqual(t, len(known), 20, "the texts quote requests")
 }
 
-// signText returns a token that contains the text claims, signed by the issuer.
+// signText returns a token whose payload is claims, signed by the issuer.
 func signText(t *testing.T, issuer *identitytest.Issuer, claims string) string {
 	t.Helper()
 	key := issuer.Key()

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// The mockoidc issuer signs with another library than the one that the hub uses.
+// The mockoidc issuer signs tokens with a different library from the hub's.
 func TestToken_OfAnotherImplementationIsAccepted(t *testing.T) {
 	issuer, err := mockoidc.Run()
 	require.NoError(t, err)

@@ -100,8 +100,8 @@ func (p *Principal) MayAnnounce(origin domain.Origin) bool { return slices.Conta
 // Origins returns the origins of which p may send events.
 func (p *Principal) Origins() []domain.Origin { return p.origins }
 
-// rolesOf returns the roles of the hub in the texts of a claim. It ignores all other texts, which
-// are roles in other programs.
+// rolesOf returns the roles of the hub among the values of a claim. It ignores all other values,
+// which are roles in other programs.
 func rolesOf(texts []string) (roles []Role, origins []domain.Origin) {
 	for _, text := range texts {
 		switch role := Role(text); role {

@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Entry binds a client to an actor. Each text of the Entry that is not empty must equal the
-// corresponding text of the request. An Entry must have a Client, a certificate name or a
-// certificate fingerprint.
+// An Entry binds a client to an actor. A request matches an Entry if it matches each of the fields
+// Issuer to CertificateSHA256 that is not empty. An Entry must have a Client, a certificate name or
+// a certificate fingerprint.
 type Entry struct {
 	Issuer string // issuer of the token
 	Client string // claim azp, appid or client_id of the token
@@ -44,21 +44,21 @@ func NewRegistry(entries []Entry) *Registry {
 	return r
 }
 
-// ofToken returns the grants for the client of a token. cert is the client certificate of the
+// grantsOfToken returns the grants for the client of a token. cert is the client certificate of the
 // request, or nil.
-func (r *Registry) ofToken(t *verifiedToken, cert *x509.Certificate) (grants []Grant) {
+func (r *Registry) grantsOfToken(t *verifiedToken, cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.byClient[t.client] {
-		if isSame(e.Issuer, t.issuer) && isSame(e.Tenant, t.tenant) && e.isOf(cert) {
+		if isSame(e.Issuer, t.issuer) && isSame(e.Tenant, t.tenant) && e.matchesCertificate(cert) {
 			grants = append(grants, Grant{e.Actor, e.Groups})
 		}
 	}
 	return grants
 }
 
-// ofCertificate returns the grants for a client certificate without a token.
-func (r *Registry) ofCertificate(cert *x509.Certificate) (grants []Grant) {
+// grantsOfCertificate returns the grants for a client certificate without a token.
+func (r *Registry) grantsOfCertificate(cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.certificate {
-		if e.isOf(cert) {
+		if e.matchesCertificate(cert) {
 			grants = append(grants, Grant{e.Actor, e.Groups})
 		}
 	}
@@ -67,9 +67,9 @@ func (r *Registry) ofCertificate(cert *x509.Certificate) (grants []Grant) {
 
 func isSame(want, got string) bool { return want == "" || want == got }
 
-// isOf reports whether a certificate matches the entry. An entry without a certificate matches any
-// request.
-func (e *Entry) isOf(cert *x509.Certificate) bool {
+// matchesCertificate reports whether the entry accepts a certificate. An entry without a
+// certificate matches any request.
+func (e *Entry) matchesCertificate(cert *x509.Certificate) bool {
 	switch {
 	case e.CertificateName == "" && e.CertificateSHA256 == "":
 		return true

@@ -28,9 +28,9 @@ type NoticeOptions struct {
 	Queues     map[domain.Origin]contract.Queues    // queues of the domains that receive notices
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
-	Traces     trace.TracerProvider                 // for the spans of notices; default: no spans are recorded
+	Traces     trace.TracerProvider                 // records the spans of notices; default: no spans are recorded
 	Logger     *slog.Logger                         // default: discards
-	Registerer prometheus.Registerer                // for the metrics of notices; default: no metrics
+	Registerer prometheus.Registerer                // registers the metrics of notices; default: no metrics
 }
 
 // Notices sends notices to domains over Service Bus when an actor has confirmed a bundle. The

@@ -41,8 +41,8 @@ const (
 	Settle  = "settle"
 )
 
-// BusAttributes returns the attributes of a call of Service Bus. It shortens a long message id,
-// because any sender can choose one.
+// BusAttributes returns the attributes of a call to Service Bus. It shortens a long message id,
+// because senders choose the ids.
 func BusAttributes(name, kind, queue, message string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{System.String(ServiceBus), OperationName.String(name), OperationType.String(kind), Destination.String(queue)}
 	if message != "" {

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Tracer starts the spans of an edge of the hub. A zero Tracer and a nil Tracer record nothing.
+// A Tracer starts the spans of one edge of the hub, such as the HTTP API or the ingestion. A zero
+// Tracer and a nil Tracer record nothing.
 type Tracer struct{ tracer trace.Tracer }
 
 // New returns a Tracer for the package name, which records spans with provider. If provider is nil,
@@ -36,7 +37,7 @@ func (t *Tracer) IsOn() bool { return t != nil && t.tracer != nil }
 type Start struct {
 	Name   string
 	Kind   trace.SpanKind
-	Parent domain.TraceContext   // trace context of another process or an earlier time; zero for the span of ctx, if any
+	Parent domain.TraceContext   // trace context from another process or an earlier time; if zero, the parent is the span of ctx, if there is one
 	Links  []domain.TraceContext // further causes
 	Attrs  []attribute.KeyValue
 	Extra  []trace.SpanStartOption
@@ -64,7 +65,7 @@ func WithSpan(ctx context.Context, span trace.Span) context.Context {
 	return domain.WithTraceContext(trace.ContextWithSpan(ctx, span), ContextOf(span))
 }
 
-// ContextOf returns the trace context of a span. It is zero if the span is not valid.
+// ContextOf returns the trace context of a span, or zero if the span is not valid.
 func ContextOf(span trace.Span) domain.TraceContext {
 	c := span.SpanContext()
 	if !c.IsValid() {

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A notification is the body of a call, or of a field in the call's form.
+// A notification is the body of a call. If the call is a form, the notification is the content of
+// one field.
 type notification struct {
 	TransactionID  string          `json:"transaction_id"`
 	SubscriptionID string          `json:"subscription_id"`

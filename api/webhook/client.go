@@ -16,19 +16,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Options of a Client. The zero value calls public addresses over HTTPS.
+// Options are the options of a Client. The zero value allows calls to public addresses over HTTPS.
 type Options struct {
 	Allow     []netip.Prefix // address ranges that may be called in addition to public addresses
 	AllowHTTP bool           // allow URLs without TLS
 	Timeout   time.Duration  // time limit of a call, from the look-up to the last byte; default 30 s
-	RootCAs   *x509.CertPool // certificate authorities of receivers; default: the system's
+	RootCAs   *x509.CertPool // certificate authorities of receivers; default: the system roots
 
 	// Dial and LookUp replace the network. LookUp returns the addresses of a host name. Dial
-	// connects to an address that the guard has allowed. Default: the functions of the system.
+	// connects to an address that the guard has allowed. Default: the system's network and
+	// resolver.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
-	Clock func() time.Time // clock for timestamps; default: the system's
+	Clock func() time.Time // clock for timestamps; default: the system clock
 }
 
 // A Client calls receivers. It is safe for concurrent use.

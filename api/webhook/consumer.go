@@ -32,7 +32,7 @@ type ConsumerCall struct {
 	ID          string // id of the delivery, from DeliveryID
 	Attempts    int    // number of failed attempts
 	CallbackURL string
-	Token       Key    // token of the consumer, which calls contain and which signs them
+	Token       Key    // token of the consumer; each call contains the token and is signed with it
 	TokenHeader string // name of the header with the token; default TokenHeader
 	Channel     string
 	Consumer    string

@@ -53,7 +53,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// A call from a sender without the keys is refused, whatever it contains.
+// A call from a sender without the keys is refused, regardless of its content.
 func FuzzVerify(f *testing.F) {
 	f.Add("msg_1", "946684800", "v1,AAAA v1a,AAAA", `Signature keyId="a\"b",signature="AAAA"`, []byte("{}"))
 	f.Add("", "-1", " ,", `Signature signature="`, []byte(nil))

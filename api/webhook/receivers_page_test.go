@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// The receiver on the page accepts a call of the hub, and refuses the call if any part of it was
-// changed.
+// The receiver on the page accepts a call from the hub, and refuses the call if any part of the
+// call was changed.
 func TestReceiversPage_ItsProgramVerifiesCalls(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Log("python3 is not on this machine, so the program is not run")

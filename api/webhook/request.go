@@ -20,7 +20,7 @@ const AttemptHeader = "X-Dss-Notify-Attempt"
 // DefaultKeyID returns the default id of the HMAC key of a subscription.
 func DefaultKeyID(subscription string) string { return "hca-dss:" + subscription }
 
-// newRequest returns the call of a delivery.
+// newRequest returns the request of a delivery.
 func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*http.Request, error) {
 	if err := c.checkCall(d.Settings.CallbackURL); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*h
 // checkCall fails unless the URL may be called. The error does not contain the URL.
 func (c *Client) checkCall(url string) error {
 	if _, err := c.parseURL(url); err != nil {
-		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the error quotes the text after "got", which may be a secret
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the text after "got" is a part of the URL, which may contain a secret
 		return &prepareError{"the URL may not be called: " + wrong}
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestARequest_HasTheFormOfItsSubscription(t *testing.T) {
 	}
 }
 
-func TestABody_KeepsTheMessage(t *testing.T) {
+func TestBody_ContainsTheMessage(t *testing.T) {
 	for _, tc := range []struct {
 		name, contentType, payload, want string
 	}{

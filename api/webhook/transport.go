@@ -22,7 +22,7 @@ const (
 // newTransport returns the transport of all calls. dialHost opens its connections.
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // with a proxy of the environment, the guard would check the proxy's address instead of the receiver's
+		Proxy:                  nil, // with a proxy from the environment, the guard would check the proxy's address instead of the receiver's
 		DialContext:            c.dialHost,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
 		TLSHandshakeTimeout:    c.opts.Timeout,

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestCheckURL_NamesWhatMayNotBeCalled(t *testing.T) {
+func TestCheckURL_ReportsWhyAURLMayNotBeCalled(t *testing.T) {
 	n := newNetwork(t)
 	for host, addresses := range map[string][]string{
 		"public.example": {"8.8.8.8", "2a00::1"}, "private.example": {"10.0.0.1"}, "half.example": {"8.8.8.8", "127.0.0.1"},

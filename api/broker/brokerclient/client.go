@@ -27,7 +27,7 @@ type Credentials struct {
 	ConsumerToken string
 }
 
-// Options of a Client.
+// Options are the options of a Client.
 type Options struct {
 	URL         string // URL of the hub, such as https://hub.example.org (required)
 	Credentials Credentials

@@ -63,10 +63,10 @@ type ConsumerOptions struct {
 	Clock  func() time.Time // default time.Now
 }
 
-// NewConsumer returns a handler for the calls of a hub to a consumer. The handler verifies a call
+// NewConsumer returns a handler for the calls from a hub to a consumer. The handler verifies a call
 // and passes its message to handle. If handle returns nil, it responds with 204. For a
 // [*RetryAfterError], it responds with 503 and Retry-After, and for any other error with 500: the
-// hub then calls again later. If a request is not a call of the hub to this consumer, the handler
+// hub then calls again later. If a request is not a call from the hub to this consumer, the handler
 // responds with 401 and does not call handle.
 //
 // A message may be delivered more than once, and handle may be called concurrently.
@@ -151,7 +151,7 @@ func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	return found
 }
 
-// refuseCall refuses a request that is not a call of the hub to this consumer.
+// refuseCall refuses a request that is not a call from the hub to this consumer.
 func (c *consumerHandler) refuseCall(w http.ResponseWriter, r *http.Request, status int, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
 	http.Error(w, "the call was refused: "+why.Error(), status)

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// A consumerFixture is a consumer, with a message with which a hub can call it.
+// A consumerFixture is a consumer and a message that a hub can deliver to the consumer.
 type consumerFixture struct {
 	url     string
 	calls   []*brokerclient.Delivery

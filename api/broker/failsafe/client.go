@@ -36,7 +36,7 @@ func (c *Client) Retrigger(ctx context.Context, job Job) error {
 	return classify("re-trigger a job", c.broker.RetriggerJob(ctx, job.Channel, job.Message, job.Consumer))
 }
 
-// classify returns an error of the client as an error with a kind, and nil for nil.
+// classify converts an error from the client to an error with a kind. It returns nil for nil.
 func classify(what string, err error) error {
 	p, isProblem := errors.AsType[*brokerclient.Problem](err)
 	switch {

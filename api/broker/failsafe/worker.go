@@ -43,14 +43,14 @@ func (e *WaitError) Error() string { return e.Err.Error() }
 
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// Options of a Worker. The zero value is valid.
+// Options are the options of a Worker. The zero value is valid.
 type Options struct {
 	Delay    time.Duration // minimum time for which a job must be overdue; default 2 s
 	Interval time.Duration // pause between rounds, varied by a fifth; default: Delay, but at least 1 s
 
 	Clock  func() time.Time                       // default time.Now
 	After  func(d time.Duration) <-chan time.Time // default time.After
-	Random func() uint64                          // source of random numbers; default: the system's
+	Random func() uint64                          // source of random numbers; default: rand.Uint64
 	Logger *slog.Logger                           // default: none
 }
 

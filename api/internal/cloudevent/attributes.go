@@ -12,7 +12,7 @@ import (
 
 // A Fault describes a fault of an event or of one of its attributes.
 type Fault struct {
-	Attribute string // "": the fault is of the whole event
+	Attribute string // "": the fault concerns the whole event
 	Detail    string
 	Index     int // index of the event in its batch
 }

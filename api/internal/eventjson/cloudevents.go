@@ -23,8 +23,8 @@ func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
 	return t.events, t.readCloudEvent(text, 0, eventPlace{alone: true})
 }
 
-// ParseCloudEvents decodes a batch of CloudEvents (application/cloudevents-batch+json), each like
-// ParseCloudEvent. It fails like Read.
+// ParseCloudEvents decodes a batch of CloudEvents (application/cloudevents-batch+json). It decodes
+// each CloudEvent as ParseCloudEvent does, and fails like Read.
 func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 	t := newEventReader(limits)
 	array := inMemory(text, 0)

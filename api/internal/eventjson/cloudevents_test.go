@@ -108,7 +108,7 @@ func TestLaterFaultsPointToTheEventInABatch(t *testing.T) {
 	require.Equal(t, Fault{Pointer: "/4/data/0/origin", Detail: "unknown", Index: 3}, got.Fault(2, "origin", "unknown"))
 }
 
-func TestCloudEventsThatAreNoJSONAreRefusedWhole(t *testing.T) {
+func TestCloudEvent_ThatIsNotJSONIsRefusedAsAWhole(t *testing.T) {
 	for text, want := range map[string]SyntaxError{
 		``:                        {"", 0, "unexpected end of JSON input"},
 		` x`:                      {"", 1, "invalid character 'x' looking for beginning of value"},
@@ -137,7 +137,7 @@ func TestCloudEventsThatAreNoJSONAreRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestFurtherMembersOfACloudEventAreNoFault(t *testing.T) {
+func TestCloudEvent_MayHaveExtraMembers(t *testing.T) {
 	got, err := ParseCloudEvent([]byte(cloudEventWith(sound, `"time":"2026-03-01t12:00:00.123+01:00"`, `"subject":null`, `"dataschema":"https://example.org/event"`,
 		`"datacontenttype":"application/vnd.event+json; charset=utf-8"`, `"traceparent":"00-x"`, `"priority":7`, `"draft":false`, `"nothing":null`)), defaultLimits)
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ type elements struct {
 	at     int   // buf[at:] is unread
 	offset int64 // position of the last result of nextElement in the whole text
 	base   int64 // position of buf in the whole text
-	err    error // error of r
+	err    error // error that r returned
 	count  int
 }
 

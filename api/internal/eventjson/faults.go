@@ -8,10 +8,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxFaults is the maximum number of faults that are listed for one text.
+// MaxFaults is the maximum number of faults that are listed for one JSON text.
 const MaxFaults = 100
 
-// A Fault is an error at one position of a text.
+// A Fault is an error at one position of a JSON text.
 type Fault struct {
 	Pointer string // RFC 6901
 	Inside  string // rest of the pointer inside a payload, whose names are data and must not be logged
@@ -19,7 +19,7 @@ type Fault struct {
 	Index   int // index of the event among all events of the text
 }
 
-// Faults are the faults of one text.
+// Faults are the faults of one JSON text.
 type Faults struct {
 	List  []Fault // the first MaxFaults faults
 	Total int
@@ -38,8 +38,9 @@ func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 	}
 }
 
-// An eventPlace is the place of an event in a text. If alone is true, the event is the object at
-// the pointer prefix. Otherwise it is the element index of the array at prefix.
+// An eventPlace is the place of an event in a JSON text. If alone is true, the event is the object
+// at the pointer prefix. Otherwise the event is the element with the index index in the array at
+// prefix.
 type eventPlace struct {
 	prefix string
 	index  int
@@ -64,7 +65,7 @@ func EscapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// A SyntaxError reports that a text is not the required JSON.
+// A SyntaxError reports that a text is not JSON of the required form.
 type SyntaxError struct {
 	Pointer string // pointer to the event with the fault; "": the fault is outside of events
 	at      int64  // position of the fault in bytes

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Limits are the limits of one text.
+// Limits are the limits of one JSON text.
 type Limits struct {
 	Events        int
 	Payload       int // bytes of a payload in compact form
@@ -18,7 +18,7 @@ type Limits struct {
 	PayloadNumber int // characters of a number in a payload; default 400
 }
 
-// Events are the events of a text.
+// Events are the events of one JSON text.
 type Events struct {
 	Events []domain.Event // events without faults
 	Faults Faults
@@ -43,9 +43,10 @@ func (e *Events) Fault(i int, field, detail string) Fault {
 }
 
 // Read decodes a JSON array of events. It retains only one element of the text in memory. After a
-// faulty event, it continues to find the faults of other events. It fails with a *SyntaxError for a
-// text that is not a JSON array, with a *TooManyError for too many events, and with an error of r
-// unchanged. The returned Events then contain the events and faults before the error.
+// faulty event, it continues to find the faults of other events. It fails with a *SyntaxError if
+// the text is not a JSON array, and with a *TooManyError if the array has too many events. It
+// returns an error from r unchanged. After a failure, the returned Events contain the events and
+// faults before the error.
 func Read(r io.Reader, limits Limits) (*Events, error) {
 	t := newEventReader(limits)
 	return t.events, t.readArray(&elements{r: r}, "", eventDefaults{})
@@ -61,7 +62,7 @@ func Parse(text []byte, limits Limits) (*Events, error) {
 	return t.events, t.readArray(inMemory(text, 0), "", eventDefaults{})
 }
 
-// An eventReader reads the events of a text one after another.
+// An eventReader reads the events of a JSON text one after another.
 type eventReader struct {
 	limits  Limits
 	decoder *eventDecoder

@@ -45,7 +45,7 @@ type level struct {
 	first  int // index of the object's first name in ShapeChecker.names
 }
 
-// A ShapeFault is the first fault of a text.
+// A ShapeFault is the first fault of a JSON text.
 type ShapeFault struct {
 	Pointer string // pointer to the faulty value, within the text
 	Reason  string // one of the reasons below
@@ -60,7 +60,7 @@ const (
 	LoneSurrogate  = "lone-surrogate"
 )
 
-// Check checks a text that is one valid JSON value. It returns nil if it finds no fault.
+// Check checks text, which must be one valid JSON value. It returns nil if it finds no fault.
 func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	c.levels, c.names, c.decoded = c.levels[:0], c.names[:0], c.decoded[:0]
 	isName := false // the next string is the name of a member
@@ -249,7 +249,7 @@ func repeatedName(names [][]byte) ([]byte, bool) {
 	return nil, false
 }
 
-// newFault returns a fault of the current value. The fault's pointer leads to the value, or to the
+// newFault returns a fault at the current value. The fault's pointer leads to the value, or to the
 // innermost enclosing value whose pointer is short enough.
 func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	const maxPointer = 200

@@ -43,8 +43,8 @@ type azureEvent struct {
 	id                         string // unique among the events of the topic; "": unknown
 }
 
-// eventGrid reads an event in the format of Event Grid.
-func (p *messageParser) eventGrid(n *jsonNode) {
+// readEventGrid reads an event in the format of Event Grid.
+func (p *messageParser) readEventGrid(n *jsonNode) {
 	e, name := n.event, n.findMember("eventType").stringValue()
 	switch {
 	case e.fault != nil:
@@ -101,11 +101,11 @@ func (a *azureEvent) readInto(e *parsedEvent) {
 			c.Reason = reason
 		}
 	}
-	e.addChange(c, a.ownID())
+	e.addChange(c, a.uniqueID())
 }
 
-// ownID returns an id of the event that no other source uses, or "" if the event has no id.
-func (a *azureEvent) ownID() string {
+// uniqueID returns an id of the event that no other source uses, or "" if the event has no id.
+func (a *azureEvent) uniqueID() string {
 	if a.id == "" {
 		return ""
 	}

@@ -35,7 +35,7 @@ func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
 			Type: domain.ObjectDeleted, Sequencer: renamed.Sequencer, Time: renamed.Time,
 			ObjectFacts: domain.ObjectFacts{Reason: domain.DeletedByRequest},
 		},
-	}, a.ownID())
+	}, a.uniqueID())
 }
 
 // pathsAreEncoded reports whether the paths of the event's URLs are percent-encoded, as URLs should

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// cloudEvent reads an event in the JSON format of CloudEvents.
-func (p *messageParser) cloudEvent(n *jsonNode) {
+// readCloudEvent reads an event in the JSON format of CloudEvents.
+func (p *messageParser) readCloudEvent(n *jsonNode) {
 	e, name := n.event, n.findMember("type").stringValue()
 	if !isOfBlob(name) && e.fault == nil {
 		e.markIgnored(name)
@@ -21,11 +21,11 @@ func (p *messageParser) cloudEvent(n *jsonNode) {
 	if n.findMember(data).text == nil {
 		data = "data_base64"
 	}
-	p.cloudEventOf(n, name, &m, faults, &jsonNode{parent: n, name: data, text: m.Payload, event: e})
+	p.readSplitCloudEvent(n, name, &m, faults, &jsonNode{parent: n, name: data, text: m.Payload, event: e})
 }
 
-// cloudEventOf reads a CloudEvent that is split into attributes and data. m has the attributes.
-func (p *messageParser) cloudEventOf(n *jsonNode, name string, m *domain.Message, faults []cloudevent.Fault, data *jsonNode) {
+// readSplitCloudEvent reads a CloudEvent that is split into attributes and data. m has the attributes.
+func (p *messageParser) readSplitCloudEvent(n *jsonNode, name string, m *domain.Message, faults []cloudevent.Fault, data *jsonNode) {
 	for _, f := range faults {
 		n.findMember(f.Attribute).reportFault(InvalidCloudEvent, "%s: %s", f.Attribute, f.Detail)
 	}
@@ -64,6 +64,6 @@ func ParseBinary(h http.Header, body []byte, options Options) (*Events, error) {
 		return p.events, fmt.Errorf("read attributes: %w", err)
 	}
 	n := &jsonNode{text: attributes, event: e}
-	p.cloudEventOf(n, name, &m, faults, &jsonNode{parent: n, name: "data", text: m.Payload, event: e})
+	p.readSplitCloudEvent(n, name, &m, faults, &jsonNode{parent: n, name: "data", text: m.Payload, event: e})
 	return p.events, p.finishEvent(e, from)
 }

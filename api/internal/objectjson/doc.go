@@ -7,8 +7,8 @@
 //	Event Grid    {"eventType": "Microsoft.Storage.BlobCreated", "subject", "data", …}
 //	CloudEvents   {"specversion", "type", "data", …}, and in the binary mode
 //
-// An array may contain all of these forms. The text inside a message of SNS or SQS is read like the
-// whole text, so a message of SQS may contain a message of SNS. The package recognizes the form of an
+// An array may contain all of these forms. The text inside an SNS or SQS message is read like the
+// whole text, so an SQS message may contain an SNS message. The package recognizes the form of an
 // event by the event's members, not by the message that contains the event.
 //
 // # Faults
@@ -24,8 +24,8 @@
 // that this version does not know. BlobCreated for CreateFile and SftpCreate is ignored, too: the
 // content of the file is complete after FlushWithClose or SftpCommit, which have separate events.
 //
-// A text fails as a whole only if its brackets and quotes do not match, because such text cannot be
-// split into events.
+// A text fails as a whole only if it is a single value that is not JSON, or if its brackets and
+// quotes do not match, because such text cannot be split into events.
 //
 // # Names
 //
@@ -34,10 +34,10 @@
 // the key, which are not encoded. A BlobRenamed results in two events: the source was deleted, and the
 // destination was created; see azure_rename.go.
 //
-// In a direct notification of S3, the key is encoded like a form, with + for a space and %2B for a
-// plus. The package decodes it. EventBridge does not encode the key. An empty object whose key ends
-// with / is stored like other objects: a listing of the bucket contains the object, so a crawl would
-// add it anyway.
+// In a direct notification from S3, the key is encoded like a form, with + for a space and %2B for
+// a plus. The package decodes it. EventBridge does not encode the key. An empty object whose key
+// ends with / is stored like other objects: a listing of the bucket contains the object, so a crawl
+// would add it anyway.
 //
 // # Sequencers
 //
@@ -45,6 +45,6 @@
 // exists:
 //
 //   - the id of the event (EventBridge, Event Grid, CloudEvents)
-//   - the id of the message of SNS or SQS that contains the event, and the index of the event in it
+//   - the id of the SNS or SQS message that contains the event, and the index of the event in it
 //   - [Options.MessageID], a digest of the text, and the index of the event in the text
 package objectjson

@@ -23,8 +23,8 @@ var reasonsOfEventBridge = map[string]domain.ObjectReason{
 	"Lifecycle Expiration":    domain.DeletedLifecycle,
 }
 
-// eventBridge reads an event of S3 from EventBridge.
-func (n *jsonNode) eventBridge() {
+// readEventBridge reads an S3 event from EventBridge.
+func (n *jsonNode) readEventBridge() {
 	e, name := n.event, n.findMember("detail-type").stringValue()
 	k, ok := kindsOfEventBridge[name]
 	if !ok && e.fault == nil {
@@ -55,7 +55,7 @@ func (n *jsonNode) eventBridge() {
 			Version: object.findMember("version-id").readVersion(), Type: k.eventType, Marker: k.isMarker,
 			Sequencer: object.findMember("sequencer").readSequencer(domain.HexSequencer), Time: n.findMember("time").timeValue(), ObjectFacts: facts,
 		},
-	}, n.ownID("eventbridge", n.findMember("id").optionalString()))
+	}, n.uniqueID("eventbridge", n.findMember("id").optionalString()))
 }
 
 // setTier sets the facts about the tier to which Intelligent-Tiering has moved an object. Only the
@@ -76,8 +76,8 @@ const (
 	deepArchiveTier = "DEEP_ARCHIVE_ACCESS"
 )
 
-// ownID returns an id of the event that no other source uses, or "" if id is "".
-func (n *jsonNode) ownID(source, id string) string {
+// uniqueID returns an id of the event that no other source uses, or "" if id is "".
+func (n *jsonNode) uniqueID(source, id string) string {
 	if id == "" {
 		return ""
 	}

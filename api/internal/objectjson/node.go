@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxText is the maximum length in bytes of a text without a specific limit.
+// maxText is the maximum length in bytes of a string without a specific limit.
 const maxText = 1024
 
 // A jsonNode is a value of the text. A missing value and null are nodes without text and members,
@@ -60,7 +60,8 @@ func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	return n.members, nil
 }
 
-// findMember returns the member of an object with a name, or a node without text.
+// findMember returns the member with the given name, or a node without text if the member does not
+// exist.
 func (n *jsonNode) findMember(name string) *jsonNode {
 	child := &jsonNode{parent: n, name: name, event: n.event}
 	members, _ := n.splitMembers() // after an error, members is nil
@@ -75,7 +76,7 @@ func (n *jsonNode) findMember(name string) *jsonNode {
 	return child
 }
 
-// countMembers returns the number of members with a name.
+// countMembers returns the number of members with the given name.
 func (n *jsonNode) countMembers(name string) (count int) {
 	members, _ := n.splitMembers()
 	for i := range members {
@@ -89,12 +90,13 @@ func (n *jsonNode) countMembers(name string) (count int) {
 // hasMember reports whether a member exists, even if it is null.
 func (n *jsonNode) hasMember(name string) bool { return n.countMembers(name) > 0 }
 
-// elementNode returns the node of an element of an array.
+// elementNode returns the node for the array element with the given index.
 func (n *jsonNode) elementNode(index int, text []byte) *jsonNode {
 	return &jsonNode{parent: n, name: strconv.Itoa(index), text: text, event: n.event}
 }
 
-// objectMember returns the member with a name. It reports a fault unless the member is an object.
+// objectMember returns the member with the given name. It reports a fault unless the member is an
+// object.
 func (n *jsonNode) objectMember(name string) *jsonNode {
 	child := n.findMember(name)
 	child.expectStart('{', "an object")
@@ -140,7 +142,7 @@ func (n *jsonNode) optionalString() string {
 	return s
 }
 
-// timeValue returns a time. A time without a zone is in UTC, as in inventories of S3.
+// timeValue returns a time. A time without a zone is in UTC, as in S3 inventories.
 func (n *jsonNode) timeValue() time.Time {
 	text := n.stringValue()
 	if n.event.fault != nil {

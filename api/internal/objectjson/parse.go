@@ -14,7 +14,7 @@ type Options struct {
 	MessageID string // id of the message that contains the text; "": none
 }
 
-// Events are the events of a text.
+// Events are the events of one text.
 type Events struct {
 	Events []Event // events that can be stored, in the order of the text
 	Faults []Fault
@@ -72,8 +72,8 @@ const (
 	KeyNotUTF8        = "key-not-utf8"        // the decoded key is not UTF-8
 	InvalidSubject    = "invalid-subject"     // the subject does not name a blob
 	InvalidCloudEvent = "invalid-cloudevent"  // an attribute violates CloudEvents 1.0
-	// NotConfirmed reports a request of SNS to confirm a subscription. An operator must confirm it,
-	// because the hub never calls a URL from a message.
+	// NotConfirmed reports a request from SNS to confirm a subscription. An operator must confirm
+	// the subscription, because the hub never calls a URL from a message.
 	NotConfirmed = "subscription-not-confirmed"
 )
 
@@ -92,11 +92,10 @@ type TooManyError struct{ Limit int }
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Limit) }
 
-// ErrNotJSON reports a text that cannot be split into events.
+// ErrNotJSON reports text that cannot be split into events.
 var ErrNotJSON = errors.New("want JSON")
 
-// Parse reads the events of a text. It fails with ErrNotJSON and with a
-// *TooManyError.
+// Parse reads the events in text. Its error is ErrNotJSON or a *TooManyError.
 func Parse(text []byte, options Options) (*Events, error) {
 	p := newParser(options)
 	err := p.parseValue(&jsonNode{text: text}, &carrier{messageID: options.MessageID, text: text}, 0)

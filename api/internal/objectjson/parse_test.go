@@ -17,7 +17,7 @@ import (
 
 const at = "2026-03-01T12:00:00Z"
 
-// record returns a record of S3. If more is not empty, it replaces the members of the record's
+// record returns an S3 record. If more is not empty, it replaces the members of the record's
 // object.
 func record(name, key string, more ...string) string {
 	object := fmt.Sprintf(`"key":%q,"sequencer":"0055AED6DCD90281E4"`, key)
@@ -27,10 +27,10 @@ func record(name, key string, more ...string) string {
 	return fmt.Sprintf(`{"eventVersion":"2.1","eventSource":"aws:s3","eventTime":%q,"eventName":%q,"s3":{"bucket":{"name":"readings"},"object":{%s}}}`, at, name, object)
 }
 
-// records returns a notification of S3 with these records.
+// records returns an S3 notification with these records.
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// bridge returns an event of EventBridge. detail has the members after the object.
+// bridge returns an EventBridge event. detail has the members after the object.
 func bridge(name, object, detail string) string {
 	return fmt.Sprintf(`{"version":"0","id":"17793124-05d4-b198-2fde-7ededc63b103","detail-type":%q,"source":"aws.s3","time":%q,"detail":{"bucket":{"name":"readings"},"object":{%s}%s}}`,
 		name, at, object, detail)
@@ -41,7 +41,7 @@ const (
 	blob  = "/blobServices/default/containers/march/blobs/7 +%.csv"
 )
 
-// grid returns an event of Event Grid.
+// grid returns an Event Grid event.
 func grid(name, data string) string {
 	return fmt.Sprintf(`{"topic":%q,"subject":%q,"eventType":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","data":{%s},"dataVersion":"","metadataVersion":"1","eventTime":%q}`, topic, blob, name, data, at)
 }
@@ -75,7 +75,7 @@ func parse(t *testing.T, text string) *objectjson.Events {
 	return got
 }
 
-// parseOne returns the only event of a text.
+// parseOne returns the only event in text.
 func parseOne(t *testing.T, text string) objectjson.Event {
 	t.Helper()
 	got := parse(t, text)
@@ -94,8 +94,9 @@ func faults(got *objectjson.Events) []string {
 	return all
 }
 
-// FM-3: names of events, with their types, markers and reasons, in both formats of S3 and of Azure.
-func TestNamesOfEvents(t *testing.T) {
+// FM-3: the name of an event determines its type, marker and reason, in both formats of S3 and of
+// Azure.
+func TestEventName_DeterminesTypeMarkerAndReason(t *testing.T) {
 	const object = `"key":"k","sequencer":"617f08299329d189"`
 	for text, want := range map[string]string{
 		record("ObjectCreated:Put", "k"):                                                                             "Created CreatedPut",
@@ -165,7 +166,7 @@ func TestNamesOfEvents(t *testing.T) {
 	}
 }
 
-func TestEventOfS3HasAllMembersOfItsMessage(t *testing.T) {
+func TestS3Event_HasAllFieldsOfItsMessage(t *testing.T) {
 	hex := func(s string) domain.Sequencer {
 		q, err := domain.ParseSequencer(domain.HexSequencer, s)
 		require.NoError(t, err)
@@ -188,7 +189,7 @@ func TestEventOfS3HasAllMembersOfItsMessage(t *testing.T) {
 	require.Equal(t, want, bridged.ObjectEvent)
 }
 
-func TestEventOfAzureHasAllMembersOfItsMessage(t *testing.T) {
+func TestAzureEvent_HasAllFieldsOfItsMessage(t *testing.T) {
 	sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, "00000000000004420000000000028963")
 	require.NoError(t, err)
 	size := int64(524288)
@@ -276,7 +277,7 @@ func TestRenamedBlobIsADeletionAndACreation(t *testing.T) {
 	}
 }
 
-func TestClassesAndTiers(t *testing.T) {
+func TestParse_ReadsStorageClassAndArchiveStatus(t *testing.T) {
 	const object = `"key":"k","sequencer":"1"`
 	direct := func(name, more string) string { return strings.TrimSuffix(record(name, "k"), "}") + "," + more + "}" }
 	for text, want := range map[string][2]string{
@@ -295,9 +296,9 @@ func TestClassesAndTiers(t *testing.T) {
 	}
 }
 
-// TestShells parses one notification with two records, in each kind of message that can contain the
+// The test parses one notification with two records, in each kind of message that can contain the
 // notification.
-func TestShells(t *testing.T) {
+func TestParse_ReadsMessagesInsideMessages(t *testing.T) {
 	inside := records(record("ObjectCreated:Put", "a"), record("ObjectCreated:Put", ""))
 	for text, pointer := range map[string]string{
 		inside:                              "/Records/1",
@@ -322,12 +323,12 @@ func TestShells(t *testing.T) {
 	require.Equal(t, 2, both.Events[2].Index)
 }
 
-// nested returns lists that are nested to a depth, in members with a name.
+// nested returns depth nested lists, each in a member with the given name.
 func nested(name string, depth int) string {
 	return strings.Repeat(`{"`+name+`":[`, depth) + strings.Repeat("]}", depth)
 }
 
-func TestBadShells(t *testing.T) {
+func TestParse_ReportsInvalidMessages(t *testing.T) {
 	deep := records(record("ObjectCreated:Put", "a"))
 	for range 5 {
 		deep = sqs("1", deep)
@@ -368,7 +369,7 @@ func TestTextThatCannotBeSplitFails(t *testing.T) {
 }
 
 // The batch has 10,000 events, of which one is invalid.
-func TestOnlyTheBrokenEventIsNamed(t *testing.T) {
+func TestParse_ReportsOnlyTheInvalidEvent(t *testing.T) {
 	all := make([]string, 10_000)
 	for i := range all {
 		all[i] = record("ObjectCreated:Put", fmt.Sprint(i))
@@ -390,7 +391,7 @@ func TestOnlyTheBrokenEventIsNamed(t *testing.T) {
 	require.EqualError(t, err, "more than 9999 events")
 }
 
-func TestHandshake(t *testing.T) {
+func TestParse_ReturnsTheHandshake(t *testing.T) {
 	handshake := func(data string) string {
 		return `[{"id":"2d17","topic":"/x","subject":"","data":` + data + `,"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"` + at + `"}]`
 	}

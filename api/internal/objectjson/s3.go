@@ -33,8 +33,8 @@ var eventKindsOfS3 = map[string]eventKind{
 	"LifecycleExpiration:*":                   {eventType: domain.ObjectDeleted, reason: domain.DeletedLifecycle},
 }
 
-// kindOfS3 returns the kind of the event with a name. The name may have the prefix s3:, which some
-// senders add.
+// kindOfS3 returns the kind of the events with the given name. The name may have the prefix s3:,
+// which some senders add.
 func kindOfS3(name string) (eventKind, bool) {
 	name = strings.TrimPrefix(name, "s3:")
 	if k, ok := eventKindsOfS3[name]; ok && !strings.HasSuffix(name, "*") {
@@ -45,8 +45,8 @@ func kindOfS3(name string) (eventKind, bool) {
 	return k, ok
 }
 
-// s3Record reads a record of a notification from S3 itself.
-func (n *jsonNode) s3Record() {
+// readS3Record reads a record of a notification from S3 itself.
+func (n *jsonNode) readS3Record() {
 	e, name := n.event, n.findMember("eventName").stringValue()
 	k, ok := kindOfS3(name)
 	if !ok && e.fault == nil {

@@ -93,11 +93,11 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 	return true
 }
 
-// innerMessage returns the text inside a message of SQS or SNS, and the message as a carrier. It
+// innerMessage returns the text inside an SQS or SNS message, and the message as a carrier. It
 // returns nil if the value is not such a message.
 func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
-	if n.hasMember("Sns") { // Lambda wraps a message of SNS in this member
+	if n.hasMember("Sns") { // Lambda wraps an SNS message in this member
 		sns = n.objectMember("Sns")
 	}
 	switch {
@@ -129,13 +129,13 @@ func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 func (p *messageParser) parseEvent(n *jsonNode) {
 	switch {
 	case n.hasMember("detail-type"):
-		n.eventBridge()
+		n.readEventBridge()
 	case n.hasMember("specversion"):
-		p.cloudEvent(n)
+		p.readCloudEvent(n)
 	case n.hasMember("eventType"):
-		p.eventGrid(n)
+		p.readEventGrid(n)
 	case n.hasMember("eventName"), n.hasMember("s3"):
-		n.s3Record()
+		n.readS3Record()
 	case n.hasMember("Event") && n.hasMember("Bucket"): // S3 sends this test event when notifications are configured
 		n.event.markIgnored(n.findMember("Event").optionalString())
 	default:

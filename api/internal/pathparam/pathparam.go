@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Value returns the path parameter with a name in the pattern of the route, or "".
+// Value returns the path parameter that has the given name in the pattern of the route, or "".
 //
 // If the path is escaped in an unusual form, such as a%2Fb, chi matches the escaped path, and Value
 // decodes the parameter. Otherwise chi matches the path that net/http has decoded: the parameter

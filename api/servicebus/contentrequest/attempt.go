@@ -226,14 +226,14 @@ func (a *attempt) logger() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
 }
 
-// pauseBefore waits before try n: not before try 0, and up to about 2 s before later tries. It
-// returns false when ctx ends.
+// pauseBefore waits before try n, for up to about 2 s. It does not wait before try 0. It returns
+// false when ctx ends.
 func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 	const first, longest = 50 * time.Millisecond, 2 * time.Second
 	if n == 0 {
 		return ctx.Err() == nil
 	}
 	long := min(first<<min(n-1, 10), longest)
-	jitter := 0.75 + a.requests.opts.Random()/2 // so that attempts that lost the same connection do not all retry at the same time
+	jitter := 0.75 + a.requests.opts.Random()/2 // attempts that lost the same connection must not all retry at the same time
 	return busclient.Sleep(ctx, time.Duration(float64(long)*jitter))
 }

@@ -42,8 +42,8 @@ func TestRequest_UsesAMissingQueueOnceItIsCreated(t *testing.T) {
 	}
 }
 
-// The bus ends the link to a queue that is deleted. The simulation found that hubs kept using the
-// ended link, and sent no request to the domain until they were restarted.
+// The bus ends the link to a queue that is deleted. The simulation found hubs that kept using the
+// ended link. They sent no request to the domain until they were restarted.
 func TestRequest_UsesADeletedQueueOnceItIsCreatedAgain(t *testing.T) {
 	for _, queue := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(queue, bustest.InBubble(func(t *testing.T) {

@@ -26,10 +26,10 @@ import (
 
 // Options are the options of Requests.
 type Options struct {
-	// Open creates a client of the bus without making a call. It is called again whenever a
-	// connection was lost or refused, so that a changed key takes effect. The retry options of the
-	// client should be the ClientRetries of package servicebus, because this package retries
-	// requests itself.
+	// Open creates a client of the bus without making a call. It is called again after a connection
+	// was lost or refused, so that a changed key takes effect. The retry options of the client
+	// should be the ClientRetries of package servicebus, because this package retries requests
+	// itself.
 	Open func() (*azservicebus.Client, error)
 
 	// Queues are the queues of the domains that can receive requests.
@@ -43,12 +43,12 @@ type Options struct {
 	// one session at a time, which takes about twenty round trips to the bus. Default: 4.
 	Connections int
 
-	Traces     trace.TracerProvider  // for the spans of requests; default: no spans are recorded
+	Traces     trace.TracerProvider  // records the spans of requests; default: no spans are recorded
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 	Logger     *slog.Logger          // default: discards
-	Registerer prometheus.Registerer // for the metrics of requests; default: no metrics
+	Registerer prometheus.Registerer // registers the request metrics; default: no metrics
 }
 
 func (o *Options) setDefaults() {
@@ -178,7 +178,7 @@ func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Du
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
-	left := time.Until(q.By).Truncate(time.Millisecond) // not calculated with the clock that stamps messages
+	left := time.Until(q.By).Truncate(time.Millisecond) // always the system clock, which may differ from the clock that stamps messages
 	if err := ctx.Err(); err != nil || left <= 0 {
 		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
@@ -217,8 +217,8 @@ func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues 
 	}, nil
 }
 
-// versionOf returns the version of a format as the original reads it: a number, or 1 for any text
-// that is not a number.
+// versionOf returns the version of a format as the original reads it: a number, or 1 if text is not
+// a number.
 func versionOf(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {

@@ -71,7 +71,7 @@ func DefaultQueues(origin string) Queues {
 	return Queues{Request: name, Reply: name + "-reply", Dequeue: name + "-dequeue"}
 }
 
-// The name of one origin in the hub, and its name on the wire.
+// The two names of one origin: aggregations in the hub, and wholesale on the wire.
 const (
 	aggregations = "Aggregations"
 	wholesale    = "Wholesale"
@@ -85,9 +85,9 @@ func WireOrigin(origin string) string {
 	return origin
 }
 
-// ParseOrigin returns the origin for a text on the wire. Like the original, it also accepts the
-// numbers of the original's origins. Any other text is returned as the name of an origin; the hub
-// checks whether that domain exists.
+// ParseOrigin returns the origin for a name on the wire. Like the original, it also accepts the
+// numbers of the original's origins. Any other text is returned unchanged; the hub checks whether a
+// domain with this name exists.
 func ParseOrigin(text string) string {
 	switch text {
 	case "1":

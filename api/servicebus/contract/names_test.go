@@ -73,7 +73,7 @@ func TestEncodeIDs_UsesTheByteOrderOfDotNet(t *testing.T) {
 	require.Equal(t, ids, read)
 }
 
-func TestAnEmptyListHasNoIds(t *testing.T) {
+func TestIDList_MayBeEmpty(t *testing.T) {
 	require.Empty(t, contract.EncodeIDs(nil))
 	ids, err := contract.DecodeIDs(nil)
 	require.NoError(t, err)

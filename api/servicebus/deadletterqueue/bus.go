@@ -66,11 +66,11 @@ func (b *Bus) Close(ctx context.Context) error {
 // Count implements deadletters.Bus.
 func (b *Bus) Count(queue string) (n int64, isKnown bool) { return b.opts.Count(queue) }
 
-// callTimeout is the time limit of one call of the client. Cancelling the caller's context does not
+// callTimeout is the time limit of one call to the client. Cancelling the caller's context does not
 // cancel the call, because the client must not be interrupted while it opens a link.
 const callTimeout = 20 * time.Second
 
-// A callError is the failure of a call of the client. asDomainError converts it to an error of
+// A callError is the failure of a call to the client. asDomainError converts it to an error of
 // package domain.
 type callError struct {
 	failure *busclient.Failure
@@ -78,8 +78,8 @@ type callError struct {
 
 func (e *callError) Error() string { return e.failure.Error() }
 
-// callClient calls f, which makes a call of the client, with the time limit callTimeout. It returns
-// a *callError if the call fails, or a *busclient.PanicError if the client panics.
+// callClient calls f, which makes one call to the client, with the time limit callTimeout. It
+// returns a *callError if the call fails, or a *busclient.PanicError if the client panics.
 func callClient(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -35,7 +35,7 @@
 // by the ids of its events, package objectevents by the former message id, and a domain by the
 // id of the bundle in the notice.
 //
-// If two operators give an order about the same dead letter at the same time, one order locks
-// the dead letter. The other order fails with Busy, or reports that the dead letter does not
-// exist. Within a process, orders about one queue are executed one after another.
+// If two operators order an action on the same dead letter at the same time, one order locks the
+// dead letter. The other order fails with Busy, or reports that the dead letter does not exist.
+// Within a process, the orders for one queue are executed one after another.
 package deadletterqueue

@@ -91,7 +91,8 @@ func (s *busSite) send(queue string, messages ...*azservicebus.Message) {
 	}
 }
 
-// A lockedReceiver receives from a session or from a queue: the client has a type for each.
+// A lockedReceiver receives from a session or from a queue. The client has a separate type for
+// each.
 type lockedReceiver interface {
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
@@ -192,7 +193,7 @@ const (
 	disposition   = "\x00\x53\x15"
 )
 
-// resentCopy is a text that every resent copy contains.
+// resentCopy is a string that every resent copy contains.
 const resentCopy = "FormerMessageId"
 
 // A cutConn breaks its connection when a message is settled or, if isOfCopy is true, when a copy is

@@ -148,7 +148,7 @@ func deadLetterOf(m *azservicebus.ReceivedMessage) deadletters.DeadLetter {
 }
 
 // propertyOf returns an application property as text. It returns "" if the property is missing or
-// not a text.
+// not a string.
 func propertyOf(m *azservicebus.ReceivedMessage, name string) string {
 	text, _ := m.ApplicationProperties[name].(string)
 	return text

@@ -125,7 +125,7 @@ const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
 	busAnnotation       = "x-opt-"              // prefix of the annotations that the bus sets
-	partitionKey        = "x-opt-partition-key" // set by the sender, in spite of the prefix
+	partitionKey        = "x-opt-partition-key" // set by the sender, although it has the prefix
 )
 
 // copyID returns the message id of the copy of a dead letter. Each dead letter has one id for its

@@ -104,7 +104,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Now returns the time, and Random is the source of random ids and pauses. Both must be safe
-	// for concurrent use. Default: the clock and the randomness of the system.
+	// for concurrent use. Default: the system clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
 }

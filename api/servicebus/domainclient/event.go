@@ -90,7 +90,7 @@ func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 }
 
 // completeEvent sets the optional fields that an event omits. It rejects an event that every hub
-// would refuse, whatever the hub's settings are.
+// would refuse, regardless of the hub's settings.
 func (c *Client) completeEvent(e *Event) error {
 	e.Origin = cmp.Or(e.Origin, c.o.Origin)
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)

@@ -48,8 +48,8 @@ func (h *exampleHub) close() {
 	}
 }
 
-// peek requests the content of a bundle with the announced event of an actor, as the actor's Peek
-// would.
+// peek requests the content of a bundle that contains the actor's announced event, as the actor's
+// Peek would.
 func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
 	require.NoError(h.end, proto.Unmarshal(h.receiveEvents(actor, 1)[0].Body, &e))

@@ -36,7 +36,7 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
 	}
 	body := resp.NewRetryReader(ctx, nil)
-	defer func() { _ = body.Close() }() // an error of closing a body after reading is harmless
+	defer func() { _ = body.Close() }() // an error from closing a body after reading is harmless
 	text, err := io.ReadAll(io.LimitReader(body, largestList+1))
 	switch {
 	case err != nil:

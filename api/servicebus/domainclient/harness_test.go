@@ -19,8 +19,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// patience is the time limit for something that a test waits for. A test that reaches the limit
-// fails.
+// patience is the time limit of each wait in a test. A test that reaches the limit fails.
 const patience = time.Minute
 
 // entities are the queues of a hub and one domain. The queue for notices has short locks: if a
@@ -146,7 +145,7 @@ func ids(events []domainclient.Event) []string {
 	return texts
 }
 
-// eventsFor returns the events with the numbers from to to, inclusive.
+// eventsFor returns the events number from up to number to, inclusive.
 func eventsFor(recipient string, from, to int) []domainclient.Event {
 	var events []domainclient.Event
 	for n := from; n <= to; n++ {

@@ -19,8 +19,8 @@ type Notice struct {
 	Recipient string // the actor
 	List      string // name of the blob that lists the ids of the events
 
-	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, or
-	// "" if it is unknown.
+	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle. Both
+	// are "" if the trace context is unknown.
 	TraceParent, TraceState string
 
 	exchange contentContainer
@@ -60,7 +60,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	return nil
 }
 
-// A noticeLoop is one call of Notices.
+// A noticeLoop is the state of one call to Notices.
 type noticeLoop struct {
 	c       *Client
 	handler func(ctx context.Context, n *Notice) error

@@ -65,7 +65,7 @@ func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.Rec
 	return at.DeadLetterMessage(settling, m, &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description})
 }
 
-// clipText shortens a text and removes what a message cannot contain.
+// clipText shortens text and removes the characters that a message cannot contain.
 func clipText(text string) string {
 	const limit = 1000
 	if len(text) > limit {

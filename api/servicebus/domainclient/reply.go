@@ -12,7 +12,7 @@ import (
 // contentName returns the name of the blob to which the content of the bundle is written.
 func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
 
-// sendReply sends the reply to a request to the hub.
+// sendReply sends the hub the reply to its request.
 func (s *serveLoop) sendReply(ctx context.Context, a *Answer) error {
 	m, err := s.c.replyMessage(a)
 	if err != nil {

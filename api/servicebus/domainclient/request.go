@@ -44,8 +44,8 @@ type Request struct {
 	Version       float64 // requested version of the format; default 1.0
 	List          string  // name of the blob that lists the ids of the events
 
-	// TraceParent and TraceState are the W3C Trace Context of the hub's request, or "" if the
-	// request has none.
+	// TraceParent and TraceState are the W3C Trace Context of the hub's request. Both are "" if the
+	// request has no trace context.
 	TraceParent, TraceState string
 
 	exchange contentContainer

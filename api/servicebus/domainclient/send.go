@@ -71,7 +71,7 @@ func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []outg
 		}
 		n++
 	}
-	if n == 0 { // the message is too large for a batch, but perhaps not for sending it alone
+	if n == 0 { // the message is too large for a batch, but the bus may accept it alone
 		return 1, sender.SendMessage(ctx, messages[0].sent, nil)
 	}
 	return n, sender.SendMessageBatch(ctx, batch, nil)

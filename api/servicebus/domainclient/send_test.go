@@ -177,8 +177,8 @@ func TestSend_ReturnsPermanentErrorsImmediately(t *testing.T) {
 	}
 }
 
-// A forgetfulConn loses the acknowledgement of sent events and breaks. It does so as often as the
-// test specifies.
+// A forgetfulConn loses the acknowledgement of sent events and then breaks, as often as the test
+// specifies.
 type forgetfulConn struct {
 	net.Conn
 	sent atomic.Bool

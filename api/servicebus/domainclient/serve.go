@@ -34,7 +34,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	defer func() {
 		closing, cancel := closingContext(ctx)
 		defer cancel()
-		_ = s.replies.close(closing) // all replies were sent or have failed, so an error of closing is harmless
+		_ = s.replies.close(closing) // all replies were sent or have failed, so an error from close is harmless
 	}()
 	g, working := errgroup.WithContext(ctx)
 	for range c.o.RequestsAtOnce {
@@ -46,7 +46,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 // errNoQueues reports a client without Options.Queues and Options.Origin.
 var errNoQueues = errors.New("domainclient: no Options.Queues; set Options.Origin, or name them")
 
-// closeClient closes a client with a time limit. It stores the error of closing in *err only if
+// closeClient closes a client with a time limit. It stores the error from closing in *err only if
 // *err is nil and ctx has not ended.
 func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	closing, cancel := closingContext(ctx)
@@ -56,7 +56,7 @@ func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	}
 }
 
-// A serveLoop is one call of Serve.
+// A serveLoop is the state of one call to Serve.
 type serveLoop struct {
 	c        *Client
 	handler  Handler

@@ -29,9 +29,9 @@ func (p *connectionSlots) isFullToNetwork() bool { return p.isFull() || p.networ
 // errFull is the error of Dial when the maximum number of connections is reached.
 var errFull = errors.New("too many connections")
 
-// beginOwn counts a connection of this process. The caller must call release when the connection
+// beginInProcess counts a connection of this process. The caller must call release when the connection
 // ends.
-func (n *Namespace) beginOwn() (release func(), err error) {
+func (n *Namespace) beginInProcess() (release func(), err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {

@@ -43,7 +43,6 @@
 // (unless all tokens are trusted) and deletion of idle entities. Unlike in Service Bus, a dead
 // letter can be received by its sequence number without being deferred.
 //
-// What a failure leaves behind: when a commit fails (a full or broken disk), no message is
-// accepted or settled until the namespace is opened again. All confirmed operations are stored
-// then.
+// After a failed commit (a full or broken disk), no message is accepted or settled until the
+// namespace is opened again. The reopened namespace has all confirmed operations.
 package embedded

@@ -47,8 +47,8 @@ type Timer = bus.Timer
 
 // Options configure a Namespace. The zero value configures an empty namespace in memory.
 type Options struct {
-	// Dir is the folder of the store. It is created if it does not exist, and must not be
-	// shared. Without Dir the data is in memory and Close discards it.
+	// Dir is the folder of the store. It is created if it does not exist, and must not be shared.
+	// If Dir is empty, the data is in memory, and Close discards it.
 	Dir string
 
 	// Claim identifies the data folder to which the store in Dir must belong. Default: the folder is
@@ -213,7 +213,7 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	client, served := net.Pipe()
-	release, err := n.beginOwn()
+	release, err := n.beginInProcess()
 	if err != nil {
 		return nil, errors.Join(err, client.Close(), served.Close())
 	}
@@ -251,7 +251,7 @@ func (n *Namespace) DropConnections() {
 	n.dropped = make(chan struct{})
 }
 
-// withDropCancel returns a context that ends with the next call of DropConnections.
+// withDropCancel returns a context that ends with the next call to DropConnections.
 func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, release func()) {
 	n.mu.Lock()
 	dropped := n.dropped
@@ -272,7 +272,7 @@ func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, rele
 }
 
 // serveAMQP serves one AMQP connection. The client must present a valid token within tokenTimeout.
-// When the client has done so, serveAMQP calls authorized, if it is not nil.
+// After a valid token, serveAMQP calls authorized, which may be nil.
 func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.withDropCancel(ctx)
 	defer release()

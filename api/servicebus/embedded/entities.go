@@ -48,8 +48,7 @@ type TopicSetup struct {
 	Subscriptions []QueueSetup
 }
 
-// A RuleSetup is a rule of a subscription. FilterType is Sql or Correlation, or
-// True or False.
+// A RuleSetup is a rule of a subscription. FilterType is Sql, Correlation, True or False.
 type RuleSetup struct {
 	Name       string
 	Properties struct {

@@ -116,7 +116,7 @@ func TestSession_KeepsItsOrderOverASlowConnection(t *testing.T) {
 	}
 }
 
-// A lock that is not renewed expires, by the clock of the namespace.
+// A lock that is not renewed expires at its end on the clock of the namespace.
 func TestLock_ExpiresByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entities := queues("q")

@@ -69,7 +69,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d ServeOpt
 	return errors.Join(err, closeErr)
 }
 
-// serveCall is the state of one call of Serve.
+// serveCall is the state of one call to Serve.
 type serveCall struct {
 	namespace *Namespace
 	options   ServeOptions

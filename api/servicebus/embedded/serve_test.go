@@ -38,7 +38,8 @@ func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.
 	return listener.Addr().String(), borrowed.Client().Transport.(*http.Transport).TLSClientConfig
 }
 
-// toAddress is an HTTP transport that sends all requests to one address, whatever their host is.
+// toAddress is an HTTP transport that sends all requests to one address, regardless of the host in
+// the URL.
 type toAddress struct{ http.RoundTripper }
 
 func (c toAddress) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }

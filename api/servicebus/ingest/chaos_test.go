@@ -101,7 +101,7 @@ func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 			}
 			return &f
 		}
-		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next save after it stored
+		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next successful save loses its lock after it stores
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
@@ -222,7 +222,7 @@ func (s *ingestSite) sendInTurn(open func() (*azservicebus.Client, error), sent 
 	}
 }
 
-// failAtRandom makes one call of Ingest in eight fail, before or after it stores the events.
+// failAtRandom makes one in eight calls to Ingest fail, before or after the call stores the events.
 func (h *faultyHub) failAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))

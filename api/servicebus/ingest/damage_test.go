@@ -167,7 +167,7 @@ func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 }
 
 // A damaged mailbox produces no dead letter, however long its repair takes, because a dead letter
-// would be a gap in the session. The pauses between calls of the store grow.
+// would be a gap in the session. The pauses between attempts to store grow.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT20S", 2))

@@ -68,14 +68,14 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	return sent.events, sent.causes, nil
 }
 
-// A decodedBody has the events and faults of the body of a message, whatever its format.
+// A decodedBody has the events and the faults of a message body of any format.
 type decodedBody struct {
 	events []domain.Event    // events without a fault
 	faults []eventjson.Fault // faults of the other events, up to a limit
 	total  int               // number of all faults, including those that are not in faults
 	causes []domain.TraceContext
 
-	// fault converts an error of the hub about a field of events[i] to a fault.
+	// fault converts the hub's error for a field of events[i] to a fault.
 	fault func(i int, field, detail string) eventjson.Fault
 }
 

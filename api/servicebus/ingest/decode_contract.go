@@ -87,11 +87,12 @@ func parseWeight(body []byte, read int32) (domain.Weight, error) {
 	return domain.NewWeight(int64(read))
 }
 
-// contractNames maps the field names of the HTTP API to those of the contract, where they differ.
+// contractNames maps the field names of the HTTP API to the names in the contract, where the names
+// differ.
 var contractNames = map[string]string{"id": "UUID", "contentType": "messageType", "weight": "relativeWeight"}
 
-// contractFault converts an error of the hub about a field of the event to a fault with the field's
-// name in the contract.
+// contractFault converts the hub's error for a field of the event to a fault with the field's name
+// in the contract.
 func contractFault(_ int, field, detail string) eventjson.Fault {
 	return eventjson.Fault{Pointer: cmp.Or(contractNames[field], field), Detail: detail}
 }

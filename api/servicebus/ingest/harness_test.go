@@ -240,7 +240,7 @@ func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLetterText is the text of a dead letter that an operator reads.
+// A deadLetterText has the parts of a dead letter that an operator reads.
 type deadLetterText struct{ body, reason, description string }
 
 // deadLetters receives and removes count dead letters of a queue.

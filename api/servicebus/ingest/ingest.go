@@ -49,7 +49,7 @@ type Options struct {
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
-	Traces     trace.TracerProvider  // for the spans of messages; default: no spans are recorded
+	Traces     trace.TracerProvider  // records the spans of messages; default: no spans are recorded
 	Clock      func() time.Time      // default: time.Now
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
@@ -64,11 +64,11 @@ type DomainQueue struct {
 // Limits are the limits of the messages that an Ingestion holds, and its timeouts. Zero means the
 // default.
 type Limits struct {
-	ReceiverMessages int // maximum of held messages of one session; default 256
-	ReceiverBytes    int // maximum of held bytes of one session; default 4 MB. The message that exceeds the limit is still received.
-	Messages         int // maximum of held messages in total; default 4096
-	Bytes            int // maximum of held bytes in total; default 64 MB
-	Saves            int // maximum of concurrent saves; default 8. With a higher limit, each save is smaller.
+	ReceiverMessages int // maximum number of held messages of one session; default 256
+	ReceiverBytes    int // maximum number of held bytes of one session; default 4 MB. The message that exceeds the limit is still received.
+	Messages         int // maximum number of held messages in total; default 4096
+	Bytes            int // maximum number of held bytes in total; default 64 MB
+	Saves            int // maximum number of concurrent saves; default 8. With a higher limit, each save is smaller.
 
 	Attempt time.Duration // time limit of one attempt to save; default 30 s
 	Settle  time.Duration // time limit for completing one message; default 5 s

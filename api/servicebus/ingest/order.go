@@ -34,9 +34,9 @@ func newOrderMonitor() *orderMonitor {
 	return &orderMonitor{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
 }
 
-// observe records the messages of one save in their order. It returns the number of late events:
-// events in messages with a number below the mark of their recipient. It subtracts the duplicates,
-// because each duplicate may be a late event.
+// observe records the messages of one save, in the order in which they were saved. It returns the
+// number of late events: events in messages with a number below the mark of their recipient. It
+// subtracts the duplicates, because each duplicate may be a late event.
 func (o *orderMonitor) observe(saved []*busMessage, duplicates int) (inversions int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,14 +22,13 @@ import (
 )
 
 // panickingMessage returns a message on which the client panics, because the client assumes that
-// the property DeadLetterReason is a text.
+// the property DeadLetterReason is a string.
 func panickingMessage(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// If this test ever fails, the client has been fixed, and a receiver need not recover panics any
-// more.
+// If this test ever fails, the client has been fixed, and a receiver need not recover panics.
 func TestClient_PanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

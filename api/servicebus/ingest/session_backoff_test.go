@@ -13,7 +13,7 @@ func newTestBackoff() *sessionBackoff {
 	return newBackoff(func(count int) time.Duration { return time.Duration(count) * time.Minute })
 }
 
-func TestASessionWaitsFromTheThirdLostLinkOn(t *testing.T) {
+func TestSession_WaitsAfterTheThirdLostLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBackoff()
 		for range doubtful {
@@ -31,7 +31,7 @@ func TestASessionWaitsFromTheThirdLostLinkOn(t *testing.T) {
 	})
 }
 
-func TestASessionWithADamagedMailboxWaitsFromTheFirstTimeOn(t *testing.T) {
+func TestSession_WaitsAfterTheFirstReportOfDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBackoff()
 		require.Equal(t, 1, b.addCertain("a"))

@@ -10,7 +10,7 @@ import (
 // free, no session waits, and no session must yield its slot.
 type sessionSlots struct {
 	all       int
-	maxMoving int // maximum of sessions that yield at the same time
+	maxMoving int // maximum number of sessions that yield at the same time
 
 	mu     sync.Mutex
 	taken  int // slots in use, by sessions and by searches

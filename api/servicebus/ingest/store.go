@@ -22,7 +22,7 @@ type eventStore struct {
 	isSession bool          // true for a session, whose messages all have the same recipient
 	origin    domain.Origin // required origin of all events; the zero Origin allows all
 
-	damage error // error because of which the session was given up: a damaged mailbox or one of a newer format
+	damage error // reason why the session was given up: its mailbox is damaged or has a newer format
 	parked parkedMessages
 }
 
@@ -145,7 +145,7 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
 		cancel()
 		s.loop.EndStore()                                  // after the first attempt, other loops may store even if this store fails
-		s.in.metrics.events.AddAccepted(ingested.Accepted) // the hub may have stored the events of other recipients in spite of the error
+		s.in.metrics.events.AddAccepted(ingested.Accepted) // despite the error, the hub may have stored the events of other recipients
 		if damage++; !isDamage(err) {
 			damage = 0
 		}
@@ -187,7 +187,7 @@ func logLevel(err error) slog.Level {
 	return slog.LevelError
 }
 
-// rejectionOf returns the rejection of a message for the hub's refusal of its events.
+// rejectionOf returns the rejection of a message whose events the hub refused with err.
 func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
 		return reject(reasonConflict, "No event of the message was stored: %v.", err)

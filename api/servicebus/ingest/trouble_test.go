@@ -199,7 +199,7 @@ func TestRun_ReturnsUnstoredMessagesAfterItsGrace(t *testing.T) {
 	})
 }
 
-func TestRun_DoesNotWaitForTheStoreAfterErrAtOnce(t *testing.T) {
+func TestRun_EndsImmediatelyAfterErrAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failWith(errBroken))

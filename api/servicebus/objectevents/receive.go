@@ -40,7 +40,7 @@ type Options struct {
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
-	Traces     trace.TracerProvider  // for the spans of messages; default: no spans are recorded
+	Traces     trace.TracerProvider  // records the spans of messages; default: no spans are recorded
 	Clock      func() time.Time      // default: time.Now
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }

@@ -26,7 +26,7 @@ import (
 
 const queue = "object-events"
 
-// record returns an event that reports the creation of the object with a key.
+// record returns an event that reports the creation of the object key.
 func record(key string) string {
 	return fmt.Sprintf(`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":%q,"sequencer":"01"}}}`, key)
 }
@@ -282,7 +282,7 @@ func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 }
 
 // When the parked messages use half of the loop's capacity, the queue waits.
-func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing.T) {
+func TestFailingStore_ParksMessagesUpToHalfTheCapacity(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		var bodies []string
 		want := map[string]int64{}

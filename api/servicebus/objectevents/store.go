@@ -88,7 +88,7 @@ func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent message
 	}
 }
 
-// describeFaults returns a text with the positions and reasons of faults, one fault per line.
+// describeFaults returns the positions and reasons of faults, one fault per line.
 func describeFaults(faults []objectjson.Fault) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events cannot be stored.", len(faults))
@@ -107,7 +107,7 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.receiver.opts.Logger.Error("a message with events of objects is a dead letter now", "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// A task is a message, with those of its events that have no outcome yet.
+// A task is a message with its events that have no outcome yet.
 type task struct {
 	*busMessage
 	left   []ledger.Report

@@ -59,8 +59,8 @@ func Run(ctx context.Context, client *azservicebus.Client, session string, links
 	return results
 }
 
-// openLink opens a link and closes it. It ignores an error of closing, which does not depend on the
-// right.
+// openLink opens a link and closes it. It ignores an error from closing, which says nothing about
+// the right.
 func openLink(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
 	var opened interface{ Close(context.Context) error }
 	var err error

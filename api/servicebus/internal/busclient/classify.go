@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/go-amqp"
 )
 
-// A Reason is the reason why a call of the client failed.
+// A Reason is the reason why a call to the client failed.
 type Reason int
 
 // The reasons.
@@ -29,9 +29,9 @@ const (
 	Closed                     // the client is closed
 )
 
-// A Failure is the meaning of an error of the client, with advice for an operator. It does not wrap
-// the error, which may be the error of an internal context: a caller would mistake it for the error
-// of its own context.
+// A Failure classifies an error from the client, and has advice for an operator. It does not wrap
+// the error: if the error came from an internal context, a caller would mistake it for the error of
+// its own context.
 type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
 	Advice string // text that tells an operator what to do
@@ -130,7 +130,7 @@ func ReasonOf(err error) Reason {
 	return Unreachable
 }
 
-// Printable makes a text from outside safe for a log and an operator's screen. The result has only
+// Printable makes untrusted text safe for a log and an operator's screen. The result has only
 // printable characters, and is limited to about 500 bytes.
 func Printable(text string) string {
 	const limit = 500

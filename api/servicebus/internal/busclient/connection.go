@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// Time limits for a single call of the client.
+// Time limits for a single call to the client.
 const (
 	SendTimeout  = 20 * time.Second // for opening a link and sending a message
 	CloseTimeout = 5 * time.Second  // for closing; after this time, the bus closes links and connections itself

@@ -11,7 +11,7 @@
 //	TaskGroup    runs work that outlasts the call that started it
 //
 // A failed client is replaced and not repaired: the next user gets a new client, perhaps with
-// another key, and the failed client is closed when its last user releases it. Each call of the
+// another key, and the failed client is closed when its last user releases it. Each call to the
 // client has a separate timeout, and does not end with the context of the caller: a call that is
 // cancelled while it opens a link breaks the connection for all users, and a message whose
 // settlement is cancelled is delivered again.

@@ -6,7 +6,7 @@ import (
 )
 
 // A TaskGroup runs tasks that may continue after the call that started them has returned, because
-// calls of the client must not be interrupted.
+// calls to the client must not be interrupted.
 type TaskGroup struct {
 	ctx  context.Context //nolint:containedctx // ends with Stop
 	stop context.CancelFunc

@@ -24,7 +24,7 @@ func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Me
 // acquireStore waits while the limit of concurrent stores is reached. Messages that arrive during
 // the wait join the batch, because one large batch is faster than many concurrent small batches.
 // The wait is short, because the other stores may be blocked by a failure that does not affect this
-// one.
+// loop.
 func (l *Loop[T]) acquireStore(ctx context.Context) {
 	const limit = 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)

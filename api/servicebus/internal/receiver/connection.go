@@ -16,7 +16,7 @@ type Connection struct {
 	*busclient.Connection
 	queue     string
 	logger    *slog.Logger
-	connected func(value float64) // sets the metric; called only after the first reply of the bus, because a 0 before it would be a false alarm
+	connected func(value float64) // sets the metric; not called before the first reply of the bus, because a 0 would then be a false alarm
 
 	mu       sync.Mutex
 	failures int // consecutive failures
@@ -65,7 +65,7 @@ func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, 
 	}
 }
 
-// connectionHint returns the advice to an operator for an error of the bus.
+// connectionHint returns the advice to an operator for an error from the bus.
 func connectionHint(err error) string {
 	switch busclient.ReasonOf(err) {
 	case busclient.Unauthorized:

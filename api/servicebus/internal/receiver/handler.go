@@ -32,9 +32,9 @@ type Rejection struct {
 	Description string // what is wrong, and where in the message; the operator reads it to repair the fault
 }
 
-// Caused is a content with the trace contexts of its causes, such as the trace contexts in
-// CloudEvents. They exist in addition to the trace context of the message. The span of the message
-// has links to the spans of the causes.
+// Caused is message content that has the trace contexts of its causes, such as the trace contexts
+// in CloudEvents. These trace contexts exist in addition to the trace context of the message. The
+// span of the message has links to the spans of the causes.
 type Caused interface {
 	// TraceCauses returns up to domain.MaxCauses trace contexts.
 	TraceCauses() []domain.TraceContext

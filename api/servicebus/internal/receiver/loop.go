@@ -21,7 +21,7 @@ type Options[T any] struct {
 	Parker  Parker // nil if Store parks no messages
 	Limits  Limits
 	InHand  *Budget             // limits the held messages of all loops
-	Stores  *semaphore.Weighted // limits the concurrent calls of Store of all loops; each call acquires a token
+	Stores  *semaphore.Weighted // limits the concurrent calls to Store from all loops; each call acquires a token
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Tracer  *tracing.Tracer  // nil if spans are not recorded
@@ -31,7 +31,7 @@ type Options[T any] struct {
 // Limits are the limits of one loop.
 type Limits struct {
 	Messages int // held messages
-	Bytes    int // maximum of held bytes. The message that exceeds the limit is still received.
+	Bytes    int // maximum number of held bytes. The message that exceeds the limit is still received.
 
 	Settle time.Duration // time limit for settling one message
 
@@ -64,7 +64,7 @@ type Loop[T any] struct {
 	began    time.Time
 	received int  // received messages
 	handled  int  // handled messages
-	moving   bool // true once the session yields to another one
+	moving   bool // true once the session yields to another session
 
 	storing   bool // true while the loop holds a token of Stores
 	inHand    *Budget
@@ -175,8 +175,8 @@ func (l *Loop[T]) Close(ctx context.Context) {
 // has returned.
 func (l *Loop[T]) Received() int { return l.received }
 
-// MadeWay reports whether the session ended because it yielded to another one. It must be called
-// after Run has returned.
+// MadeWay reports whether the session ended because it yielded to another session. It must be
+// called after Run has returned.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
 // Fail ends the loop with the error err. The loop receives no more messages, and finishes the

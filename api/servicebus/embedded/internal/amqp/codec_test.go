@@ -40,7 +40,7 @@ func generateScalars() *rapid.Generator[any] {
 	)
 }
 
-// generateValues generates compound values up to a depth.
+// generateValues generates scalar and compound values, which are nested up to depth levels.
 func generateValues(depth int) *rapid.Generator[any] {
 	if depth == 0 {
 		return generateScalars()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The roles of a link's end.
+// The roles of the two ends of a link.
 const (
 	RoleSender   = false
 	RoleReceiver = true

@@ -3,7 +3,7 @@ package amqp
 // A value of an AMQP type that Go also has is nil, bool, uint8 to uint64, int8 to int64, float32,
 // float64, string, or []byte for binary. These are the other AMQP types.
 type (
-	// A Symbol is a word of the protocol, in ASCII.
+	// A Symbol is an ASCII string with a defined meaning, such as the name of an error condition.
 	Symbol string
 
 	// A Timestamp is in milliseconds since 1970.

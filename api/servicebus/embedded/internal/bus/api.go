@@ -131,8 +131,8 @@ type Entity struct {
 	Status                 Status
 	UserMetadata           string
 
-	CreatedAt time.Time // the bus sets it
-	UpdatedAt time.Time // the bus sets it
+	CreatedAt time.Time // set by the bus
+	UpdatedAt time.Time // set by the bus
 }
 
 // Counts are the current numbers of messages in an entity.

@@ -34,7 +34,7 @@ type Clock interface {
 
 // A Timer is a timer of a Clock.
 type Timer interface {
-	// Stop stops the timer, and reports whether it has prevented the call of f.
+	// Stop stops the timer, and reports whether this prevents the call to f.
 	Stop() bool
 }
 
@@ -59,7 +59,7 @@ type Bus struct {
 	broken    error // error of the first failed commit
 	closed    bool
 	deadlines deadlines
-	order     uint64 // field order of the newest deadline
+	order     uint64 // the order number of the newest deadline
 	timer     Timer
 	timerAt   time.Time
 	entities  map[string]*entity // all entities, by lower-case path
@@ -69,8 +69,8 @@ type Bus struct {
 	changed   map[*messageQueue]struct{} // queues whose counters must be written
 }
 
-// Open reads the entities of a store. It starts two goroutines, which end with Close. The
-// caller closes the store.
+// Open reads the entities of a store. It starts two goroutines, which Close ends. The caller closes
+// the store.
 func Open(store disk.Store, o Options) (*Bus, error) {
 	if o.Codec == nil {
 		return nil, fmt.Errorf("%w: a codec is required", ErrInvalid)
@@ -100,9 +100,9 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// Close completes running operations and calls Lost of all receivers. It returns when all calls of
-// done, Deliver and Lost have returned, so these functions must not call it. Further calls have no
-// effect.
+// Close completes running operations and calls Lost of all receivers. Close returns when all calls
+// to done, Deliver and Lost have returned, so these functions must not call Close. Further calls
+// have no effect.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -181,7 +181,7 @@ func (b *Bus) commitAll() {
 	for range b.wake {
 		b.commitPending()
 	}
-	b.commitPending() // the last writes
+	b.commitPending() // commits the last writes
 }
 
 func (b *Bus) commitPending() {

@@ -94,7 +94,7 @@ func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken er
 	return nil
 }
 
-// checkReopened checks that a reopened bus has the confirmed messages, and no completed ones.
+// checkReopened checks that a reopened bus has all confirmed messages, and no completed message.
 func (c *crashClient) checkReopened(t *testing.T, b *Bus) {
 	found := map[string]int{}
 	for _, path := range []string{"q", "q/$DeadLetterQueue"} {

@@ -77,8 +77,8 @@ func (b *Bus) catchUp() {
 	}
 }
 
-// setTimer sets a timer for the earliest deadline. It does not replace a timer that fires earlier:
-// when that timer fires, no deadline has passed, and setTimer is called again.
+// setTimer sets a timer for the earliest deadline. It does not replace a timer that fires earlier,
+// because setTimer is called again when that timer fires.
 func (b *Bus) setTimer() {
 	if len(b.deadlines) == 0 || b.closed {
 		return

@@ -11,7 +11,7 @@
 //
 //   - Order: a queue, or a session of a queue, delivers the unlocked message with the lowest
 //     sequence number. A message that is returned keeps its position.
-//   - One receiver at a time locks a message or holds a session.
+//   - Only one receiver at a time can lock a message or hold a session.
 //   - A batch is stored atomically. The same holds for all changes of one operation, such as
 //     the copies in all subscriptions, or the move to the dead letters.
 //   - An operation is answered, and a message delivered, only after the data on which it

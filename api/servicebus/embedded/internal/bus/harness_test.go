@@ -136,8 +136,8 @@ func (c *manualClock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A busFixture is a bus with its store and clock. Its methods return when all writes are committed and
-// all calls of callbacks have returned.
+// A busFixture is a bus with its store and clock. Its methods return when all writes are committed
+// and all callbacks have returned.
 type busFixture struct {
 	t     tester
 	bus   *Bus

@@ -97,7 +97,7 @@ func (j *journal) viewStore(fn func(disk.Reader)) {
 }
 
 // scanRange visits the pairs with from <= key < to until visit returns false. The key and the value
-// are valid only during the call of visit. visit must not use the journal.
+// are valid only during the call to visit. visit must not use the journal.
 func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool) {
 	mine := j.writes.Iter()
 	more := mine.Seek(&write{key: from})

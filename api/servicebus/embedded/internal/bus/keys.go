@@ -105,8 +105,8 @@ func readNumber(b []byte) int64 {
 	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64)
 }
 
-// appendText appends the length of a text, in two bytes, and the text. So no encoded text is a prefix
-// of another one.
+// appendText appends the length of s, in two bytes, and s. So no encoded string is a prefix of
+// another encoded string.
 func appendText(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // limited by checkMessage
 	return append(b, s...)

@@ -12,7 +12,7 @@ import (
 type deliveryLane struct {
 	queue    *messageQueue
 	name     string
-	cursor   int64     // position: messages from this number on were delivered only by sequence number
+	cursor   int64     // position of the lane: it has not delivered any message from this sequence number on
 	returned sequences // unlocked messages before the cursor
 	locks    map[*messageLock]struct{}
 	ready    list.List // of *Receiver: receivers with credit, longest waiting first

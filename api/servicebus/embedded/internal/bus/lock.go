@@ -10,7 +10,7 @@ import (
 type messageLock struct {
 	token    LockToken
 	queue    *messageQueue
-	lane     *deliveryLane // nil: the message is deferred, and so in no lane
+	lane     *deliveryLane // nil for a deferred message in a queue without sessions
 	place    messageRef
 	until    time.Time
 	deadline *deadline // nil: the lock ends with the lock of the session
@@ -57,7 +57,7 @@ func (b *Bus) unlockAndRead(k *messageLock) (Message, bool) {
 	return m, ok
 }
 
-// heldLocks returns the locks of all tokens, or an error if one of them is not held.
+// heldLocks returns the locks of all tokens, or an error if one of the locks is not held.
 func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error) {
 	q, err := b.findQueue(path)
 	if err != nil {

@@ -89,8 +89,8 @@ func (q *modelQueue) findMessage(want func(*modelMessage) bool) *modelMessage {
 	return q.messages[i]
 }
 
-// arriveMessage stores a message in a queue.
-func (m *busModel) arriveMessage(q *modelQueue, x modelMessage) {
+// addMessage stores a message in a queue.
+func (m *busModel) addMessage(q *modelQueue, x modelMessage) {
 	x.state, x.expires = Active, time.Time{}
 	ttl := x.ttl
 	if d := q.config.DefaultTTL; d != 0 && (ttl == 0 || d < ttl) {
@@ -103,9 +103,9 @@ func (m *busModel) arriveMessage(q *modelQueue, x modelMessage) {
 }
 
 func (m *busModel) publishCopies(x modelMessage) {
-	m.arriveMessage(m.queues["t/subscriptions/all"], x)
+	m.addMessage(m.queues["t/subscriptions/all"], x)
 	if x.subject == "x" {
-		m.arriveMessage(m.queues["t/subscriptions/some"], x)
+		m.addMessage(m.queues["t/subscriptions/some"], x)
 	}
 }
 
@@ -121,7 +121,7 @@ func (m *busModel) sendMessage(path string, id string, x modelMessage) {
 		m.topic++
 		m.publishCopies(x)
 	case !x.due.After(m.now):
-		m.arriveMessage(m.queues[path], x)
+		m.addMessage(m.queues[path], x)
 	case path == "t":
 		m.topic++
 		x.seq = m.topic
@@ -240,7 +240,8 @@ func (m *busModel) sortedQueues() []*modelQueue {
 	return all
 }
 
-// advanceTime advances the time by d. It stops at the time of each event, and executes the event.
+// advanceTime advances the time by d. It stops at each time at which a lock or a message expires or
+// a scheduled message is due, and applies the change.
 func (m *busModel) advanceTime(d time.Duration) {
 	end := m.now.Add(d)
 	for {
@@ -263,7 +264,7 @@ func (m *busModel) advanceTime(d time.Duration) {
 			for _, x := range q.messages {
 				switch {
 				case x.state == Scheduled:
-					sooner(x.due, func() { q.dropMessage(x); m.arriveMessage(q, *x) })
+					sooner(x.due, func() { q.dropMessage(x); m.addMessage(q, *x) })
 				case !x.locked:
 					sooner(x.expires, func() { m.expireMessage(q, x) })
 				}

@@ -16,10 +16,10 @@ const (
 	maxSequences = 1000
 )
 
-// Peek returns committed messages from a sequence number on, without locking them: active, deferred
-// and scheduled ones. With a session id it skips scheduled messages. It may return fewer messages
-// than requested, but returns an empty slice only if no message has this or a higher number. An
-// expired message is included while it is locked.
+// Peek returns committed messages from a sequence number on, without locking them. The messages may
+// be active, deferred or scheduled. With a session id, Peek skips scheduled messages. Peek may
+// return fewer messages than requested, but returns an empty slice only if no message has this or a
+// higher number. An expired message is included while it is locked.
 func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 	b.lockAndCatchUp()
 	q, err := b.findQueue(path)
@@ -85,9 +85,9 @@ func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 }
 
 // ReceiveDeferred delivers deferred messages by their sequence numbers. It fails with ErrNotFound
-// unless all of them exist. In an entity with sessions the session must be held. A dead letter can
-// be received without being deferred, so that clients need not receive all earlier dead letters
-// first.
+// unless all the messages exist. In an entity with sessions, the session must be held. A dead
+// letter can be received without being deferred, so that clients need not receive all earlier dead
+// letters first.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
 	b.runOperation(func(err error) { done(out, err) }, func() error {

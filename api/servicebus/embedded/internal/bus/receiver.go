@@ -64,7 +64,8 @@ func (r *Receiver) AddCredit(n int) {
 	b.handOut(r.lane)
 }
 
-// Drain sets the credit to zero, and calls done with the credit before, after all earlier deliveries.
+// Drain sets the credit to zero. After all earlier deliveries, it calls done with the credit that
+// was left.
 func (r *Receiver) Drain(done func(left int)) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -106,7 +107,7 @@ func (b *Bus) leaveLane(r *Receiver) {
 	}
 }
 
-// endReceiver ends a receiver and calls its Lost.
+// endReceiver ends a receiver and calls its function Lost.
 func (b *Bus) endReceiver(r *Receiver, why error) {
 	b.leaveLane(r)
 	if r.options.Lost != nil {

@@ -10,8 +10,8 @@ import (
 
 var errRecord = fmt.Errorf("%w: a stored message cannot be read", disk.ErrDamaged)
 
-// A record of a stored message consists of the version of the encoding (one byte), the numbers of the
-// message, and its texts and sections, each with its length.
+// A record of a stored message consists of the version of the encoding (one byte), the numbers of
+// the message, and its strings and sections, each with its length.
 const recordVersion = 1
 
 const (

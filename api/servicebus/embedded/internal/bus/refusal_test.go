@@ -145,8 +145,8 @@ func TestDeferredMessage_IsReceivedOnlyByItsNumber(t *testing.T) {
 	require.Zero(t, w.countsOf("q"))
 }
 
-// A dead letter that was locked by its number is delivered to a receiver only after it is unlocked,
-// in its order, and once.
+// A dead letter that was locked by its number is delivered to a receiver only after it is unlocked.
+// It keeps its position in the order, and is delivered once.
 func TestDeadLetter_IsReceivedByItsNumber(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", LockDuration: time.Minute})

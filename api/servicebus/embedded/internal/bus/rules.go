@@ -19,7 +19,7 @@ const (
 	maxRuleName = 50
 )
 
-// A compiledRule is a Rule with parsed texts.
+// A compiledRule is a Rule whose condition and action are parsed.
 type compiledRule struct {
 	Rule
 	condition *filter.Condition // parsed condition of an SQL filter

@@ -13,7 +13,7 @@ const (
 	maxPath     = 260
 	maxBatch    = 10_000
 	maxEntities = 10_000
-	maxTexts    = 64 << 10 // maximum bytes of all other texts of a message
+	maxTexts    = 64 << 10 // maximum bytes of all other strings of a message
 	maxPending  = 64 << 20 // maximum bytes that wait for the disk
 	maxHops     = 4        // maximum number of times that a message is forwarded
 	longestTTL  = 100 * 365 * 24 * time.Hour
@@ -68,8 +68,8 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 	})
 }
 
-// CancelScheduled removes messages that are not due yet. If one of them is not scheduled, it fails
-// with ErrNotFound and removes no message.
+// CancelScheduled removes messages that are not due yet. If one of the messages is not scheduled,
+// it fails with ErrNotFound and removes no message.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
 	b.runOperation(done, func() error {
 		e, _, err := b.findEntity(path)

@@ -85,7 +85,8 @@ func (b *Bus) grantSession(q *messageQueue, id string, o ReceiverOptions, done f
 	b.callbacks.addCall(func() { done(r, nil) })
 }
 
-// grantSessions serves the requests that wait for the next session, in their order.
+// grantSessions grants free sessions to the requests that wait for the next session, the oldest
+// request first.
 func (b *Bus) grantSessions(q *messageQueue) {
 	for q.waiting.Len() > 0 && b.journal.failure == nil {
 		id, ok := b.nextSession(q)

@@ -97,9 +97,9 @@ func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason
 	b.storeDeadLetter(deadLetters, q, m, 0, reason, description)
 }
 
-// storeDeadLetter stores a message in the dead letters of the entity of from, or forwards it if the
-// entity forwards its dead letters. hops is the number of times that the message was forwarded so
-// far.
+// storeDeadLetter stores a message of the queue from in deadLetters, or forwards the message if the
+// entity of the queue forwards its dead letters. hops is the number of times that the message was
+// forwarded so far.
 func (b *Bus) storeDeadLetter(deadLetters, from *messageQueue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {

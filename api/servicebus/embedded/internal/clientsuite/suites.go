@@ -51,7 +51,8 @@ var suites = []*suite{
 // localhost is the address of the name localhost in the isolated networks.
 const localhost = "127.0.0.2"
 
-// secret is the key that the live tests use. They define their resources in test-resources.bicep.
+// secret is the key that the live tests use. Their file test-resources.bicep defines the resources
+// that they need.
 const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // a key of an emulator in an isolated network
 
 var live = []string{

@@ -8,7 +8,7 @@ import (
 )
 
 // sessionOf returns the session of a request: the session that the request names, or the session of
-// the link that it names.
+// the link that the request names.
 func (m *manager) sessionOf(r clientRequest) *string {
 	if id, ok := r.arguments.Get("session-id").(string); ok {
 		return &id

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// maxReplies is the maximum number of replies that wait for credit on a link, and maxReplyBytes is
-// the maximum of their bytes on a connection. Before a connection presents a token, it has only the
-// links of $cbs, for which maxAnonymousReplies replies are enough.
+// maxReplies limits the number of replies that wait for credit on a link. maxReplyBytes limits the
+// total size of the waiting replies of a connection. Before a connection presents a token, it has
+// only the links of $cbs, for which maxAnonymousReplies replies are enough.
 const maxReplies, maxAnonymousReplies, maxReplyBytes = 1000, 16, 4 << 20
 
 // requestCredit is the credit of a link on which a client sends requests.

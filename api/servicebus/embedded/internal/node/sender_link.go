@@ -118,8 +118,8 @@ func (o *senderLink) beginReceiving(r *bus.Receiver) bool {
 	return !gone
 }
 
-// closeReceiver closes the receiver, and returns the messages that were not sent to the client to
-// the bus. Messages that were sent stay locked. A session is released.
+// closeReceiver closes the receiver. Messages that were not sent to the client return to the bus.
+// Messages that were sent stay locked. A session is released.
 func (o *senderLink) closeReceiver() {
 	o.mu.Lock()
 	o.gone = true
@@ -151,7 +151,7 @@ func (o *senderLink) endReceiving(err error) {
 	o.link.Detach(e)
 }
 
-// holdDelivery adds a requested message, which the bus delivers, to the held messages.
+// holdDelivery holds a message that the bus delivers, until the link can send it.
 func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.mu.Lock()
 	o.requested--

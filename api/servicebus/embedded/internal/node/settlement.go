@@ -5,7 +5,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// settlementOf returns the settlement for a delivery state, and the state with which to answer.
+// settlementOf returns the settlement for a delivery state, and the state to send in reply.
 func settlementOf(state any) (how bus.Settlement, answer any) {
 	switch state := state.(type) {
 	case amqp.Accepted:

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Rights are the rights of a key.
+// Rights are the rights that a shared access key or a token grants.
 type Rights uint8
 
 // The rights.

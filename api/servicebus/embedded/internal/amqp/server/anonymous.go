@@ -83,8 +83,8 @@ func (c *Conn) stopReading() {
 
 // reserveFrame counts the memory of the next frame of an anonymous connection, if the frame is
 // large. The open performative announces Options.MaxFrameSize for the whole connection, so a frame
-// of this size is accepted even before a token. It is refused if all connections together have
-// reached their limit.
+// of this size is accepted even before the peer presents a token, unless all connections together
+// have reached their limit.
 func (c *Conn) reserveFrame(largest uint32) error {
 	head, err := c.in.Peek(4)
 	if err != nil {

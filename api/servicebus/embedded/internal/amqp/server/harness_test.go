@@ -154,7 +154,8 @@ func expectFrame[P amqp.Performative](p *peer) P {
 	return got
 }
 
-// expectClose expects a close with a condition, and the end of the connection.
+// expectClose requires that the server sends a close with the given condition and then ends the
+// connection.
 func (p *peer) expectClose(condition amqp.Symbol) {
 	p.t.Helper()
 	c := expectFrame[*amqp.Close](p)

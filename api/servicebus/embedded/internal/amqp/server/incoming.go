@@ -12,7 +12,7 @@ type Delivery struct {
 
 	link *Link
 	id   uint32
-	size int // bytes of the frames of the message, or of the memory of its parts
+	size int // bytes of the message that count against the buffer limit: its frames or its memory, whichever is larger
 	done bool
 }
 

@@ -8,9 +8,9 @@
 // scope sys. is a property of the message itself. Logic has three values, as in SQL: a comparison
 // with a missing property is unknown, and a message matches only if its condition is true.
 //
-// A text is parsed into a Condition or an Action, which are immutable and safe for concurrent
-// use. Values are string, bool, int64, float64, time.Time, []byte and nil; comparisons with
-// values of other types are unknown.
+// An expression is parsed into a Condition or an Action, which are immutable and safe for
+// concurrent use. Values are string, bool, int64, float64, time.Time, []byte and nil; comparisons
+// with values of other types are unknown.
 package filter
 
 import (
@@ -66,8 +66,8 @@ type actionStep struct {
 	value    evaluator // new value; nil: remove the property
 }
 
-// ParseCondition parses a condition. Each name of a parameter in the condition, such as @limit, is
-// replaced by its value. The keys of parameters include the @.
+// ParseCondition parses a condition. Each parameter in the condition, such as @limit, is replaced
+// by its value. The keys of parameters include the @.
 func ParseCondition(text string, parameters map[string]any) (*Condition, error) {
 	p, err := newParser(text, parameters)
 	if err != nil {

@@ -2,7 +2,8 @@ package filter
 
 import "fmt"
 
-// likeEvaluator returns the evaluator of LIKE. Its value is unknown unless all operands are texts.
+// likeEvaluator returns the evaluator of LIKE. Its value is unknown unless all operands are
+// strings.
 func likeEvaluator(left, pattern, escape evaluator) evaluator {
 	if escape == nil {
 		escape = constantValue("")

@@ -157,8 +157,8 @@ func orderOf(l, r any) (order int, ok bool) {
 	return 0, false
 }
 
-// newArithmetic returns the evaluator of an arithmetic operator. Its value is nil if an operand
-// is nil. Addition also concatenates texts.
+// newArithmetic returns the evaluator of an arithmetic operator. Its value is nil if an operand is
+// nil. Addition also concatenates strings.
 func newArithmetic(op string, left, right evaluator) evaluator {
 	return evaluateBoth(left, right, func(l, r any) (any, error) {
 		if l == nil || r == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMemory_ForgetsTheOldestOfTooMany(t *testing.T) {
+func TestTokenCache_ReplacesTheOldestToken(t *testing.T) {
 	m := newTokenCache(3)
 	key := func(n int) (k hash) { binary.BigEndian.PutUint64(k[:], uint64(n)); return k }
 	for n := range 10 {

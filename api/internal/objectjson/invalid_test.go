@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// TestBadFieldsOfS3 lists invalid objects of S3 records, each with the fault that is reported.
-func TestBadFieldsOfS3(t *testing.T) {
+// The test lists invalid objects in S3 records, each with the fault that is reported.
+func TestS3Record_RefusesInvalidObjects(t *testing.T) {
 	for object, want := range map[string]string{
 		`"size":1`:            "/key missing-field",
 		`"key":null`:          "/key missing-field",
@@ -50,9 +50,8 @@ func TestBadFieldsOfS3(t *testing.T) {
 	}
 }
 
-// TestBadMembers lists invalid values for members of an event, each with the fault that is
-// reported.
-func TestBadMembers(t *testing.T) {
+// The test lists invalid values for members of an event, each with the fault that is reported.
+func TestParse_ReportsInvalidMembers(t *testing.T) {
 	s3, bridged, event, asCloud := record("ObjectCreated:Put", "k"), bridge("Object Created", `"key":"k"`, ""), grid("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`), cloud("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`)
 	for _, tc := range []struct{ text, old, change, want string }{
 		{s3, `"eventName":"ObjectCreated:Put"`, `"eventName":7`, "/eventName wrong-type"},
@@ -108,7 +107,7 @@ func TestKeys_AreDecodedOnce(t *testing.T) {
 	}
 }
 
-func TestTimesOfEvents(t *testing.T) {
+func TestEventTime_IsConvertedToUTC(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		"2026-03-01T12:00:00Z":           time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		"2026-03-01T12:00:00.123456789Z": time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC),
@@ -120,7 +119,7 @@ func TestTimesOfEvents(t *testing.T) {
 	}
 }
 
-func TestSequencersOfEvents(t *testing.T) {
+func TestSequencer_KeepsItsText(t *testing.T) {
 	sequencer := func(text string) domain.Sequencer {
 		return parseOne(t, record("ObjectCreated:Put", "", `"key":"k","sequencer":`+text)).Sequencer
 	}
@@ -133,7 +132,7 @@ func TestSequencersOfEvents(t *testing.T) {
 
 // If the message of an event without a sequencer is delivered again, the event counts as the same
 // one. In another message, it counts as another event.
-func TestDeliveries(t *testing.T) {
+func TestCarrier_IdentifiesARedeliveredEvent(t *testing.T) {
 	null := record("LifecycleTransition", "", `"key":"k"`)
 	carriers := func(text, messageID string) (all []domain.Carrier) {
 		got, err := objectjson.Parse([]byte(text), objectjson.Options{MessageID: messageID})

@@ -49,7 +49,7 @@ func (b *Bus) executeOrder(ctx context.Context, queue string, numbers []int64, a
 	return n, err
 }
 
-// orderOf returns the semaphore for orders about a queue.
+// orderOf returns the semaphore for the orders for a queue.
 func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
