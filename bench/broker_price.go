@@ -52,8 +52,8 @@ func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consume
 	return (r.RequestUnits() - before) / float64(rounds*messages*consumers), nil
 }
 
-// measureBacklog measures the growth of the broker's heap from few messages that wait for hanging
-// consumers to many. The embedded engine of the account is in the same heap; its share is not
+// measureBacklog measures how much larger the broker's heap is when many messages, not few, wait
+// for hanging consumers. The embedded engine of the account is in the same heap; its share is not
 // counted.
 func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	few, many := 1_000, pickSize(b.scenarioRun, 1_000_000, 100_000)

@@ -106,8 +106,8 @@ func (m *model) sealDrawer(t *modelState, r drawerRef) {
 	t.cabinets[r.cabinet].write(c, m.Versions)
 }
 
-// readIndex returns every possible result of reading the index of the cabinets of j with h, and the
-// drawers with a smaller ordinal than the head's that the reader must seal.
+// readIndex returns every possible result of reading the index of the cabinets of j with the head h,
+// and the drawers that the reader must seal: unsealed drawers with a smaller ordinal than the head's.
 func (m *model) readIndex(s *modelState, j *job, h *headDocument, cost uint8) (readings []reading, unsealed []drawerRef) {
 	readings = []reading{{cost: cost}}
 	for c := range cabinets {

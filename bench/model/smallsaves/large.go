@@ -222,7 +222,7 @@ func (m *model) addCommitSteps(s *modelState, i int, j *job) *violation {
 		return nil
 	}
 	h := *current
-	h.version++ // replaceHead does the same, but here the next Save is in the same write
+	h.version++ // replaceHead also increments the version, but here the same write may contain the next Save
 	w.plan.commitTo(&h)
 	format, args := "COMMIT up to %d, next %v", []any{h.watermark, []uint8(nil)}
 	if message := t.history.add(w.plan.records()); message != "" {

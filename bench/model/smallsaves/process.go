@@ -48,7 +48,7 @@ type writerProcess struct {
 	plan                 saveIntent
 	done                 uint8 // completed parts of the plan, one bit each
 	due                  uint8 // parts whose entry is due, one bit each
-	refused              bool  // the reserve was refused, so the intent in the head may be that of this writer
+	refused              bool  // the reserve was refused, so the intent in the head may be this writer's own
 	large                bool
 	flushed              bool  // the copy of the head has a flush that is not written yet
 	eager                bool  // the writer flushes although no Save needs it

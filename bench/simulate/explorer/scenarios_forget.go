@@ -13,7 +13,7 @@ import (
 )
 
 // keepingAt returns a retention of two seconds and a clock. In a preparation, the clock shows the time of the
-// preparation. Afterwards, it is so late that whole objects may be removed.
+// preparation. After the preparation, it shows a time at which whole objects may be removed.
 func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	at := objecttest.FirstMoment.Add(15 * 24 * time.Hour)
 	if isPreparing {
