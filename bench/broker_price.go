@@ -27,8 +27,8 @@ func (b *brokerBench) measurePrice(ctx context.Context) error {
 }
 
 // measureDeliveryPrice returns the request units of a delivery while atATime messages are broadcast
-// concurrently. If atATime is 1, each message is sent after all deliveries of the previous one are
-// stored.
+// concurrently. If atATime is 1, each message is sent after all deliveries of the previous message
+// are stored.
 func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consumers int) (cost float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: consumers, Latency: &account.DefaultPhysics(b.Seed).Latency})
 	if err != nil {

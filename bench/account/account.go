@@ -114,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 }
 
 // newTransport returns a transport that keeps more idle connections than any scenario has
-// concurrent requests, so that measured requests do not dial, except the first ones.
+// concurrent requests, so that only the first measured requests dial.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil

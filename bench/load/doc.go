@@ -27,7 +27,8 @@
 //
 // A [Result] shows whether it can be trusted: how late operations started, and how many were
 // waiting for their start. The generator shares the machine with the measured service; if the
-// lateness is as large as the measured latencies, the machine was too small for both.
+// lateness is as large as the measured latencies, the machine was too small for the service and the
+// generator.
 //
 // The package uses the clock of package time, so in a bubble of testing/synctest a plan of ten minutes
 // takes no time, and latencies are exact.

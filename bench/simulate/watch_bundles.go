@@ -100,7 +100,7 @@ func (a *bundleActor) saveEvents() error {
 	})
 }
 
-// peekBundle opens a bundle, or returns the open one.
+// peekBundle opens a bundle, or returns the open bundle.
 func (a *bundleActor) peekBundle() (bundle domain.Bundle, err error) {
 	id := domain.BundleID(a.newID())
 	err = a.sim.callUntilDone(&a.baseClient, "peeks", func(n *watchNode) (bool, error) {

@@ -1,7 +1,7 @@
 package smallsaves
 
-// planIntent returns the intent for events on h: it uses the slots of the last drawers, and new
-// drawers where the last ones are full.
+// planIntent returns the intent for events on h: it uses the free slots of the last drawers, and
+// new drawers where the last drawers are full.
 func (m *model) planIntent(h *headDocument, events []uint8, writer, incarnation uint8) saveIntent {
 	it := saveIntent{low: h.reserved + 1, high: h.reserved + uint8(len(events)), writer: writer, incarnation: incarnation} //nolint:gosec // at most three events
 	cabinets := h.cabinets

@@ -142,7 +142,7 @@ type actor struct {
 	limit uint8           // with inOrder: the bundle must end before this number
 }
 
-// restartOperation ends the current operation of an actor and begins the one with number next.
+// restartOperation ends the current operation of an actor and begins the operation with number next.
 func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }

@@ -22,8 +22,8 @@ func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
 }
 
-// forgetTimes returns two times: a row may be forgotten if it is older than the first one, and a dead object if it is
-// older than the second one.
+// forgetTimes returns two times: a row may be forgotten if it is older than the first time, and a dead object if it is
+// older than the second time.
 func forgetTimes() (rows, dead time.Time) {
 	k := keepingAt(false)
 	now := k.Clock()
