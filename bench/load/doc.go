@@ -3,7 +3,8 @@
 //
 // # Open and closed loops
 //
-// A closed loop has a fixed number of callers, each of which sends its next request when it has received the previous response. When the service stalls for a second, the callers stall too: the
+// A closed loop has a fixed number of callers, each of which sends its next request when it has
+// received the previous response. When the service stalls for a second, the callers stall too: the
 // operations of that second are never made or counted, and a single slow response represents all
 // of them. This is called coordinated omission, and it makes high percentiles wrong by orders of
 // magnitude.
