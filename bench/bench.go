@@ -60,8 +60,8 @@ type Scenario struct {
 	run   func(ctx context.Context, r *scenarioRun) error
 }
 
-// NewScenario returns a scenario that Scenarios does not list. Its Run calls do. Tests of code that
-// runs scenarios use it to avoid real measurements.
+// NewScenario returns a scenario that Scenarios does not list. The Run of the scenario calls the
+// function do. Tests of code that runs scenarios use NewScenario to avoid real measurements.
 func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
 	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *scenarioRun) error {
 		return do(ctx, r.Options, r.tell)

@@ -252,7 +252,8 @@ func (b *brokerBench) drainBy(ctx context.Context, producers, n int, send func(c
 	return time.Since(began), err
 }
 
-// runAtBroker calls measure with a producer of a new hub, whose channel has consumers at callbacks.
+// runAtBroker starts a hub, and calls measure with a producer. The channel of the producer has a
+// consumer for each URL in callbacks.
 func (b *brokerBench) runAtBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
 	return b.runAtHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
@@ -263,7 +264,8 @@ func (b *brokerBench) runAtBusyBroker(ctx context.Context, callbacks []string, m
 	return b.runAtBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// withProducer returns a function that calls measure with a producer of the hub at a URL.
+// withProducer returns a function that creates a producer, its channel and the consumers at the hub
+// with the given URL, and calls measure with the producer.
 func (b *brokerBench) withProducer(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
 	return func(url string) error {
 		p := &receivers.Producer{Client: b.client, URL: url, Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}

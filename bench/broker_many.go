@@ -21,7 +21,7 @@ type consumerCrowd struct {
 
 // measureManyConsumers measures a consumer alone, and while a message is broadcast to ten thousand
 // other consumers of the same hub, in alternating rounds. It compares the heap at the end with the
-// heap after the first message to all of them.
+// heap after the first message to all those consumers.
 func (b *brokerBench) measureManyConsumers(ctx context.Context) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {

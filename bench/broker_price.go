@@ -27,8 +27,8 @@ func (b *brokerBench) measurePrice(ctx context.Context) error {
 }
 
 // measureDeliveryPrice returns the request units of a delivery while atATime messages are broadcast
-// concurrently. If atATime is 1, each message is sent after all deliveries of the previous one are
-// stored.
+// concurrently. If atATime is 1, each message is sent after all deliveries of the previous message
+// are stored.
 func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consumers int) (cost float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: consumers, Latency: &account.DefaultPhysics(b.Seed).Latency})
 	if err != nil {
@@ -52,8 +52,8 @@ func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consume
 	return (r.RequestUnits() - before) / float64(rounds*messages*consumers), nil
 }
 
-// measureBacklog measures the growth of the broker's heap from few messages that wait for hanging
-// consumers to many. The embedded engine of the account is in the same heap; its share is not
+// measureBacklog measures how much larger the broker's heap is when many messages, not few, wait
+// for hanging consumers. The embedded engine of the account is in the same heap; its share is not
 // counted.
 func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	few, many := 1_000, pickSize(b.scenarioRun, 1_000_000, 100_000)

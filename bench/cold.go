@@ -14,9 +14,9 @@ import (
 
 // measureColdHeads saves one event for each of many recipients whose heads a node has not read yet,
 // and more events after the node has read the heads. The stored events of the recipients were saved
-// one by one. They are of one kind or of many. The stages with few recipients are repeated with
-// several nodes: one Save in 24 moves a tail to a page, and the reads of a cold Save depend on the
-// number of pages that are not in a filter yet.
+// one by one, and have one kind or many. Single Saves differ in cost: one Save in 24 moves a tail to
+// a page, and a cold Save reads the pages that are not in a filter yet. So the stages with few
+// recipients are repeated with several nodes.
 func measureColdHeads(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
@@ -125,7 +125,7 @@ func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.L
 			events := src.newEvents(batch, actor, 1)
 			for j := range events {
 				if c.kinds > 1 {
-					events[j].ContentType = kindNumber((i*batch + j) % c.kinds)
+					events[j].ContentType = contentTypeOf((i*batch + j) % c.kinds)
 				}
 			}
 			saves[a] = append(saves[a], events)

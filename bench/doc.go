@@ -15,7 +15,8 @@
 // the layouts of package baseline beside them, and draws plots.
 //
 // The account is modelled by package account, unless the options name another one. Times depend on
-// this machine and on the model; requests and request units depend on neither. So where possible, a target for times is a ratio of two figures of one run.
+// this machine and on the model; requests and request units depend on neither. So where possible, a
+// target for times is a ratio of two figures of one run.
 //
 // A scenario that cannot be completed returns an error. A missed target is not an error: its figure
 // records the miss, and the command that runs the bench exits with 1.

@@ -80,8 +80,8 @@ func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	return nil
 }
 
-// drainEvents returns events of 25 KB. The last event of each bundle is larger, so that it
-// fills the bundle.
+// drainEvents returns events of 25 KB. The last event of each bundle is larger, so that the bundle is
+// full.
 func drainEvents(src *eventSource, to domain.ActorID, bundles int) []domain.Event {
 	const weight = domain.MaxBundleWeight / drainBundle // rounded down; the last event of a bundle adds the remainder
 	events := src.newEvents(bundles*drainBundle, to, weight)

@@ -71,7 +71,7 @@ type growthCost struct {
 	costs     []cost
 }
 
-// growthWeight is the weight of an event of which growthBundle fill a bundle.
+// growthWeight is the weight of an event: growthBundle events of this weight fill a bundle.
 const growthWeight = domain.MaxBundleWeight / growthBundle
 
 // fillTo saves events without physics until size events are waiting in the queue. Its Saves are as

@@ -8,8 +8,8 @@ import (
 )
 
 // measureHotActor sends nearly all events to one recipient. It measures the throughput of that
-// recipient, and its effect on the other recipients, which are measured once with it and once
-// without it.
+// recipient, and its effect on the other recipients, which are measured once with and once without
+// that recipient.
 func measureHotActor(ctx context.Context, r *scenarioRun) error {
 	events := pickSize(r, 1000.0, 500.0)
 	return r.hotActor(ctx, market.Market{

@@ -123,12 +123,12 @@ type kindSaver struct {
 // event returns an event of kind n.
 func (k *kindSaver) event(n int) []domain.Event {
 	events := k.src.newEvents(1, k.actor, 1)
-	events[0].ContentType = kindNumber(n)
+	events[0].ContentType = contentTypeOf(n)
 	return events
 }
 
-// kindNumber returns the content type of kind n.
-func kindNumber(n int) domain.ContentType {
+// contentTypeOf returns the content type of kind n.
+func contentTypeOf(n int) domain.ContentType {
 	return must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
 }
 

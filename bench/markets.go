@@ -68,7 +68,7 @@ func (r *scenarioRun) reportGenerator(d *market.Day) {
 // reportDeliveries reports whether a group received each event exactly once.
 func (r *scenarioRun) reportDeliveries(kind string, s market.Stock) {
 	r.reportFigure("hub", kind+"events lost", float64(s.Lost()), "", figure.AtMost(0))
-	r.reportFigure("hub", kind+"events received twice", float64(s.Twice()), "", figure.AtMost(0))
+	r.reportFigure("hub", kind+"events received twice", float64(s.Duplicates()), "", figure.AtMost(0))
 }
 
 // failedOperations returns the number of failed operations of all kinds.

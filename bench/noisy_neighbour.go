@@ -12,7 +12,7 @@ import (
 
 // measureNoisyNeighbour throttles all requests to the partitions of one recipient, while events are
 // sent to it and more of its clients peek than the hub serves concurrently. It measures the effect
-// on the other recipients. They are measured with and without the throttled one, in alternating
+// on the other recipients, which are measured with and without the throttled recipient, in alternating
 // rounds, each on a new hub and account.
 func measureNoisyNeighbour(ctx context.Context, r *scenarioRun) error {
 	return r.noisyNeighbour(ctx, market.Market{
@@ -68,9 +68,10 @@ func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, round
 	return nil
 }
 
-// marketRounds are the results of the other recipients in several equal markets.
+// marketRounds collects the results of the recipients that are not throttled, from several rounds
+// of the same market.
 type marketRounds struct {
-	p99    map[string][]time.Duration // p99 of each kind of operation; one value per market
+	p99    map[string][]time.Duration // p99 of each kind of operation; one value per round
 	failed int                        // number of failed operations
 	others market.Stock
 }

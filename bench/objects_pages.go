@@ -14,7 +14,7 @@ import (
 // objectPage is the number of objects in a page.
 const objectPage = 100
 
-// An objectHub is a hub with a number of objects.
+// An objectHub is a hub that stores some objects, and their number.
 type objectHub struct {
 	url     string
 	objects int

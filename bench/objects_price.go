@@ -159,8 +159,9 @@ func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []ob
 	return p.line.Count().Since(before).Units / n, p.bareLine.Count().Since(bareBefore).Units / n, nil
 }
 
-// measureHotPrice measures the price and the floor of n events of one object, which are stored one
-// after another. Older rows of that object are spilled.
+// measureHotPrice stores n events of one object, one after another, and returns the price and the
+// floor per event. The hub moves older rows of the object to separate documents; the floor includes
+// the creation of those documents.
 func (p *objectPricing) measureHotPrice(ctx context.Context, n int) (price, floor float64, err error) {
 	events := make([]objectclient.Event, n)
 	for i := range events {
@@ -194,7 +195,8 @@ func (p *objectPricing) storeEvents(ctx context.Context, events []objectclient.E
 	return err
 }
 
-// readDocuments returns the hub's documents of the objects of events.
+// readDocuments reads the hub's document of each object in events. It fails unless it finds one
+// document for each event.
 func (p *objectPricing) readDocuments(ctx context.Context, events []objectclient.Event) ([]json.RawMessage, error) {
 	all, err := p.hub.ReadHub(ctx, "object")
 	if err != nil {
@@ -211,7 +213,7 @@ func (p *objectPricing) readDocuments(ctx context.Context, events []objectclient
 	return documents, err
 }
 
-// objectReport returns an event as the hub reads it from a message of S3.
+// objectReport converts e to the report that the hub parses from an S3 notification.
 func objectReport(e objectclient.Event) (report repository.ObjectReport, err error) {
 	if report.Name, err = domain.ParseObjectName(objectBucket, e.Key); err != nil {
 		return report, err

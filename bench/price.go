@@ -17,7 +17,7 @@ import (
 // confirmed in bundles, and removed. Batches of one event show the price of a trickle.
 func measurePrice(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
-	modelled.Endpoint = "" // the scenario compares two interpretations of the published prices; a real account has only one
+	modelled.Endpoint = "" // a modelled account, because the scenario compares two published descriptions of the charges
 	r = &modelled
 	lives := 0
 	for _, batch := range []int{125, 1} {

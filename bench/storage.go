@@ -8,29 +8,29 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// A storage describes the documents of some containers.
-type storage struct {
+// A storageUse counts the documents of some containers, and their bytes.
+type storageUse struct {
 	documents, bytes int
 	largest          int // bytes of the largest document
 }
 
 // readStorage reads every document of containers, without the modelled latency and charges.
-func readStorage(ctx context.Context, a *account.Account, database string, containers ...string) (found storage, err error) {
+func readStorage(ctx context.Context, a *account.Account, database string, containers ...string) (found storageUse, err error) {
 	client, err := a.Client(a.Unmetered())
 	if err != nil {
-		return storage{}, err
+		return storageUse{}, err
 	}
 	defer client.Close()
 	for _, name := range containers {
 		c, err := client.NewContainer(database, name)
 		if err != nil {
-			return storage{}, err
+			return storageUse{}, err
 		}
 		pager := c.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKey(), nil)
 		for pager.More() {
 			page, err := pager.NextPage(ctx)
 			if err != nil {
-				return storage{}, err
+				return storageUse{}, err
 			}
 			for _, item := range page.Items {
 				found.documents++

@@ -27,7 +27,7 @@ const (
 	forgedSources = 4096                 // number of addresses of the forgers
 )
 
-// A forgedLoad is the size of measureForgedTokens.
+// A forgedLoad is the size of the load of measureForgedTokens.
 type forgedLoad struct {
 	rounds int           // number of rounds of each comparison
 	steady time.Duration // duration of a measurement with forged tokens at a steady rate
@@ -35,9 +35,9 @@ type forgedLoad struct {
 	tokens int           // number of forged tokens in a flood
 }
 
-// A forgery is a hub with an honest actor, whose bundle is open, and with clients that send forged
+// A forgedTokenBench is a hub with an honest actor, whose bundle is open, and with clients that send forged
 // tokens.
-type forgery struct {
+type forgedTokenBench struct {
 	*tokenBench
 	load    forgedLoad
 	url     string
@@ -74,7 +74,7 @@ func (b *tokenBench) measureForged(ctx context.Context, p testSite, load forgedL
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Stop()) }()
-	f := &forgery{
+	f := &forgedTokenBench{
 		tokenBench: b, load: load, url: node.URL(),
 		counts: func() (float64, int64) { return line.Count().Units, b.issuer.Fetches() },
 	}
@@ -87,7 +87,7 @@ func (b *tokenBench) measureForged(ctx context.Context, p testSite, load forgedL
 }
 
 // openBundle sends an event to the honest actor, and peeks as that actor.
-func (f *forgery) openBundle(ctx context.Context) error {
+func (f *forgedTokenBench) openBundle(ctx context.Context) error {
 	domain, err := f.issuer.Domain("TimeSeries")
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (f *forgery) openBundle(ctx context.Context) error {
 	return nil
 }
 
-func (f *forgery) peek(ctx context.Context) load.Outcome {
+func (f *forgedTokenBench) peek(ctx context.Context) load.Outcome {
 	status, err := f.sendRequest(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", f.honest})
 	outcome := load.Outcome{Kind: "peek"}
 	if err != nil {
@@ -133,7 +133,7 @@ func (f *forgery) peek(ctx context.Context) load.Outcome {
 
 // sendForged sends a forged token. If sameAddress is true, all calls report the same client
 // address; otherwise each call reports a different one.
-func (f *forgery) sendForged(ctx context.Context, token string, sameAddress bool) {
+func (f *forgedTokenBench) sendForged(ctx context.Context, token string, sameAddress bool) {
 	at := f.sent.Add(1) % forgedSources
 	if sameAddress {
 		at = 0
@@ -146,7 +146,7 @@ func (f *forgery) sendForged(ctx context.Context, token string, sameAddress bool
 }
 
 // peekDuring peeks as the honest actor for a time, while other streams run.
-func (f *forgery) peekDuring(ctx context.Context, lasts time.Duration, others ...load.Stream) (took time.Duration, failed int, err error) {
+func (f *forgedTokenBench) peekDuring(ctx context.Context, lasts time.Duration, others ...load.Stream) (took time.Duration, failed int, err error) {
 	runtime.GC()
 	result, err := load.Run(ctx, load.Plan{
 		Lasts: lasts, Settle: lasts / 10,
@@ -163,7 +163,7 @@ func (f *forgery) peekDuring(ctx context.Context, lasts time.Duration, others ..
 
 // compareAtRate compares the honest actor alone with the same actor while forged tokens arrive at a
 // steady rate.
-func (f *forgery) compareAtRate(ctx context.Context) error {
+func (f *forgedTokenBench) compareAtRate(ctx context.Context) error {
 	_, fetches := f.counts()
 	var alone, beside []time.Duration
 	failed, rounds, lasts := 0, f.load.rounds, f.load.steady
@@ -202,7 +202,7 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 }
 
 // reportHonest reports the figures of the honest actor.
-func (f *forgery) reportHonest(what string, alone, beside []time.Duration, failed int, target *figure.Target) {
+func (f *forgedTokenBench) reportHonest(what string, alone, beside []time.Duration, failed int, target *figure.Target) {
 	f.reportFigure("hub", what+", honest p99 alone", median(alone, inMS), "ms", nil)
 	f.reportFigure("hub", what+", honest p99 beside", median(beside, inMS), "ms", nil)
 	f.reportFigure("hub", what+", honest p99 beside, ratio to alone", median(beside, inMS)/median(alone, inMS), "times", target)
@@ -210,7 +210,7 @@ func (f *forgery) reportHonest(what string, alone, beside []time.Duration, faile
 }
 
 // measureFloodAlone sends only forged tokens, as fast as they are refused.
-func (f *forgery) measureFloodAlone(ctx context.Context) error {
+func (f *forgedTokenBench) measureFloodAlone(ctx context.Context) error {
 	n := f.load.tokens
 	forged, err := f.issuer.Forged("honest", n)
 	if err != nil {
@@ -231,7 +231,7 @@ func (f *forgery) measureFloodAlone(ctx context.Context) error {
 }
 
 // sendAll sends forged tokens by concurrent forgers, until all are sent or ctx ends.
-func (f *forgery) sendAll(ctx context.Context, forged []string, sameAddress bool) {
+func (f *forgedTokenBench) sendAll(ctx context.Context, forged []string, sameAddress bool) {
 	var next atomic.Int64
 	var sending sync.WaitGroup
 	for range forgers {
@@ -246,7 +246,7 @@ func (f *forgery) sendAll(ctx context.Context, forged []string, sameAddress bool
 
 // compareFloods compares the honest actor alone with the same actor during a flood of forgers that
 // send as fast as they are refused. Hub, forgers and actor share two cores.
-func (f *forgery) compareFloods(ctx context.Context) error {
+func (f *forgedTokenBench) compareFloods(ctx context.Context) error {
 	rounds, lasts := f.load.rounds, f.load.flood
 	forged, err := f.issuer.Forged("honest", f.load.tokens)
 	if err != nil {

@@ -55,7 +55,7 @@ func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *ac
 	defer s.Close()
 	src := eventSource{seed: r.Seed, payload: v.payload}
 	actors := src.newActors(pickSize(r, 50, 10))
-	const each = 6 // events per actor; the first one creates the head and is not counted
+	const each = 6 // events per actor; the first event creates the head and is not counted
 	var saves, fetches []cost
 	for n := range each {
 		step(0.7*float64(n)/each, "save")

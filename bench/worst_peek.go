@@ -52,7 +52,8 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 	return measureStandardPeek(ctx, r, src)
 }
 
-// worstCosts are the costs of Peek and Dequeue by layout.
+// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The layout
+// "limit" of peeks stands for the bare requests.
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
 // measureRound peeks and dequeues the same events with each layout.

@@ -2,8 +2,8 @@
 //
 // The account is the embedded engine behind real HTTP on a loopback port. It can simulate the
 // physics of the service: every physical partition is limited to its share of the throughput, and
-// responses have the latency of a network. Any other account, which is named by its endpoint, can
-// be used instead; nothing of such an account is modelled.
+// responses have the latency of a network. An existing account, named by its
+// endpoint, can be used instead; its limits and latencies are not simulated.
 //
 // An Account creates Lines. A Line is the transport of a client; it counts requests, request units,
 // bytes and refusals, so that concurrent layouts are counted separately. An unmetered line bypasses
@@ -58,8 +58,8 @@ type Options struct {
 	// Clock is the clock of the embedded engine. Default: time.Now.
 	Clock func() time.Time
 
-	// Standard charges queries by the lower one of two published descriptions of
-	// the charges. Default: the higher one, the pessimistic profile.
+	// Standard charges queries by the lower of two published descriptions of
+	// the charges. Default: the higher description, the pessimistic profile.
 	Standard bool
 }
 
@@ -67,8 +67,8 @@ type Options struct {
 // limits of its throughput.
 type Physics struct{ Latency embedded.Latency }
 
-// DefaultPhysics returns estimates for an account in the same region, without measurements of a
-// real one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms of jitter, and a delay of 20 ms for one
+// DefaultPhysics returns estimates for an account in the same region, which are not based on
+// measurements of a real account: 5 ms and 0.2 ms for each 16 KB, up to 2 ms of jitter, and a delay of 20 ms for one
 // response in a hundred.
 func DefaultPhysics(seed uint64) *Physics {
 	return &Physics{Latency: embedded.Latency{
@@ -114,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 }
 
 // newTransport returns a transport that keeps more idle connections than any scenario has
-// concurrent requests, so that measured requests do not dial, except the first ones.
+// concurrent requests, so that only the first measured requests dial.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -139,7 +139,7 @@ func (a *Account) Endpoint() string { return a.endpoint }
 // Key returns the key of the account, or "" if a credential is used.
 func (a *Account) Key() string { return a.key }
 
-// Embedded reports whether the account is a model.
+// Embedded reports whether the account is the embedded engine.
 func (a *Account) Embedded() bool { return a.engine != nil }
 
 // Line returns a new line to the account, with its physics.

@@ -20,7 +20,7 @@ type Line struct {
 	received atomic.Int64
 }
 
-// A Count is a sum over the requests of a Line.
+// A Count holds the totals over the requests of a Line.
 type Count struct {
 	Requests int64   // requests that are charged
 	Refused  int64   // charged requests that were refused with 429
@@ -29,7 +29,7 @@ type Count struct {
 	Received int64   // bytes of the bodies of responses that were read
 }
 
-// Count returns the sum of all requests so far.
+// Count returns the totals over all requests so far.
 func (l *Line) Count() Count {
 	return Count{
 		Requests: l.requests.Load(), Refused: l.refused.Load(), Units: float64(l.micro.Load()) / 1e6,
@@ -37,7 +37,7 @@ func (l *Line) Count() Count {
 	}
 }
 
-// Since returns the difference to an earlier Count.
+// Since returns the difference between c and an earlier Count.
 func (c Count) Since(before Count) Count {
 	return Count{
 		Requests: c.Requests - before.Requests, Refused: c.Refused - before.Refused, Units: c.Units - before.Units,

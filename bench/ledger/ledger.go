@@ -209,7 +209,7 @@ func (l *Ledger) resolveEvents(b *Bundle) error {
 	return nil
 }
 
-// checkBundle compares a new bundle with the earlier ones.
+// checkBundle compares a new bundle with the bundles that were received earlier.
 func (l *Ledger) checkBundle(b *Bundle) error {
 	var errs []error
 	l.order.rewindBefore(b)

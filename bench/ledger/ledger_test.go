@@ -145,7 +145,7 @@ func TestCheck_FindsEveryViolation(t *testing.T) {
 	}
 }
 
-func TestReceive_InOrderReportsViolationsAtOnce(t *testing.T) {
+func TestReceive_InOrderReportsViolationsImmediately(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		bundles [][]int

@@ -59,7 +59,7 @@ func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 	return found
 }
 
-// addSequence compares the sequence number of an event with the earlier ones of its cabinet.
+// addSequence compares the sequence number of an event with the earlier numbers in its cabinet.
 func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
 	c, key := cabinetName{e.Recipient, e.Cabinet}, sequenceKey{e.Recipient, n}
 	if o.last[c] >= n {

@@ -47,8 +47,8 @@ func (o *Objects) ReadHub(ctx context.Context, kind string) (found []json.RawMes
 	return found, nil
 }
 
-// Store reads the copies of some documents and replaces them by the documents: a single document by
-// a read and a write, several by a query and a batch.
+// Store reads the copies of documents and replaces the copies: one copy with a read and a write,
+// several copies with a query and a batch.
 func (o *Objects) Store(ctx context.Context, documents []json.RawMessage) error {
 	copies := make([]rawDocument, len(documents))
 	for i, text := range documents {
@@ -66,8 +66,8 @@ func (o *Objects) Store(ctx context.Context, documents []json.RawMessage) error 
 	return o.storeBatch(ctx, copies)
 }
 
-// Create stores documents for which the hub reads nothing first, in one or more
-// batches.
+// Create stores new documents in one or more batches. Like the hub, it reads nothing before it
+// creates a document.
 func (o *Objects) Create(ctx context.Context, documents []json.RawMessage) error {
 	const limit = 100 // documents per batch
 	for len(documents) > 0 {

@@ -3,7 +3,8 @@
 //
 // # Open and closed loops
 //
-// A closed loop has a fixed number of callers, each of which sends its next request when it has received the previous response. When the service stalls for a second, the callers stall too: the
+// A closed loop has a fixed number of callers, each of which sends its next request when it has
+// received the previous response. When the service stalls for a second, the callers stall too: the
 // operations of that second are never made or counted, and a single slow response represents all
 // of them. This is called coordinated omission, and it makes high percentiles wrong by orders of
 // magnitude.
@@ -27,7 +28,8 @@
 //
 // A [Result] shows whether it can be trusted: how late operations started, and how many were
 // waiting for their start. The generator shares the machine with the measured service; if the
-// lateness is as large as the measured latencies, the machine was too small for both.
+// lateness is as large as the measured latencies, the machine was too small for the service and the
+// generator.
 //
 // The package uses the clock of package time, so in a bubble of testing/synctest a plan of ten minutes
 // takes no time, and latencies are exact.

@@ -136,7 +136,7 @@ func TestRun_LastsForTheWholeTimeOfThePlan(t *testing.T) {
 	require.Equal(t, time.Minute, took)
 }
 
-func TestRun_WithoutStreamsReturnsAtOnce(t *testing.T) {
+func TestRun_ReturnsImmediatelyWithoutStreams(t *testing.T) {
 	result, took := runPlan(t, load.Plan{Lasts: time.Hour})
 	require.Empty(t, result.Kinds())
 	require.Zero(t, took)

@@ -99,7 +99,7 @@ func (r *runner) runTasks(ctx context.Context) {
 	}
 }
 
-// takeDue waits for an operation and returns the one with the earliest due time. It returns false
+// takeDue waits for an operation and returns the operation with the earliest due time. It returns false
 // when no more operations will become due.
 func (r *runner) takeDue() (upcoming, bool) {
 	r.mu.Lock()

@@ -73,10 +73,10 @@ func (s *Stock) Add(other Stock) {
 // were fetched.
 func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 
-// Twice returns the number of fetched events beyond those that were sent, so that some must have
+// Duplicates returns the number of fetched events beyond those that were sent, so that some must have
 // been received twice. It compares with the sent events, because a Save without a response may have
 // stored its events.
-func (s Stock) Twice() int { return max(0, s.Fetched-s.Sent) }
+func (s Stock) Duplicates() int { return max(0, s.Fetched-s.Sent) }
 
 // Hold runs the market for its time, with a hub that uses a folder and a database of an account,
 // and then fetches the remaining events. Every member has received events before, so the hub knows

@@ -42,7 +42,7 @@ func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 		require.Positive(t, g.Events)
 		require.Greater(t, g.Saved, g.Events, "each had been sent something before")
 		require.Zero(t, g.Lost())
-		require.Zero(t, g.Twice())
+		require.Zero(t, g.Duplicates())
 	}
 	require.Empty(t, d.Failures())
 	require.Subset(t, d.Kinds(), []string{"save", "peek", "dequeue", "big save", "big peek", "big dequeue"})
@@ -65,7 +65,7 @@ func TestThrottle_RefusesARecipientUntilTheEnd(t *testing.T) {
 	})
 	require.Positive(t, noise.Refused())
 	require.Zero(t, d.Groups[0].Lost())
-	require.Zero(t, d.Groups[0].Twice())
+	require.Zero(t, d.Groups[0].Duplicates())
 }
 
 func TestThrottle_AffectsOnlyPartitionsOfItsRecipient(t *testing.T) {
@@ -133,9 +133,9 @@ func TestOldestEvent_IsTheFirstUnfetchedOne(t *testing.T) {
 		c.members[0].noteStored(20)
 		all, oldest = c.currentStock()
 		require.Zero(t, oldest)
-		require.Zero(t, all.Lost()+all.Twice())
+		require.Zero(t, all.Lost()+all.Duplicates())
 		c.members[0].noteStored(1)
 		all, _ = c.currentStock()
-		require.Equal(t, 1, all.Twice())
+		require.Equal(t, 1, all.Duplicates())
 	})
 }

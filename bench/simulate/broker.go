@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A brokerSimulation is a push simulation of channels: producers send messages to channels, and consumers are called
-// with the messages or fetch them. A third of the seeds has one.
+// A brokerSimulation is a push simulation of channels: producers send messages to channels. The nodes deliver the
+// messages by calls of the consumers, or the consumers fetch them. A third of the seeds have a broker simulation.
 type brokerSimulation struct {
 	*pushSimulation
 	keys      *subscribe.Keyring

@@ -13,7 +13,7 @@ import (
 // nothing is stored, so every response says that the mailbox is empty or that a limit is exceeded.
 type loadBurst struct{ baseClient }
 
-// runUntil sends a few bursts, until finish is closed.
+// runUntil sends a few bursts. It returns early if finish is closed.
 func (c *loadBurst) runUntil(finish <-chan struct{}) {
 	const visits = 3
 	for range visits {

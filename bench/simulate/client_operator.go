@@ -15,7 +15,7 @@ import (
 // checks the store.
 type operator struct{ baseClient }
 
-// runUntil sends several orders, until finish is closed.
+// runUntil sends up to twelve orders and checks of the store. It returns early if finish is closed.
 func (o *operator) runUntil(finish <-chan struct{}) {
 	const actions = 12
 	for range actions {

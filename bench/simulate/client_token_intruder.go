@@ -24,7 +24,7 @@ func (sim *simulation) newTokenIntruder() *tokenIntruder {
 	return x
 }
 
-// runUntil makes several requests, until finish is closed.
+// runUntil makes several requests. It returns early if finish is closed.
 func (x *tokenIntruder) runUntil(finish <-chan struct{}) {
 	for range 3 + x.rng.IntN(5) {
 		if !x.pause(time.Duration(1+x.rng.IntN(6000)) * time.Millisecond) {

@@ -73,7 +73,7 @@
 //
 // # Receivers
 //
-// A third of the seeds also has a [pushSimulation]: nodes of domain/delivery and cosmos/push share the shards of an
+// A third of the seeds also have a [pushSimulation]: nodes of domain/delivery and cosmos/push share the shards of an
 // account, and call receivers through api/webhook over connections in the bubble. Receivers hang, respond one byte at a
 // time, redirect, reset connections and send wrong lengths; one receiver may kill every node that calls it with a
 // certain message. After every commit, package invariants/push checks the rules P1 to P8. The simulation checks P9, P11
@@ -86,7 +86,7 @@
 //
 // # Channels
 //
-// A third of the seeds also has a [brokerSimulation]: a push simulation whose nodes run the use cases of
+// A third of the seeds also have a [brokerSimulation]: a push simulation whose nodes run the use cases of
 // domain/broker. Several nodes put the same producers, channels and consumers. Consumers are put while producers
 // broadcast messages of two priorities; a producer may repeat a message with the same id. Consumers are called and
 // fail, and some consumers also fetch bundles. Operators re-trigger dead jobs, and a token is replaced.
@@ -99,7 +99,7 @@
 //
 // # Subscriptions
 //
-// A third of the seeds also has a [subscriptionSimulation]: a push simulation whose nodes run the use cases of
+// A third of the seeds also have a [subscriptionSimulation]: a push simulation whose nodes run the use cases of
 // domain/subscribe and domain/publish. Two owners may put the same subscription. Owners change, pause, resume and
 // delete subscriptions. At the same time, senders publish events with and without ids, and repeat events with the same
 // or different content. Some subscriptions are ordered. The simulation checks P16 before each call, and P18 and P19 at
@@ -108,7 +108,7 @@
 //
 // # Watches
 //
-// A third of the seeds also has a [watchSimulation]: a push simulation whose nodes run the use cases of domain/watch,
+// A third of the seeds also have a [watchSimulation]: a push simulation whose nodes run the use cases of domain/watch,
 // the relay of changes, and a store of bundles with the relay of notices. Writers put, replace and delete documents of
 // clients through both nodes. Actors peek and dequeue bundles, which an operator may open again. Owners create watches
 // on documents and bundles, replace the callbacks of watches, and read and delete watches. Receivers also redirect to
@@ -121,7 +121,7 @@
 //
 // # Objects
 //
-// A third of the seeds also has an [objectSimulation]: two nodes store the events of a few objects with random
+// A third of the seeds also have an [objectSimulation]: two nodes store the events of a few objects with random
 // histories. A message contains events of several objects, some of them twice. Messages are delivered in any order and
 // repeatedly. The document of an object holds few rows, so most decisions involve spilled rows. In half of these
 // simulations, nodes crawl the bucket while it changes, and die during a crawl. In half, users patch current rows. In a

@@ -36,7 +36,7 @@ func (sim *simulation) newContentDeleter(phase int) (*contentDeleter, error) {
 	return &contentDeleter{baseClient: sim.newClient("deleter", uint64(450+phase)), contents: contents}, nil //nolint:gosec // there are few days
 }
 
-// runUntil deletes several contents, until finish is closed.
+// runUntil deletes several contents. It returns early if finish is closed.
 func (x *contentDeleter) runUntil(finish <-chan struct{}) {
 	const deletions = 6
 	for range deletions {

@@ -11,13 +11,13 @@ import (
 )
 
 // A mailboxHistories records what the clients of each recipient sent and received. Package history checks whether a
-// sequential hub could have produced it. Histories do not model operators, so simulations with operators are not
+// sequential hub could have produced these results. Histories do not model operators, so simulations with operators are not
 // checked.
 type mailboxHistories struct {
 	sim               *simulation
 	ticks             atomic.Int64
 	recorders         map[string]*history.Recorder // by recipient
-	inconclusivePeeks map[string]*atomic.Int64     // number of Peeks that prove nothing, by recipient
+	inconclusivePeeks map[string]*atomic.Int64     // number of Peeks whose results prove nothing about the hub, by recipient
 	byBus             atomic.Bool                  // true if events were sent over the bus, where clients do not learn when the events are stored
 }
 

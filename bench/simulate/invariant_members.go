@@ -103,7 +103,7 @@ func (m *memberChecker) Assign(ctx context.Context, next repository.Assignment) 
 			if owner == "" || owner == m.self || owner == next.Owners[shard] {
 				continue
 			}
-			if err := m.checkTake(shard, owner); err != nil {
+			if err := m.checkTakeover(shard, owner); err != nil {
 				m.fail(err)
 			}
 		}
@@ -112,8 +112,8 @@ func (m *memberChecker) Assign(ctx context.Context, next repository.Assignment) 
 	return m.store.Assign(ctx, next)
 }
 
-// checkTake returns an error if rule P21 does not allow the node to take the shard from its owner.
-func (m *memberChecker) checkTake(shard int, owner string) error {
+// checkTakeover returns an error if rule P21 does not allow the node to take the shard from its owner.
+func (m *memberChecker) checkTakeover(shard int, owner string) error {
 	moved := m.moved[owner]
 	switch {
 	case time.Since(moved) < deadAfter:

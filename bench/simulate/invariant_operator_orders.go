@@ -134,7 +134,7 @@ func (l *referenceLedger) endReplay(actor, id string, isUnsure bool) {
 }
 
 // canReplay reports whether a confirmed bundle may be open again.
-func (l *referenceLedger) canReplay(b *handedBundle) bool {
+func (l *referenceLedger) canReplay(b *receivedBundle) bool {
 	o := l.queueOf(b.actor)
 	return b.replays > 0 || o.replaying > 0 || o.unsure
 }

@@ -21,9 +21,9 @@ type referenceLedger struct {
 	checker *ledger.Ledger
 
 	mu      sync.Mutex
-	events  map[string]*sentEvent    // by id
-	bundles map[string]*handedBundle // bundles that actors received, by actor and id
-	allSent bool                     // true when no further event will be sent
+	events  map[string]*sentEvent      // by id
+	bundles map[string]*receivedBundle // bundles that actors received, by actor and id
+	allSent bool                       // true when no further event will be sent
 	done    chan struct{}
 
 	unordered map[int]bool // senders whose events may overtake each other
@@ -36,8 +36,8 @@ type sentEvent struct {
 	confirmedAt time.Time // zero if not confirmed
 }
 
-// A handedBundle is a bundle that an actor received.
-type handedBundle struct {
+// A receivedBundle is a bundle that an actor received.
+type receivedBundle struct {
 	id, actor   string
 	hub         string // the hub that first returned it
 	body        []byte
@@ -57,7 +57,7 @@ type handedBundle struct {
 func newReferenceLedger() *referenceLedger {
 	return &referenceLedger{
 		checker: ledger.New(ledger.Options{InOrder: true}),
-		events:  make(map[string]*sentEvent), bundles: make(map[string]*handedBundle), done: make(chan struct{}),
+		events:  make(map[string]*sentEvent), bundles: make(map[string]*receivedBundle), done: make(chan struct{}),
 		unordered: make(map[int]bool), lists: make(map[string]string), queues: make(map[string]*operatedQueue),
 	}
 }
@@ -108,7 +108,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger
 		}
 		l.checker.Reopen(actor, id)
 	}
-	b := &handedBundle{id: id, actor: actor, body: body, hub: r.by}
+	b := &receivedBundle{id: id, actor: actor, body: body, hub: r.by}
 	_, err := l.checker.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return l.readEvents(b) })
 	switch {
 	case err != nil && known != nil:
@@ -148,7 +148,7 @@ func (l *referenceLedger) shownBundle(actor, id string) history.Bundle {
 }
 
 // readEvents returns the events in the body of a bundle. The caller holds mu.
-func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err error) {
+func (l *referenceLedger) readEvents(b *receivedBundle) (all []ledger.Element, err error) {
 	var lines []json.RawMessage
 	if bytes.HasPrefix(b.body, []byte(requestedPrefix)) {
 		for _, line := range requestedLines(b.body) {
@@ -215,7 +215,7 @@ func (l *referenceLedger) noteDequeued(actor, id string) error {
 }
 
 // confirmBundle records that a bundle was confirmed or skipped. The caller holds mu.
-func (l *referenceLedger) confirmBundle(b *handedBundle) {
+func (l *referenceLedger) confirmBundle(b *receivedBundle) {
 	for _, id := range l.checker.Confirm(b.actor, b.id, false) {
 		l.events[id].confirmedAt = time.Now()
 	}

@@ -105,7 +105,7 @@ type eventTally struct {
 	isLost  bool
 }
 
-// An objectMessage is a message with some events.
+// An objectMessage is a message that reports events of objects.
 type objectMessage struct {
 	name    string
 	reports []repository.ObjectReport

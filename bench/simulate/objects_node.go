@@ -58,7 +58,7 @@ func (sim *objectSimulation) startNode(i int) (*objectNode, error) {
 	sim.starts[i]++
 	n := &objectNode{sim: sim, index: i, who: fmt.Sprintf("node-%d.%d", i, sim.starts[i]), died: make(chan struct{})}
 	n.transport = sim.newHTTPTransport(n.who)
-	db, err := client.Connect(client.Connection{Endpoint: ownEndpoint(n.who, sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: n.transport})
+	db, err := client.Connect(client.Connection{Endpoint: endpointOfClient(n.who, sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: n.transport})
 	if err != nil {
 		return nil, fmt.Errorf("%s connects: %w", n.who, err)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // A pushSimulation runs nodes that share the shards of one account, senders that publish messages, and receivers that
-// the nodes call. A third of the seeds has one.
+// the nodes call. A third of the seeds have a push simulation.
 type pushSimulation struct {
 	*simulation
 	rng      random.Source

@@ -86,7 +86,7 @@ func (n *pushNode) runNode() error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	n.cancel = cancel
-	connection := client.Connection{Endpoint: ownEndpoint(n.who, p.env.engine.Endpoint()), Key: p.env.engine.Key(), Transport: n.transport}
+	connection := client.Connection{Endpoint: endpointOfClient(n.who, p.env.engine.Endpoint()), Key: p.env.engine.Key(), Transport: n.transport}
 	db, err := client.Connect(connection)
 	if err != nil {
 		return fmt.Errorf("%s connects: %w", n.who, err)

@@ -10,7 +10,8 @@ import (
 )
 
 // A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and delete subscriptions
-// while senders publish events, some repeatedly or with different content. A third of the seeds has one.
+// while senders publish events, some repeatedly or with different content. A third of the seeds have a subscription
+// simulation.
 type subscriptionSimulation struct {
 	*pushSimulation
 	subscriptions []*ownedSubscription

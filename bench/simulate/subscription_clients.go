@@ -180,7 +180,7 @@ func (o *subscriptionOwner) deleteSubscription() error {
 	})
 }
 
-// resumeAll resumes all subscriptions except deleted ones.
+// resumeAll resumes all subscriptions that are not deleted.
 func (sim *subscriptionSimulation) resumeAll(p *baseClient) error {
 	for _, s := range sim.subscriptions {
 		o := &subscriptionOwner{baseClient: *p, sim: sim, subscription: s}

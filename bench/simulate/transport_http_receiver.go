@@ -38,12 +38,12 @@ func (h *hub) cosmosEndpoint() string {
 	if h.sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, strconv.Itoa(cosmosPort+100*h.index+h.number))
 	}
-	return ownEndpoint(h.who, h.sim.env.engine.Endpoint())
+	return endpointOfClient(h.who, h.sim.env.engine.Endpoint())
 }
 
-// ownEndpoint returns the endpoint of an account with a host name that begins with the client's name, and is therefore
-// different for each client. The transports ignore the host name.
-func ownEndpoint(who, endpoint string) string {
+// endpointOfClient returns the endpoint of an account with a host name that begins with the client's name, so that each
+// client has a different endpoint. The transports ignore the host name.
+func endpointOfClient(who, endpoint string) string {
 	return strings.Replace(withHTTPS(endpoint), "://", "://"+who+".", 1)
 }
 

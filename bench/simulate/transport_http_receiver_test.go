@@ -11,7 +11,7 @@ import (
 // withReceivers lists seeds in which hubs call receivers.
 var withReceivers = []uint64{10023, 10030}
 
-func TestHubs_CallReceiversByTheirOptions(t *testing.T) {
+func TestHubs_CallReceiversOverTheirOwnConnections(t *testing.T) {
 	for _, seed := range withReceivers {
 		r := Simulate(t, Options{Seed: seed, Trace: true})
 		require.NoError(t, r.Err, "seed %d", seed)

@@ -20,7 +20,8 @@ import (
 )
 
 // A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on clients'
-// documents, while other clients change the bundles and documents through two nodes. A third of the seeds has one.
+// documents, while other clients change the bundles and documents through two nodes. A third of the seeds have a watch
+// simulation.
 type watchSimulation struct {
 	*pushSimulation
 	base      domain.ResourceBase

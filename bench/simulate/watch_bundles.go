@@ -71,7 +71,7 @@ func (a *bundleActor) takeBundle() error {
 	return nil
 }
 
-// replayAndDequeue opens a bundle again as an operator, and dequeues it. The replay is mostly at the end of the
+// replayAndDequeue opens a bundle again as an operator, and dequeues it. Most replays happen at the end of the
 // retention, while a node sweeps.
 func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 	again := func() error { return a.replayBundle(b.Group) }
@@ -100,7 +100,7 @@ func (a *bundleActor) saveEvents() error {
 	})
 }
 
-// peekBundle opens a bundle, or returns the open one.
+// peekBundle opens a bundle, or returns the open bundle.
 func (a *bundleActor) peekBundle() (bundle domain.Bundle, err error) {
 	id := domain.BundleID(a.newID())
 	err = a.sim.callUntilDone(&a.baseClient, "peeks", func(n *watchNode) (bool, error) {

@@ -138,7 +138,7 @@ func (o *watchOwner) manageMany() error {
 	return nil
 }
 
-// ownWatches returns the watches that the owner has created, except deleted ones.
+// ownWatches returns the watches that the owner created and did not delete.
 func (o *watchOwner) ownWatches() []*observedWatch {
 	o.sim.pmu.Lock()
 	defer o.sim.pmu.Unlock()

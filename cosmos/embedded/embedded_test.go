@@ -27,22 +27,22 @@ func newClient(t testing.TB, engine *embedded.Engine) *azcosmos.Client {
 	return clientOver(t, engine, engine.Transport())
 }
 
-func clientOver(t testing.TB, engine *embedded.Engine, way policy.Transporter) *azcosmos.Client {
+func clientOver(t testing.TB, engine *embedded.Engine, transport policy.Transporter) *azcosmos.Client {
 	t.Helper()
 	cred, err := azcosmos.NewKeyCredential(engine.Key())
 	require.NoError(t, err)
 	c, err := azcosmos.NewClientWithKey(engine.Endpoint(), cred, &azcosmos.ClientOptions{
-		ClientOptions: azcore.ClientOptions{Transport: way, Retry: policy.RetryOptions{MaxRetries: -1}},
+		ClientOptions: azcore.ClientOptions{Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1}},
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
-// containerOver returns the existing container c of database db through another transport.
-func containerOver(t testing.TB, engine *embedded.Engine, way policy.Transporter) *azcosmos.ContainerClient {
+// connectThrough returns a client of the existing container c of database db that uses another transport.
+func connectThrough(t testing.TB, engine *embedded.Engine, transport policy.Transporter) *azcosmos.ContainerClient {
 	t.Helper()
-	c, err := clientOver(t, engine, way).NewContainer("db", "c")
+	c, err := clientOver(t, engine, transport).NewContainer("db", "c")
 	require.NoError(t, err)
 	return c
 }

@@ -53,7 +53,7 @@ func TestEndpointOptions_UnmeteredUsesNoThroughput(t *testing.T) {
 		Throttle: true, Clock: func() time.Time { return time.Unix(1_700_000_000, 0) },
 		Latency: &embedded.Latency{Base: time.Hour, Sleep: func(context.Context, time.Duration) { t.Error("an unmetered request waits for nothing") }},
 	})
-	c := containerOver(t, engine, engine.TransportOf(embedded.EndpointOptions{Unmetered: true}))
+	c := connectThrough(t, engine, engine.TransportOf(embedded.EndpointOptions{Unmetered: true}))
 	large := fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0100000d"}`, 1)
 	for range 100 {
 		_, err := c.UpsertItem(t.Context(), pk, large, nil)

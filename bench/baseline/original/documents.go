@@ -62,7 +62,7 @@ type eventItem struct {
 	SupportsBundling bool            `json:"supportsBundling"`
 	RelativeWeight   domain.Weight   `json:"relativeWeight"`
 	DocumentType     string          `json:"documentType"`
-	Payload          *payloadSection `json:"payload,omitempty"` // the original had none
+	Payload          *payloadSection `json:"payload,omitempty"` // the original stored no payloads
 	Timestamp        int64           `json:"_ts,omitempty"`
 }
 

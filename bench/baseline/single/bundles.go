@@ -68,8 +68,8 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 	}
 }
 
-// refusalError explains why a bundle cannot be opened, because its group has
-// changed.
+// refusalError returns the reason why a bundle cannot be opened: its id is in use, or its
+// group has changed.
 func (r *Repository) refusalError(ctx context.Context, b *domain.Bundle) error {
 	var other bundleItem
 	used, err := r.items.Read(ctx, b.Cabinet.Recipient.String(), bundleID(b.ID), &other)

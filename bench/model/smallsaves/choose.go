@@ -1,10 +1,10 @@
 package smallsaves
 
-// A Peek may know the first number of a cabinet without an entry. The model represents that number
-// by an entry with this drawer or version, which no stored entry has.
+// A Peek may know the first number of a cabinet without reading an entry. The model represents such
+// a number by an entry with the following version or drawer, which no stored entry has.
 const (
-	lookedUp     = 254 // drawer, if the number was read from the cabinet
-	noSuchUpdate = 255 // version, for every such entry
+	lookedUp     = 254 // drawer of an entry whose number was read from the cabinet
+	noSuchUpdate = 255 // version of every entry that is not stored
 )
 
 // addChooseSteps adds the steps by which a Peek chooses the cabinet that its bundle comes from.

@@ -11,7 +11,7 @@
 // current one.
 //
 // Processes: two writers and two actors, in steps of one request each. Between two steps
-// any other process may take any number of its own. A writer saves batches of events,
+// any other process may take any number of steps. A writer saves batches of events,
 // small or large, flushes, or sweeps. It may roll back an intent at any time, because the
 // model has no lease. An actor peeks and dequeues.
 //
@@ -26,8 +26,8 @@
 // In every state: an event that was committed stays below the count of a drawer or in
 // the tail of its head, pages have no hole below a count, the payload of a saved event
 // is there. At every step: numbers become visible in ascending order and once, a
-// bundle continues where the one before it ended, a Peek starts at the smallest visible
-// number, repeats no bundle that was dequeued and reads an open one again with the same
+// bundle continues where the previous bundle ended, a Peek starts at the smallest visible
+// number, repeats no bundle that was dequeued and reads an open bundle again with the same
 // events. From every distinct state of the documents: an actor drains exactly the
 // committed events in order, and does so again after a new writer has saved every event
 // again.
@@ -42,6 +42,6 @@
 //
 // Weights, contents, the limit of all tails together, marks of waiting writers,
 // retention beyond the closing of the last drawer, more than two writers or actors,
-// more than one group. An operation id is one for each batch of a writer, where the code has one
-// for each attempt.
+// more than one group. A batch of a writer has one operation id, where the code has one for each
+// attempt.
 package smallsaves

@@ -43,8 +43,8 @@ func (m *model) resolveIntent(s *modelState, i int, h *headDocument, cost uint8)
 	m.addStep(&t, "reads head v%d (%d stale): rolls back the intent %d..%d", h.version, cost, h.intent.low, h.intent.high)
 }
 
-// addDedupSteps adds the steps of writer i that has read h: it drops the events that the index
-// knows, and decides what to do with the others.
+// addDedupSteps adds the steps of writer i that has read h: the writer drops the events
+// that the index has, and decides how to save the others.
 func (m *model) addDedupSteps(s *modelState, i int, j *job, h *headDocument, cost uint8) *violation {
 	readings, unsealed := m.readIndex(s, j, h, cost)
 	for n, r := range readings {
@@ -106,8 +106,8 @@ func (m *model) sealDrawer(t *modelState, r drawerRef) {
 	t.cabinets[r.cabinet].write(c, m.Versions)
 }
 
-// readIndex returns every possible result of reading the index of the cabinets of j with h, and the
-// drawers with a smaller ordinal than the head's that the reader must seal.
+// readIndex returns every possible result of reading the index of the cabinets of j with the head h,
+// and the drawers that the reader must seal: unsealed drawers with a smaller ordinal than the head's.
 func (m *model) readIndex(s *modelState, j *job, h *headDocument, cost uint8) (readings []reading, unsealed []drawerRef) {
 	readings = []reading{{cost: cost}}
 	for c := range cabinets {

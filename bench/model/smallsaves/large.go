@@ -1,7 +1,7 @@
 package smallsaves
 
-// planIntent returns the intent for events on h: it uses the slots of the last drawers, and new
-// drawers where the last ones are full.
+// planIntent returns the intent for events on h: it uses the free slots of the last drawers, and
+// new drawers where the last drawers are full.
 func (m *model) planIntent(h *headDocument, events []uint8, writer, incarnation uint8) saveIntent {
 	it := saveIntent{low: h.reserved + 1, high: h.reserved + uint8(len(events)), writer: writer, incarnation: incarnation} //nolint:gosec // at most three events
 	cabinets := h.cabinets
@@ -222,7 +222,7 @@ func (m *model) addCommitSteps(s *modelState, i int, j *job) *violation {
 		return nil
 	}
 	h := *current
-	h.version++ // replaceHead does the same, but here the next Save is in the same write
+	h.version++ // replaceHead also increments the version, but here the same write may contain the next Save
 	w.plan.commitTo(&h)
 	format, args := "COMMIT up to %d, next %v", []any{h.watermark, []uint8(nil)}
 	if message := t.history.add(w.plan.records()); message != "" {

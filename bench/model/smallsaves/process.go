@@ -48,7 +48,7 @@ type writerProcess struct {
 	plan                 saveIntent
 	done                 uint8 // completed parts of the plan, one bit each
 	due                  uint8 // parts whose entry is due, one bit each
-	refused              bool  // the reserve was refused, so the intent in the head may be that of this writer
+	refused              bool  // the reserve was refused, so the intent in the head may be this writer's own
 	large                bool
 	flushed              bool  // the copy of the head has a flush that is not written yet
 	eager                bool  // the writer flushes although no Save needs it
@@ -142,7 +142,7 @@ type actor struct {
 	limit uint8           // with inOrder: the bundle must end before this number
 }
 
-// restartOperation ends the current operation of an actor and begins the one with number next.
+// restartOperation ends the current operation of an actor and begins the operation with number next.
 func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }

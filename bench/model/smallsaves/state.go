@@ -106,12 +106,12 @@ func (c *cabinetDrawers) find(id uint8) (drawerDocument, bool) { return find(c.d
 // put replaces the drawer with the id of d, or adds d.
 func (c *cabinetDrawers) put(d drawerDocument) { put(c.drawers[:], d) }
 
-// A keyed is a document or hint about a drawer. Its key is the id of the drawer, 0 in a free
+// A drawerRecord is a document or hint about a drawer. Its key is the id of the drawer, 0 in a free
 // slot of an array.
-type keyed interface{ key() uint8 }
+type drawerRecord interface{ key() uint8 }
 
 // find returns the element of all with an id.
-func find[T keyed](all []T, id uint8) (T, bool) {
+func find[T drawerRecord](all []T, id uint8) (T, bool) {
 	for _, x := range all {
 		if x.key() == id && id != 0 {
 			return x, true
@@ -122,7 +122,7 @@ func find[T keyed](all []T, id uint8) (T, bool) {
 }
 
 // put replaces the element of all with the key of x, or else the first free element.
-func put[T keyed](all []T, x T) {
+func put[T drawerRecord](all []T, x T) {
 	free := -1
 	for i := range all {
 		switch all[i].key() {

@@ -2,7 +2,7 @@
 // consumer of a channel received, by calls and in fetched bundles.
 //
 // A [Recorder] records when each operation began and ended. [Recorder.Check] uses porcupine to search for an order of
-// the operations in which each operation takes effect at one moment between its begin and its end, and in which
+// the operations in which each operation takes effect at one moment between its beginning and its end, and in which
 //
 //   - no call delivers a message of a bundle, neither before nor after the Dequeue of the bundle,
 //   - no bundle contains a message that a call delivered or that another bundle contained,

@@ -166,8 +166,8 @@ func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, e
 	return l.peekOnce(ctx, actor, false)
 }
 
-// peekOnce repeats a Peek until it is answered. If areReported, the hub was notified of all deleted content, so a
-// problem content-gone is a violation.
+// peekOnce repeats a Peek until it is answered. If areReported is true, the hub was notified of all deleted content:
+// a response with the problem content-gone is then a violation.
 func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retryUntilDone(ctx, func() error {
 		asked := l.ledger.Now()

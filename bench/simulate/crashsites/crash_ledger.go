@@ -39,7 +39,7 @@ func newCrashLedger() *crashLedger {
 	}
 }
 
-// notePeeked notes a bundle that an actor received by a request that began at the moment asked. It returns an error
+// notePeeked records a bundle that an actor received by a request that began at the moment asked. It returns an error
 // if the bundle is wrong.
 func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
 	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
@@ -69,7 +69,7 @@ func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Mom
 	return nil
 }
 
-// noteDequeued notes that a Dequeue was answered.
+// noteDequeued records that a Dequeue was answered.
 func (l *crashLedger) noteDequeued(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *crashLedger) noteDequeued(actor, id string) {
 	l.wakeWaiters()
 }
 
-// noteNotice notes that the domain was notified of a bundle. name is the domain's name of the bundle.
+// noteNotice records that the domain was notified of a bundle. name is the domain's name of the bundle.
 func (l *crashLedger) noteNotice(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -72,7 +72,7 @@ func (run *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err er
 	if run.stage == watching {
 		return run.runWatching(ctx, sites)
 	}
-	if run.stage.isOfObjects() {
+	if run.stage.usesObjectNode() {
 		return run.runStoring(ctx, sites)
 	}
 	return run.workUnderLoad(ctx, func(ctx context.Context) error {

@@ -76,7 +76,7 @@ func (run *crashRun) restartHub(ctx context.Context, c crashSite) error {
 		}
 		return err
 	}
-	if run.stage.isOfObjects() {
+	if run.stage.usesObjectNode() {
 		return nil // a node that stores objects has no bus
 	}
 	if run.place == apart {

@@ -137,7 +137,7 @@ func (run *crashRun) awaitJob(ctx context.Context, path string, body []byte) (fo
 // A deliveryCount counts the attempts to deliver an event, and the attempts that were answered.
 type deliveryCount struct{ sent, answered int64 }
 
-// An objectSender sends the events of its own buckets, one bucket after the other.
+// An objectSender sends the events of its buckets, one bucket after the other.
 type objectSender struct {
 	w          *crashRun
 	number     int

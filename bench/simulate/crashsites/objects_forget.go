@@ -20,7 +20,7 @@ const (
 	sweptKeys       = 12
 	sweptRounds     = 6
 
-	// Each bucket has its own period. In the middle of the period, the events from its beginning are forgotten.
+	// Each bucket has its own period. In the middle of a period, the events from the beginning of the period are forgotten.
 	timeOfBucket = 30 * 24 * time.Hour
 	sweepAfter   = 15 * 24 * time.Hour
 	sweepPause   = 16 * time.Minute // pause between two attempts of a sweep, longer than the lease of a sweep

@@ -17,7 +17,7 @@ const (
 	singlyKeys  = 3  // number of keys whose rows are also patched one by one
 )
 
-// A patchClient changes attributes of the objects of its own buckets.
+// A patchClient changes attributes of the objects in its buckets.
 type patchClient struct {
 	w      *crashRun
 	number int

@@ -35,7 +35,7 @@ func (d *objectServer) startTopic(db *client.Database) {
 	})
 }
 
-// A topicEvent is an event of the topic.
+// A topicEvent is an event that the relay published to the topic of the objects.
 type topicEvent struct {
 	Bucket  string                  `json:"bucket"`
 	Key     string                  `json:"key"`

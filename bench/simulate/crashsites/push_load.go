@@ -177,7 +177,7 @@ func (r *pushReceivers) closeAll() {
 	}
 }
 
-// noteCall notes a call of receiver i, and reports whether the receiver must accept it.
+// noteCall records a call of receiver i, and reports whether the receiver must accept it.
 func (r *pushReceivers) noteCall(i int, event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,8 +36,8 @@ const (
 
 var stages = []stage{living, tailing, sweeping, pushing, watching, storing, marking, crawling, patching, forgetting, relaying}
 
-// isOfObjects reports whether the killed process is a node that stores objects, not a hub.
-func (s stage) isOfObjects() bool {
+// usesObjectNode reports whether the killed process is a node that stores objects, not a hub.
+func (s stage) usesObjectNode() bool {
 	return s == storing || s == crawling || s == patching || s == forgetting || s == relaying
 }
 
@@ -78,7 +78,7 @@ func stepsOf(p hubSetup, s stage) []steps.Name {
 			steps.Settle, steps.DeleteWatch, steps.Cancel, steps.Retire, steps.Unlist,
 		}
 	}
-	if s.isOfObjects() {
+	if s.usesObjectNode() {
 		return stepsOfObjects(p, s)
 	}
 	if s == marking {

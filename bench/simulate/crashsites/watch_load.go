@@ -217,7 +217,7 @@ func newWatchReceiver() *watchReceiver {
 	return r
 }
 
-// noteCall notes a call, and reports whether the receiver accepts it.
+// noteCall records a call, and reports whether the receiver accepts it.
 func (r *watchReceiver) noteCall(document, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

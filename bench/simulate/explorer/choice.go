@@ -38,7 +38,7 @@ func (x *exploration) choicesOf(s *explorationState) []nextChoice {
 		}
 		for _, r := range s.nodes[i].pending {
 			if r.name == steps.Claim && (s.claims == 0 || x.Parties[i].Patient) && x.canOtherProceed(s, i) {
-				if x.canAllBeDead(s, i) {
+				if x.canOthersBeDead(s, i) {
 					all = append(all, nextChoice{party: i, r: r, kind: othersDead})
 				}
 				continue
@@ -66,11 +66,11 @@ func (x *exploration) canProceed(s *explorationState, i int) bool {
 	return len(s.nodes[i].pending) > 0 && !s.dead[i]
 }
 
-// canAllBeDead reports whether all unfinished parties except party but may have crashed.
-func (x *exploration) canAllBeDead(s *explorationState, but int) bool {
+// canOthersBeDead reports whether all unfinished parties other than i may have crashed.
+func (x *exploration) canOthersBeDead(s *explorationState, i int) bool {
 	unfinished := 0
-	for i := range x.Parties {
-		if i != but && !s.nodes[i].done {
+	for j := range x.Parties {
+		if j != i && !s.nodes[j].done {
 			unfinished++
 		}
 	}

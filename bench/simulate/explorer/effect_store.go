@@ -160,7 +160,7 @@ func (s *effectStore) applyRequest(from int, r *partyRequest, mutate func(*party
 	if err != nil {
 		return nil, err
 	}
-	if !more { // the previous page was the last one
+	if !more { // the previous page was the last page
 		return s.noteEffect(key, &effect{after: from, answer: nothingMore})
 	}
 	s.commits = nil

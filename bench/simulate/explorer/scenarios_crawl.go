@@ -39,7 +39,7 @@ func (m *Member) StartCrawl() {
 	}
 }
 
-// endingJobs is a store of jobs that calls ended after the last save of a job.
+// endingJobs is a store of jobs. It calls the function ended after a job was saved for the last time.
 type endingJobs struct {
 	repository.Jobs
 	ended func()

@@ -13,7 +13,7 @@ import (
 )
 
 // keepingAt returns a retention of two seconds and a clock. In a preparation, the clock shows the time of the
-// preparation. Afterwards, it is so late that whole objects may be removed.
+// preparation. After the preparation, it shows a time at which whole objects may be removed.
 func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	at := objecttest.FirstMoment.Add(15 * 24 * time.Hour)
 	if isPreparing {
@@ -22,8 +22,8 @@ func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
 }
 
-// forgetTimes returns two times: a row may be forgotten if it is older than the first one, and a dead object if it is
-// older than the second one.
+// forgetTimes returns two times: a row may be forgotten if it is older than the first time, and a dead object if it is
+// older than the second time.
 func forgetTimes() (rows, dead time.Time) {
 	k := keepingAt(false)
 	now := k.Clock()

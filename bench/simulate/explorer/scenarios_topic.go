@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// newTopicRelay returns a relay of the topic of objects, or nil if the scenario has no topic. It notes the changes
+// newTopicRelay returns a relay of the topic of objects, or nil if the scenario has no topic. It records the changes
 // that the member stores for the topic.
 func (m *Member) newTopicRelay() *publish.ObjectRelay {
 	if !m.scenario.Topic {

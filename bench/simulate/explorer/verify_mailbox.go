@@ -181,7 +181,7 @@ func (v *endVerifier) drainMailbox(otherwise string) error {
 	return nil
 }
 
-// noteSights notes the answers that the parties received, and compares them with the store.
+// noteSights records the answers that the parties received, and compares them with the store.
 func (v *endVerifier) noteSights(s *explorationState) error {
 	seen := make(map[domain.BundleID]repositorytest.PeekedBundle)
 	dequeued := make(map[domain.BundleID]int)
@@ -247,7 +247,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 	return nil
 }
 
-// noteOffers notes the events that parties may have saved without an answer.
+// noteOffers records the events that parties may have saved without an answer.
 func (v *endVerifier) noteOffers() {
 	offered := make(map[domain.EventID]int)
 	for i := range v.Parties {

@@ -2,8 +2,8 @@
 // mailbox.
 //
 // A mailbox holds the events and bundles of one recipient. Clients send, peek and dequeue, some of them concurrently. A
-// [Recorder] records the begin, the end and the answer of each operation. [History.Check] searches for an order of the
-// operations in which each operation takes effect at one moment between its begin and its end, and in which a correct
+// [Recorder] records the beginning, the end and the answer of each operation. [History.Check] searches for an order of the
+// operations in which each operation takes effect at one moment between its beginning and its end, and in which a correct
 // hub returns the recorded answers. This property is linearizability. The package porcupine does the search.
 //
 // # The contract of one mailbox

@@ -1,9 +1,9 @@
 package history
 
-// noteOrder notes for each bundle which events are stored before its first event. If a Peek returned a bundle before
+// noteOrder records for each bundle which events are stored before its first event. If a Peek returned a bundle before
 // the last Peek of another bundle of its group began, then the first bundle was opened and closed before the second.
 func (t *nameTable) noteOrder(steps []*modelStep) {
-	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // last begin and first end of the Peeks of each bundle
+	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // last beginning and first end of the Peeks of each bundle
 	for i := range t.bundles {
 		from[i], until[i] = never, forever
 	}
@@ -35,7 +35,7 @@ func (t *nameTable) noteOrder(steps []*modelStep) {
 // impossible. The whole history is known, so appendEvent can decide this long before the search would fail:
 //
 //   - An event that is in no bundle waits forever. Later events of its cabinet are in no
-//     bundle either, so waiting has only the first one of them. No bundle of the group
+//     bundle either, so waiting has only the first of these events. No bundle of the group
 //     begins after this event, because a Peek of the group returns the event first.
 //   - If an earlier bundle of the same group is known, the first event of a bundle is after
 //     the first event of the earlier bundle. If both bundles are of one cabinet, it is after

@@ -88,7 +88,7 @@ type Recorder struct {
 	operations []*mailboxOperation
 }
 
-// Send notes that a client sends events.
+// Send records that a client sends events.
 func (r *Recorder) Send(client int, at int64, events ...Event) (end func(at int64, o Outcome)) {
 	op := r.beginOperation(&mailboxOperation{kind: send, client: client, call: at, events: slices.Clone(events)})
 	return func(at int64, o Outcome) { r.endOperation(op, at, o, Accepted, Rejected) }
@@ -106,7 +106,7 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 	}
 }
 
-// Peek notes that a client requests a bundle of some groups; without groups: of all groups. The caller of end passes
+// Peek records that a client requests a bundle of some groups; without groups: of all groups. The caller of end passes
 // the bundle with the outcome Shown, and the zero Bundle with any other outcome.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
 	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
@@ -116,7 +116,7 @@ func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int
 	}
 }
 
-// Dequeue notes that a client confirms a bundle.
+// Dequeue records that a client confirms a bundle.
 func (r *Recorder) Dequeue(client int, at int64, bundle string) (end func(at int64, o Outcome)) {
 	op := r.beginOperation(&mailboxOperation{kind: dequeue, client: client, call: at, id: bundle})
 	return func(at int64, o Outcome) { r.endOperation(op, at, o, Done, NotFound) }

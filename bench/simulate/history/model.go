@@ -56,7 +56,7 @@ func (t *hubModel) applySend(m *mailbox, s *modelStep) *mailbox {
 // applyShown applies a Peek that returned a bundle: the bundle is already open, or this step opens it.
 func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	b := &t.bundles[s.bundle]
-	if !asksFor(s, b.Group) {
+	if !requestsGroup(s, b.Group) {
 		return nil
 	}
 	if i := slices.IndexFunc(m.open, func(o openedBundle) bool { return o.bundle == s.bundle }); i >= 0 {
@@ -89,8 +89,8 @@ func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	return next
 }
 
-// asksFor reports whether a Peek requests a group.
-func asksFor(s *modelStep, group string) bool {
+// requestsGroup reports whether a Peek requests a group.
+func requestsGroup(s *modelStep, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
@@ -102,7 +102,7 @@ func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 		return true
 	}
 	for _, older := range m.open[:i] {
-		if asksFor(s, t.bundles[older.bundle].Group) && older.to < s.call && older.to < m.open[i].from {
+		if requestsGroup(s, t.bundles[older.bundle].Group) && older.to < s.call && older.to < m.open[i].from {
 			return false
 		}
 	}
@@ -111,14 +111,14 @@ func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 
 // canOpen reports whether Peek s may open bundle b.
 func (t *hubModel) canOpen(m *mailbox, s *modelStep, b *shownBundle) bool {
-	if m.used[b.id] != 0 || !asksFor(s, b.Group) {
+	if m.used[b.id] != 0 || !requestsGroup(s, b.Group) {
 		return false
 	}
 	for _, o := range m.open {
 		switch group := t.bundles[o.bundle].Group; {
 		case group == b.Group:
 			return false
-		case asksFor(s, group) && o.to < s.call && !t.StaleReads:
+		case requestsGroup(s, group) && o.to < s.call && !t.StaleReads:
 			return false // s should have returned this open bundle
 		}
 	}
@@ -133,7 +133,7 @@ func (t *hubModel) isFront(m *mailbox, s *modelStep, b *shownBundle) bool {
 	for _, id := range m.waiting {
 		e := t.eventOf(m, id)
 		switch {
-		case n == 0 && !asksFor(s, e.Group):
+		case n == 0 && !requestsGroup(s, e.Group):
 			continue
 		case n > 0 && e.Cabinet != b.Cabinet:
 			continue
@@ -157,17 +157,17 @@ func (t *hubModel) applyNone(m *mailbox, s *modelStep) *mailbox {
 		return m
 	}
 	for _, o := range m.open {
-		if asksFor(s, t.bundles[o.bundle].Group) {
+		if requestsGroup(s, t.bundles[o.bundle].Group) {
 			return nil
 		}
 	}
 	for _, id := range m.waiting {
-		if e := t.eventOf(m, id); asksFor(s, e.Group) && t.stored[id] < s.call {
+		if e := t.eventOf(m, id); requestsGroup(s, e.Group) && t.stored[id] < s.call {
 			return nil
 		}
 	}
 	for id, content := range m.seen { // includes events that are not in waiting because they are in no bundle
-		if content > 0 && t.fates[id].bundles == 0 && asksFor(s, t.eventOf(m, id).Group) && t.stored[id] < s.call {
+		if content > 0 && t.fates[id].bundles == 0 && requestsGroup(s, t.eventOf(m, id).Group) && t.stored[id] < s.call {
 			return nil
 		}
 	}

@@ -25,8 +25,8 @@ type shownBundle struct {
 // A shownPosition is the bundle that has an event, and the position of the event in the bundle.
 type shownPosition struct {
 	bundles int // number of bundles that have the event
-	bundle  int // the last of these bundles
-	place   int // position in the last bundle
+	bundle  int // number of the last bundle that has the event
+	place   int // position of the event in that last bundle
 }
 
 // A modelStep is an operation whose names are replaced by numbers.

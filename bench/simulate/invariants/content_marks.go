@@ -3,7 +3,7 @@ package invariants
 // The content of a bundle with the content mode request is an object. If the object is deleted while the bundle is
 // open, the bundle is marked. Only other content removes the mark.
 
-// Deleted notes that an object of the content store was deleted. If Deleted is never called, an Observer does not check
+// Deleted records that an object of the content store was deleted. If Deleted is never called, an Observer does not check
 // marks.
 func (o *Observer) Deleted(object string) {
 	o.mu.Lock()

@@ -27,8 +27,8 @@
 //	    and one for watches, with the number of the change, if the bundle is watched; a notice
 //	    never changes. Only the commit that removes a watched bundle creates the notice of its
 //	    removal; a watched bundle has no time to live
-//	L9  the content of a bundle changes only while the bundle is open and marked as
-//	    deleted; other content removes the mark, and no earlier content returns
+//	L9  the content of a bundle changes only while the bundle is open and marked as having
+//	    lost its content; new content removes the mark, and no earlier content returns
 //	containers  every document is in a container whose rules are known
 //	retention  a floor never decreases and never exceeds what is acknowledged; only
 //	    documents below it are removed

@@ -30,7 +30,7 @@ type pageDocument struct {
 	Events        []byte `json:"events"`
 }
 
-// noteAnnounced notes the part of an intent that concerns a drawer.
+// noteAnnounced records the part of an intent that concerns a drawer.
 func (o *Observer) noteAnnounced(r *recipientState, key Key, it *saveIntent, p *intentPart) {
 	of := r.ordinals[p.Cabinet]
 	if of == nil {

@@ -140,7 +140,7 @@ func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailb
 	}
 }
 
-// addViolation notes that the commit breaks a rule.
+// addViolation records that the commit breaks a rule.
 func (o *Observer) addViolation(rule string, key Key, format string, args ...any) {
 	before := o.documents[key]
 	after := before

@@ -50,7 +50,7 @@ func parseDiff(text string) (preamble string, patches []patch, err error) {
 	return preamble, patches, nil
 }
 
-// parseHunk parses the hunk at the begin of lines, and returns the number of lines in the hunk.
+// parseHunk parses the hunk at the beginning of lines, and returns the number of lines in the hunk.
 func parseHunk(lines []string) (h hunk, n int, err error) {
 	m := hunkHeader.FindStringSubmatch(lines[0])
 	if m == nil {

@@ -139,7 +139,7 @@ func failedSeed(out string) (seed int, ok bool) {
 	return seed, ok
 }
 
-// sourceLocation matches the source location at the begin of a test's message.
+// sourceLocation matches the source location at the beginning of a test's message.
 var sourceLocation = regexp.MustCompile(`^\S+\.go:\d+: (seed \d+: )?`)
 
 // reasonOf returns the line with the violation in the output of a simulation.

@@ -115,7 +115,7 @@ func (t *totals) describeSeed(seed uint64) string {
 	return last
 }
 
-// An outputEnds is a writer that retains the begin and the end of the output.
+// An outputEnds is a writer that retains the beginning and the end of the output.
 type outputEnds struct{ begin, end bytes.Buffer }
 
 const tailSize = 1 << 18

@@ -89,7 +89,7 @@ func resumeOrNew(path string, here testedTree, canCombine bool) (*campaignState,
 	return s, nil
 }
 
-// beginRun records the begin of a run.
+// beginRun records the beginning of a run.
 func (s *campaignState) beginRun(from uint64, command string) {
 	s.From = &from
 	if s.Began == "" {

@@ -95,7 +95,8 @@ func New(opts Options) *Limiter {
 type ResumedConn interface {
 	net.Conn
 
-	// Resumes returns the connection under which the server's hooks know this connection.
+	// Resumes returns the hijacked connection, which the server reported to Attach's hooks. This
+	// connection takes over its entry.
 	Resumes() net.Conn
 }
 

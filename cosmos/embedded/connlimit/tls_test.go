@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-func TestLimiter_ClosesATLSConnectionWhoseClientDoesNotReadAtOnce(t *testing.T) {
+func TestLimiter_ClosesATLSConnectionOfABlockedClientImmediately(t *testing.T) {
 	cert, err := certificate.New("localhost")
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {

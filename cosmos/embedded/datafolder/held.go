@@ -33,7 +33,7 @@ type Hold struct {
 	removed []string // original names of the files 0, 1, … in HeldFolder
 }
 
-// ErrHeld reports a second Hold at one time.
+// ErrHeld reports a call of Hold before the previous Hold was released.
 var ErrHeld = errors.New("the last hold was not released")
 
 // CleanHeld removes the files that a crash left in HeldFolder. Call it before a folder is used.

@@ -137,11 +137,11 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 			return image
 		},
 		"is not one of": func(image []byte) []byte {
-			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // the first child of each branch
+			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // changes the first child of each branch
 			return image
 		},
 		"beyond the page": func(image []byte) []byte {
-			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // the length of the first key of each leaf
+			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // changes the length of the first key of each leaf
 			return image
 		},
 	} {

@@ -70,7 +70,7 @@ func TestSnapshot_OfAStoreInMemoryIsRefused(t *testing.T) {
 
 // A value moves between two stores: it is written to one store before it is removed from the other
 // store. So at least one of two snapshots of the same moment contains the value.
-func TestSnapshots_OfOneMomentKeepAMovingValue(t *testing.T) {
+func TestSnapshotsOfOneMoment_ContainAMovedValue(t *testing.T) {
 	documents, err := Open(t.TempDir())
 	require.NoError(t, err)
 	messages, err := Open(t.TempDir())

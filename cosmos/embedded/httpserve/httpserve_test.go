@@ -118,7 +118,7 @@ func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took t
 	return status, took
 }
 
-func TestServe_EndsAtOnceWithoutGrace(t *testing.T) {
+func TestServe_EndsImmediatelyWithoutGrace(t *testing.T) {
 	status, took := stopDuringRequest(t, httpserve.Options{Handler: slowHandler(time.Hour)})
 	require.Zero(t, status)
 	require.Zero(t, took)

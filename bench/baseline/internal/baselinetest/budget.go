@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Costs are the costs of a Save of 125 events to a cabinet with 875 others, and of Peek
-// and Dequeue of all 1,000.
+// Costs are the costs of a Save of 125 events to a cabinet that already has 875 events, and
+// of Peek and Dequeue of all 1,000 events.
 type Costs struct {
 	Save, Peek, Dequeue Cost
 }

@@ -76,8 +76,8 @@ func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, err
 	return domain.CabinetKey{Recipient: r, Origin: o, ContentType: c}, errors.Join(err1, err2, err3)
 }
 
-// Fits checks that the events of b are a prefix of the events with the numbers
-// yielded, which a run has returned.
+// Fits checks that b is of the given group and cabinet, and that its events are the first of the
+// events that a run has yielded. yielded holds the sequence numbers of those events.
 func Fits(b *domain.Bundle, group domain.Group, cabinet domain.CabinetKey, yielded []domain.Sequence) error {
 	switch {
 	case b.Group != group || b.Cabinet != cabinet:

@@ -54,7 +54,7 @@ func (c Container) Create(ctx context.Context, partition string, item any) error
 	})
 }
 
-// Upsert creates an item, or replaces the one with the same id.
+// Upsert creates an item, or replaces the item with the same id.
 func (c Container) Upsert(ctx context.Context, partition string, item any) error {
 	return c.writeItem(ctx, "upsert", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
 		_, err := c.client.UpsertItem(ctx, key, body, nil)

@@ -34,8 +34,8 @@ func (q *Query) AddIn(path string, values []string) {
 	q.Params = params
 }
 
-// Each yields the results of a query. It requests a page after the previous one
-// was yielded. The loop may end early.
+// Each yields the results of a query. It requests a page after it has yielded the
+// previous page. The loop may end early.
 func Each[T any](ctx context.Context, c Container, partition string, q Query) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

@@ -18,7 +18,7 @@ type picture struct {
 	scenario string
 	plot     figure.Plot
 	unit     string
-	part     int // number of the picture among those that share these curves, from 1
+	part     int // number of this picture among the pictures of the same scenario, plot and unit, from 1
 	curves   []figure.Curve
 }
 

@@ -75,8 +75,8 @@ type exploredScenario struct {
 	result   smallsaves.Result
 }
 
-// isRight reports whether the exploration has the required outcome.
-func (r *exploredScenario) isRight() bool {
+// hasRequiredOutcome reports whether the outcome of the exploration is the required outcome.
+func (r *exploredScenario) hasRequiredOutcome() bool {
 	switch r.kind {
 	case mutation:
 		return r.result.Violation != nil
@@ -193,7 +193,7 @@ func (r *report) notePeak() {
 func (r *report) failureError() error {
 	var wrong []string
 	for _, row := range r.rows {
-		if !row.isRight() {
+		if !row.hasRequiredOutcome() {
 			wrong = append(wrong, row.scenario.Name)
 		}
 	}

@@ -19,7 +19,7 @@ func (r *report) markdownPage() string {
 			states += row.result.States
 		case mutation:
 			mutations++
-			if row.isRight() {
+			if row.hasRequiredOutcome() {
 				caught++
 			}
 		case walking:

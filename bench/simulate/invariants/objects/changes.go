@@ -31,7 +31,7 @@ func objectOfChange(resource string) (bucket, key string, isObject bool) {
 	return bucket, key, isObject && len(rest) == 0
 }
 
-// noteChange notes a stored change for its object, which must change in the same commit.
+// noteChange records a stored change for its object, which must change in the same commit.
 func (o *Observer) noteChange(k key, d *scopeDocument, existed bool, changed map[key]bool) {
 	bucket, name, isObject := objectOfChange(d.Resource)
 	switch {

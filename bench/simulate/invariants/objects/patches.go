@@ -11,7 +11,7 @@ type Patch struct {
 	IngestID   string            // ingest id that the patch sets
 }
 
-// Expect notes a patch that may be applied from now on, and returns its number.
+// Expect records a patch that may be applied from now on, and returns its number.
 func (o *Observer) Expect(p Patch) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

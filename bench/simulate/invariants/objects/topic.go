@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// noteState notes a change that is stored for the topic. Its object must change in the same commit.
+// noteState records a change that is stored for the topic. Its object must change in the same commit.
 func (o *Observer) noteState(k key, d *scopeDocument, existed bool, changed map[key]bool) {
 	switch {
 	case existed:

@@ -113,7 +113,7 @@ func (o *Observer) checkCursor(id string, changes []partitionChange) {
 			o.addViolation("P7", *main, "the shard does not list the cursor")
 		}
 		o.checkBegin(id, next, *main)
-		for _, text := range next.doc.At { // the positions of a new cursor are its begin
+		for _, text := range next.doc.At { // a new cursor begins at its positions
 			if e, err := entryOf(next.doc.Stream, text); err == nil {
 				before.at[e.Priority], next.begin[e.Priority] = e.Number, e.Number
 			}

@@ -131,7 +131,7 @@ func isPartyList(partition string) bool {
 func (o *Observer) checkBegin(id string, next *cursor, main partitionChange) {
 	if w := o.watches[id]; strings.HasPrefix(id, "w|") {
 		// w is nil if another node deleted the watch before its cursor was created.
-		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, beginOf(w))) {
+		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, startPositions(w))) {
 			o.addViolation("P18", main, "the cursor does not begin where its watch does: %+v", w)
 		}
 		return

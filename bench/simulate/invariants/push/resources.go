@@ -218,8 +218,8 @@ func (o *Observer) checkWatch(owner string, c partitionChange) {
 // watchKey returns the id of the cursor of a watch.
 func watchKey(owner, id string) string { return "w|" + owner + "|" + id }
 
-// beginOf returns the positions at which the cursor of a watch begins.
-func beginOf(w *watch) []string { return []string{fmt.Sprintf("0.%d.0.0", w.After)} }
+// startPositions returns the positions at which the cursor of a watch begins.
+func startPositions(w *watch) []string { return []string{fmt.Sprintf("0.%d.0.0", w.After)} }
 
 // Replaced returns the version of a client's document that a version has replaced, or "". It returns false if the
 // version was never stored.

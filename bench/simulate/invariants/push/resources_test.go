@@ -112,7 +112,7 @@ func TestChange_IsRemovedOnceItIsPublished(t *testing.T) {
 	require.Empty(t, o.Unpublished())
 }
 
-func TestWatchedDocument_CreationIsNoChange(t *testing.T) {
+func TestWatchedDocument_CreationIsNotAChange(t *testing.T) {
 	o := New(Callbacks{})
 	require.NoError(t, o.Commit([]embedded.Change{documentChange(`"absent":true,"watched":true`)}))
 	require.ErrorContains(t, o.Commit([]embedded.Change{documentChange(`"content":"1","watched":true,"changes":1`), storedChange(1, "updated")}), "P14: ")
@@ -120,7 +120,7 @@ func TestWatchedDocument_CreationIsNoChange(t *testing.T) {
 	require.NoError(t, o.Commit([]embedded.Change{cursorChange("|resource|b", "resource", "")}), "it is not watched")
 }
 
-func TestWatchCursor_BeginsWhereTheWatchDoes(t *testing.T) {
+func TestWatchCursor_BeginsAtTheStartOfItsWatch(t *testing.T) {
 	begins := func(o *Observer, stream, at string) error {
 		const id = "w|o|w1"
 		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id)+"|"+stream, "page|0", `{"cursors":["`+id+`"]}`)}))

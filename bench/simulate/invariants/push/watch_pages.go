@@ -19,7 +19,7 @@ func isWatchPages(partition string) bool {
 
 const watchedPrefix = "watched|"
 
-// noteWatchedStreams notes which streams a shard lists as watched.
+// noteWatchedStreams records which streams a shard lists as watched.
 func (o *Observer) noteWatchedStreams(c partitionChange) {
 	partition := c.partition + "|" + strings.TrimPrefix(c.id, watchedPrefix)
 	if c.json != nil {

@@ -243,7 +243,7 @@ func (r *pageBuilder) testCondition(s storedDocument, doc []byte) bool {
 	if !r.plan.IndexOnly() {
 		r.countLoaded(s)
 	}
-	return r.plan.Keeps(r.slots) && r.q.Query.Gives(r.slots)
+	return r.plan.Keeps(r.slots) && r.q.Query.HasResult(r.slots)
 }
 
 func (r *pageBuilder) countLoaded(s storedDocument) {

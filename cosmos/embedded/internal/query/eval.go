@@ -66,7 +66,7 @@ func (q *Query) Counts() bool {
 }
 
 // Streams reports whether each document has at most one result, which depends on no other
-// document. Use Gives and Project for such a query, otherwise Results or Collect.
+// document. Use HasResult and Project for such a query, otherwise Results or Collect.
 func (q *Query) Streams() bool {
 	return q.source == nil && len(q.sources) == 0 && !q.distinct && q.group == nil && !q.constant
 }
@@ -102,9 +102,9 @@ func (q *Query) CompareKeys(a, b []Value) int {
 	return 0
 }
 
-// Gives reports whether a document for which the condition holds has a result: SELECT VALUE of an
+// HasResult reports whether a document for which the condition holds has a result: SELECT VALUE of an
 // undefined value has no result. It always returns true for a query that does not stream.
-func (q *Query) Gives(slots *Slots) bool {
+func (q *Query) HasResult(slots *Slots) bool {
 	if !q.Streams() {
 		return true
 	}
@@ -117,7 +117,7 @@ func (q *Query) Gives(slots *Slots) bool {
 	return q.value.evalRow(slots).Kind != Undefined
 }
 
-// Project appends the query's projection of doc. Gives must have returned true for doc.
+// Project appends the query's projection of doc. The caller has checked HasResult for doc.
 func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	switch value := q.value.(type) {
 	case nil:

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// specialArguments are the argument counts of the functions that need more than their
-// arguments: the clock, or a way to report an error.
+// specialArguments holds the minimum and maximum number of arguments of the functions whose results
+// do not depend on their arguments alone: they read the clock, draw a random number or may report an error.
 var specialArguments = map[string][2]int{
 	"GETCURRENTDATETIME": {}, "GETCURRENTTIMESTAMP": {}, "GETCURRENTTICKS": {},
 	"GETCURRENTDATETIMESTATIC": {}, "GETCURRENTTIMESTAMPSTATIC": {}, "GETCURRENTTICKSSTATIC": {},

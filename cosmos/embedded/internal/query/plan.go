@@ -97,7 +97,7 @@ func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part index
 // loaded.
 func (p Plan) Loads(slots *Slots) bool { return areAllTrue(p.indexed, slots) }
 
-// Keeps reports whether the rest of the condition is true, too.
+// Keeps reports whether the part of the condition that indexes do not answer is true.
 func (p Plan) Keeps(slots *Slots) bool { return areAllTrue(p.rest, slots) }
 
 // IndexOnly reports whether indexes answer the whole condition.

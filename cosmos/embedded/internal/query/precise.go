@@ -9,7 +9,8 @@ import (
 // The functions of this file compute with precision bits, so that their results are rounded once.
 const precision = 160
 
-// precisePi is pi to more digits than precision needs for the largest argument of preciseTan.
+// precisePi is pi with enough digits for the largest argument of preciseTan, which loses digits when
+// it is reduced by multiples of pi.
 var precisePi, _ = new(big.Float).SetPrec(2 * precision).SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 
 // preciseLn10 is the natural logarithm of 10.

@@ -51,7 +51,7 @@ func runQuery(q *Query, docs [][]byte) ([]string, error) {
 	plan := q.Plan(func(path rawjson.Path) bool { return len(path) == 1 })
 	holds := func(doc []byte) bool {
 		q.Extract(doc, slots)
-		return plan.Loads(slots) && plan.Keeps(slots) && q.Gives(slots)
+		return plan.Loads(slots) && plan.Keeps(slots) && q.HasResult(slots)
 	}
 	if q.Constant() {
 		docs = [][]byte{nil}

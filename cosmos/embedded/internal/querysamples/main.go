@@ -3,10 +3,10 @@
 //
 // Its argument is the folder scripts of a checkout of github.com/Azure-Samples/cosmos-db-nosql-query-samples.
 // Each sample is a folder with documents (seed.json), a query (query.sql) and its result (result.json).
-// The files of samples that Microsoft does not run itself are named *.novalidate.*. Each sample has an
-// separate account. A result that depends on the time, on
-// chance or on the account needs only the documented properties and types. A sample without documents
-// or without a result passes if its query succeeds.
+// The files of samples that Microsoft does not run itself are named *.novalidate.*. Each sample has a
+// separate account. A result that depends on the time, on chance or on the account needs only the
+// documented properties and types. A sample without documents or without a result passes if its query
+// succeeds.
 package main
 
 import (

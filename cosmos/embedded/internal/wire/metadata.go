@@ -203,7 +203,7 @@ func (s *Server) listMetadata(r *serverRequest, name, rid string, all [][]byte) 
 		slots := q.NewSlots(r.Context(), query.DefaultLimits)
 		for _, doc := range all {
 			q.Extract(doc, slots)
-			if q.Holds(slots) && q.Gives(slots) {
+			if q.Holds(slots) && q.HasResult(slots) {
 				list = append(list, q.Project(nil, doc, slots))
 			}
 			if err := slots.Failure(); err != nil {
