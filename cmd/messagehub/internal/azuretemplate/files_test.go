@@ -20,7 +20,7 @@ import (
 
 var folder = filepath.Join("..", "..", "..", "..", "deploy", "azure")
 
-func TestFiles_AreThoseInDeployAzure(t *testing.T) {
+func TestFiles_EqualTheFilesInDeployAzure(t *testing.T) {
 	files := azuretemplate.Files()
 	require.Equal(t, files, azuretemplate.Files(), "the same settings give the same bytes")
 	for name, want := range files {
@@ -37,7 +37,7 @@ func TestFiles_AreThoseInDeployAzure(t *testing.T) {
 
 // The first line of each template says that it was not tried on Azure, and which
 // command checks it.
-func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
+func TestFiles_BeginWithTheNoticeAboutMissingChecks(t *testing.T) {
 	for name, text := range azuretemplate.Files() {
 		first, _, _ := strings.Cut(string(text), "\n")
 		switch {
@@ -118,7 +118,7 @@ func memberAt(v any, path ...any) any {
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-func TestARM_CreatesWhatTheTableHas(t *testing.T) {
+func TestARM_CreatesTheResourcesOfTheTable(t *testing.T) {
 	for _, cfg := range []*config.Config{
 		load(t),
 		load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events, content: inline}, {name: Billing, queue: in/voices}]", "MESSAGEHUB_OBJECTS_QUEUE=none"),
@@ -353,7 +353,7 @@ var declaration = regexp.MustCompile(`(?m)^(?:param|resource|module) (\w+)`)
 
 // No Bicep compiler is available, so the test compares the declarations in the two
 // formats.
-func TestBicep_DeclaresWhatARMHas(t *testing.T) {
+func TestBicep_DeclaresTheResourcesOfARM(t *testing.T) {
 	cfg := load(t)
 	text := string(azuretemplate.Bicep(cfg))
 	seen := make(map[string]bool)
