@@ -314,7 +314,7 @@ func TestSubscriptionsSync_ChangesNothingUnlessAllIsValid(t *testing.T) {
 	require.Contains(t, syncSubscriptions(t, url, filepath.Join(t.TempDir(), "none.yaml")).err, "no such file")
 }
 
-func TestSubscriptionsSync_SaysHowFarItCame(t *testing.T) {
+func TestSubscriptionsSync_ReportsTheChangesBeforeAFailure(t *testing.T) {
 	url, _ := subscriptionHub(t)
 	file := syncFile(t, twoSubscriptions)
 	subscriptions(t, url, "create", "--id", subscriptionB, "--callback-url", "https://example.org/b")

@@ -129,7 +129,7 @@ func TestInsecureHub_KeepsTheHostCheckOnALoopbackAddress(t *testing.T) {
 	}
 }
 
-func TestAdminToken_IsMadeOnceAndKept(t *testing.T) {
+func TestAdminToken_IsCreatedOnceAndKept(t *testing.T) {
 	for _, inMemory := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "a", "data")
 		cfg := withoutToken(dir)

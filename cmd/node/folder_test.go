@@ -47,7 +47,7 @@ func readIdentity(t *testing.T, folder string) (i identity) {
 
 var allStores = []string{"bus", "content", "cosmos", "exchange"}
 
-func TestDataFolder_SaysWhatItHoldsAtEachStart(t *testing.T) {
+func TestDataFolder_IsDescribedInTheLogOfEachStart(t *testing.T) {
 	folder := t.TempDir()
 	log, err := startOnce(t, folder)
 	require.NoError(t, err)

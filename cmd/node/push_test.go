@@ -145,7 +145,7 @@ func publishEvents(t *testing.T, n *node.Node, ids ...string) {
 	}
 }
 
-func TestAnEvent_IsDeliveredSigned(t *testing.T) {
+func TestAnEvent_IsDeliveredWithASignature(t *testing.T) {
 	r := startReceiver(t, nil)
 	n, stop := start(t, pushSettings(""), node.Options{})
 	key := base64.StdEncoding.EncodeToString([]byte("a key of twenty-four bytes or more"))
@@ -267,7 +267,7 @@ func dataEvent(n int) string {
 	return fmt.Sprintf(`[{"id":"00000000-0000-4000-8000-%012d","recipient":"an-actor","origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}]`, n)
 }
 
-func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
+func TestDataAvailable_OneCallAnnouncesAllNewData(t *testing.T) {
 	free := make(chan struct{})
 	r := startReceiver(t, func(*receivedCall) int { <-free; return http.StatusOK })
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ func cloudEventOf(id int, traceParent string) string {
 
 const zeroParent = "00-00000000000000000000000000000000-0000000000000000-01"
 
-func TestTrace_OfACloudEventIsLinkedByTheMessageThatBringsIt(t *testing.T) {
+func TestTrace_ABatchLinksToTheTracesOfItsCloudEvents(t *testing.T) {
 	r := newSpanReceiver(t)
 	cfg := settings("")
 	cfg.BusListen = "127.0.0.1:0"
@@ -104,7 +104,7 @@ func TestTrace_ACallBelongsToTheTraceOfItsMessage(t *testing.T) {
 	}
 }
 
-func TestTrace_OfACallIsThatOfTheEventAndLinksToTheAcceptance(t *testing.T) {
+func TestTrace_ACallBelongsToTheTraceOfItsCloudEvent(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
 	receiver := startReceiver(t, nil)
@@ -121,7 +121,7 @@ func TestTrace_OfACallIsThatOfTheEventAndLinksToTheAcceptance(t *testing.T) {
 	requireLinks(t, sent, accepted)
 }
 
-func TestTrace_OfADeliveryOfTheBrokerIsThatOfTheBroadcast(t *testing.T) {
+func TestTrace_ABrokerDeliveryBelongsToTheTraceOfItsBroadcast(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, brokerSettings(""))
 	consumer := startReceiver(t, nil)
@@ -134,7 +134,7 @@ func TestTrace_OfADeliveryOfTheBrokerIsThatOfTheBroadcast(t *testing.T) {
 	require.Equal(t, "00-"+domainTrace+"-"+idOf(sent)+"-01", got.header.Get("Traceparent"))
 }
 
-func TestTrace_OfANotificationIsThatOfThePeek(t *testing.T) {
+func TestTrace_ADequeueNotificationBelongsToTheTraceOfThePeek(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
 	receiver := startReceiver(t, nil)

@@ -341,7 +341,7 @@ func TestTrace_IsSampledAsItsParentRequests(t *testing.T) {
 	require.Equal(t, actorTrace, logLine(t, n.log.String(), "/v1/peek")["trace_id"], "the log has it nevertheless")
 }
 
-func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {
+func TestTrace_AnInvalidTraceparentIsIgnored(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, settings(""))
 	for _, parents := range [][]string{

@@ -170,7 +170,7 @@ func TestARM_CreatesTheResourcesOfTheTable(t *testing.T) {
 	}
 }
 
-func TestARM_GrantsWhatTheTableHas(t *testing.T) {
+func TestARM_GrantsTheRolesOfTheTable(t *testing.T) {
 	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	d := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg))
 	principal := func(identity string) string {
@@ -334,7 +334,7 @@ func TestMain_FederatesTheIdentitiesOnAKS(t *testing.T) {
 	require.Len(t, identities, 2)
 }
 
-func TestMain_ParametersOfThePlatformsAreItsOwn(t *testing.T) {
+func TestMain_AcceptsTheParameterFilesOfThePlatforms(t *testing.T) {
 	for _, name := range []string{"container-apps.parameters.json", "aks.parameters.json"} {
 		var file struct {
 			Parameters map[string]struct{ Value any }

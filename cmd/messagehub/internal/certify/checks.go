@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// A check is one property of a receiver.
+// A check tests one property of a receiver.
 type check struct {
 	name   string // the property of a correct receiver
 	level  Level
