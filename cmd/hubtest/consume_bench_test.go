@@ -24,9 +24,9 @@ import (
 // A bundle of the benchmark has 2,048 events of 25 KB. This is 50 MB, the
 // maximum size of a bundle.
 const (
-	bundleEvents  = 2048
+	bundleEvents = 2048
 	payloadBytes = 25 << 10
-	bundleBytes   = bundleEvents * payloadBytes
+	bundleBytes  = bundleEvents * payloadBytes
 	// consumerMemory is the maximum memory of a process that consumes one of
 	// these bundles.
 	consumerMemory = 64 << 20
