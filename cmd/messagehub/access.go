@@ -57,7 +57,7 @@ func (p *process) newHub(url string) (*hubclient.Client, error) {
 	if err != nil {
 		return nil, p.usage("%w", err)
 	}
-	if c.Token, err = p.ownToken(); err != nil {
+	if c.Token, err = p.userToken(); err != nil {
 		return nil, p.usage("%w", err)
 	}
 	if c.Token != "" {
@@ -70,8 +70,8 @@ func (p *process) newHub(url string) (*hubclient.Client, error) {
 	return c, nil
 }
 
-// ownToken returns the token of the user, or "".
-func (p *process) ownToken() (string, error) {
+// userToken returns the token of the user, or "".
+func (p *process) userToken() (string, error) {
 	if p.access.tokenFile == "" {
 		return p.variable(ownTokenVariable), nil
 	}

@@ -24,7 +24,7 @@ import (
 // this token, because other users of the machine can read command lines.
 const tokenVariable = "MESSAGEHUB_ADMIN_TOKEN"
 
-// variable returns a variable of the environment, "" if it is not set.
+// variable returns the value of an environment variable, or "" if it is not set.
 func (p *process) variable(name string) string {
 	found := ""
 	for _, entry := range p.environ {

@@ -176,8 +176,8 @@ func requireEnd(r io.Reader) error {
 	return nil
 }
 
-// transferFault replaces the error of a backup or a restore that was
-// interrupted by one that says so.
+// transferFault returns err or, if ctx has ended, an error that says that the
+// backup or the restore was stopped.
 func transferFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end; nothing was changed")

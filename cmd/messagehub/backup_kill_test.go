@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestBackupAndRestore_KilledLeaveTheOldOrTheWhole kills backups and restores
+// TestBackupAndRestore_LeaveNoPartialDataWhenKilled kills backups and restores
 // at random moments. MESSAGEHUB_BACKUP_KILLS sets the number of kills, as
 // `make backup-kills` does; MESSAGEHUB_BACKUP_SEED repeats the same moments.
-func TestBackupAndRestore_KilledLeaveTheOldOrTheWhole(t *testing.T) {
+func TestBackupAndRestore_LeaveNoPartialDataWhenKilled(t *testing.T) {
 	kills, seed := number(t, "MESSAGEHUB_BACKUP_KILLS", 4), uint64(number(t, "MESSAGEHUB_BACKUP_SEED", time.Now().UnixNano()))
 	k := &backupKills{t: t, random: rand.New(rand.NewPCG(seed, 1)), folder: t.TempDir(), data: dataFolder(t)}
 	h, hub := startBackedUp(t, k.data)

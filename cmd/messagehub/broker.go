@@ -246,14 +246,14 @@ func (t *tokenFlag) readToken() (string, error) {
 	return token, nil
 }
 
-// asChannel lets the command accept the token of a channel.
-func (b *brokerCommand) asChannel() {
+// acceptChannelToken lets the command accept the token of a channel.
+func (b *brokerCommand) acceptChannelToken() {
 	b.own = &tokenFlag{name: "token", whose: "channel", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials { return brokerclient.Credentials{ChannelToken: token} }
 }
 
-// asConsumer lets the command accept the token of a consumer.
-func (b *brokerCommand) asConsumer() {
+// acceptConsumerToken lets the command accept the token of a consumer.
+func (b *brokerCommand) acceptConsumerToken() {
 	b.own = &tokenFlag{name: "token", whose: "consumer", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials {
 		return brokerclient.Credentials{ConsumerToken: token}

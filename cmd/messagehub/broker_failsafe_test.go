@@ -33,9 +33,10 @@ type failSafeHubs struct {
 	more  chan struct{}
 }
 
-// sharedConsumers is the number of consumers: enough that any third of the
-// shards has some. A hub that joins acquires the shards without consumers first,
-// because no other hub has to release jobs of these shards.
+// sharedConsumers is the number of consumers. There are enough consumers that
+// every third of the shards has some. With fewer consumers, a hub that joins
+// could acquire only shards without consumers: it acquires these first, because
+// no other hub has to release jobs of these shards.
 const sharedConsumers = 100
 
 func newFailSafeHubs(t *testing.T) *failSafeHubs {

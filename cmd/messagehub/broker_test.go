@@ -347,7 +347,7 @@ func TestBroker_WarnsBeforeATokenCanBeRead(t *testing.T) {
 	var errs strings.Builder
 	p := &process{err: &errs}
 	b := &brokerCommand{p: p, url: "http://hub.example"}
-	b.asConsumer()
+	b.acceptConsumerToken()
 	b.own.text = "hush"
 	require.NoError(t, b.connectClients("dlq", config.Inputs{}))
 	require.Contains(t, errs.String(), "warning: a token is sent to http://hub.example over plain HTTP")

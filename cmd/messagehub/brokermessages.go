@@ -16,7 +16,7 @@ import (
 
 func (p *process) brokerMessages() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asChannel()
+	b.acceptChannelToken()
 	var channel domain.PartyID
 	var since string
 	var changedSince time.Time
@@ -49,7 +49,7 @@ func (p *process) brokerMessages() *cobra.Command {
 
 func (p *process) brokerMessage() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asChannel()
+	b.acceptChannelToken()
 	var channel domain.PartyID
 	var id string
 	var printsPayload bool
@@ -94,7 +94,7 @@ func checkMessageID(id string) error {
 
 func (p *process) brokerDeadLetters() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asConsumer()
+	b.acceptConsumerToken()
 	var consumer domain.PartyID
 	limit := 0
 	cmd := b.command("dlq CHANNEL CONSUMER", "List the dead letters of a consumer",
@@ -116,7 +116,7 @@ func (p *process) brokerDeadLetters() *cobra.Command {
 
 func (p *process) brokerRetrigger() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asConsumer()
+	b.acceptConsumerToken()
 	var channel domain.PartyID
 	var message, consumer string
 	return b.command("retrigger CHANNEL MESSAGE [CONSUMER]", "Restart dead jobs of a message",

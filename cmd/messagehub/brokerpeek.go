@@ -13,7 +13,7 @@ import (
 
 func (p *process) brokerPeek() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asConsumer()
+	b.acceptConsumerToken()
 	var consumer domain.PartyID
 	size := 0
 	cmd := b.command("peek CHANNEL CONSUMER", "Fetch messages that wait for a consumer",
@@ -47,7 +47,7 @@ func (p *process) brokerPeek() *cobra.Command {
 
 func (p *process) brokerDequeue() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asConsumer()
+	b.acceptConsumerToken()
 	var consumer domain.PartyID
 	var bundle string
 	return b.command("dequeue CHANNEL CONSUMER BUNDLE", "Confirm the messages of a bundle",

@@ -96,7 +96,7 @@ func refOf(id domain.PartyID) brokerclient.Ref {
 
 func (p *process) brokerList() *cobra.Command {
 	b := &brokerCommand{p: p}
-	b.asChannel()
+	b.acceptChannelToken()
 	var list brokerclient.PartyList
 	var what string
 	limit := 0

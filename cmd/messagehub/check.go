@@ -157,9 +157,9 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	case failed != nil:
 		return failed
 	case err != nil && kept.Report.Resume != "" && domain.KindOf(err) != domain.Invalid:
-		return fmt.Errorf("%w; the same command resumes after %s", interruption(ctx, err), terminal.CountOf(kept.Report.Recipients, "recipient"))
+		return fmt.Errorf("%w; the same command resumes after %s", checkFault(ctx, err), terminal.CountOf(kept.Report.Recipients, "recipient"))
 	case err != nil:
-		return interruption(ctx, err)
+		return checkFault(ctx, err)
 	}
 	if err := kept.removeFile(); err != nil {
 		return err
@@ -177,9 +177,9 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	return nil
 }
 
-// interruption replaces the error of a check that was interrupted by one that
-// says so.
-func interruption(ctx context.Context, err error) error {
+// checkFault returns err or, if ctx has ended, an error that says that the check
+// was stopped.
+func checkFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end; the rest was not checked")
 	}

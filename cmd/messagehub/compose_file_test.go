@@ -79,7 +79,7 @@ func TestComposeFile_PublishesOnThisMachineOnly(t *testing.T) {
 	require.NotZero(t, published)
 }
 
-func TestPrometheusOfTheComposeFile_AsksItsServices(t *testing.T) {
+func TestComposeFile_PrometheusScrapesItsServices(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/observability/prometheus.yaml")
 	require.NoError(t, err)
 	var file struct {

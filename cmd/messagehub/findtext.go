@@ -16,7 +16,7 @@ const (
 )
 
 // searchedText returns a text with the number of mailboxes that were searched.
-func searchedText(l *hubclient.FoundLooked) string {
+func searchedText(l *hubclient.SearchExtent) string {
 	text := terminal.CountOf(int64(l.Mailboxes), "mailbox")
 	if l.Mailboxes != 1 {
 		text = strings.TrimSuffix(text, "xs") + "xes"

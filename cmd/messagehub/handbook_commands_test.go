@@ -10,10 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// unfinishedCommands lists commands that pages may name although the commands do
-// not exist yet.
-var unfinishedCommands = []string{"backup", "restore"}
-
 var heredoc = regexp.MustCompile(`<<-?'?([A-Z]+)'?`)
 
 // commandsOf returns the arguments of each call of this program in a shell
@@ -122,7 +118,7 @@ func splitWords(line string) (words []string) {
 // command runs.
 func acceptCommand(words []string) error {
 	cmd, rest, err := parseFlags(words)
-	if cmd == nil || err != nil {
+	if err != nil {
 		return err
 	}
 	switch {
@@ -144,16 +140,13 @@ func acceptFlags(words []string) error {
 	return err
 }
 
-// parseFlags finds the command and parses its flags. The command is nil if it is
-// one of unfinishedCommands.
+// parseFlags finds the command and parses its flags.
 func parseFlags(words []string) (cmd *cobra.Command, rest []string, err error) {
 	root := (&process{args: []string{"messagehub"}}).root()
 	root.InitDefaultHelpCmd()
 	cmd, rest, err = root.Find(words)
 	if err != nil || !cmd.HasParent() && len(words) > 0 {
-		if len(words) > 0 && slices.Contains(unfinishedCommands, words[0]) {
-			return nil, nil, nil
-		}
+
 		if err == nil {
 			err = errors.New("unknown command " + strings.Join(words, " "))
 		}

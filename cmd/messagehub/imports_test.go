@@ -32,7 +32,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-func TestImportsCatches(t *testing.T) {
+func TestViolations_FindsForbiddenImports(t *testing.T) {
 	const ours = "example.org/hub"
 	for _, tc := range []struct {
 		name    string

@@ -28,7 +28,7 @@ const (
 // A sourceTree has the names and comments of the Go files that are not tests.
 type sourceTree struct {
 	functions map[string][]string // names of the unexported functions by package
-	types     map[string][]string // packages by the name of an unexported type that they have
+	types     map[string][]string // packages that declare an unexported type, by the name of the type
 	comments  map[string]string   // text of comments, by package
 }
 

@@ -94,7 +94,7 @@ func TestObjects_AreListedThroughAllPages(t *testing.T) {
 	require.Equal(t, 1101, strings.Count(objects(t, url, "ls", "--limit", "2000").out, "\n"))
 }
 
-func TestObjects_NameWhatIsWrong(t *testing.T) {
+func TestObjects_ReportWrongValuesAndMissingRows(t *testing.T) {
 	url := objectHub(t, 1)
 	for _, tc := range []struct {
 		status int

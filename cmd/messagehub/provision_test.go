@@ -156,7 +156,7 @@ func TestProvision_CreatesAllThatAHubNeedsAndThenChangesNothing(t *testing.T) {
 	require.EqualValues(t, 4000, highest)
 }
 
-func TestProvision_CorrectsContainersAndSaysWhatItCannot(t *testing.T) {
+func TestProvision_CorrectsContainersAndReportsOtherFaults(t *testing.T) {
 	d := newAccounts(t)
 	d.provision(0, "--throughput", "none")
 	d.change("bundles", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
@@ -210,7 +210,7 @@ func TestProvision_PrintsWhatTheCredentialMayNotDo(t *testing.T) {
 	}
 }
 
-func TestProvision_NeedsNothingForWhatIsEmbedded(t *testing.T) {
+func TestProvision_SkipsEmbeddedServices(t *testing.T) {
 	got := messagehub(t, "", "provision")
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, "Nothing to provision")

@@ -51,8 +51,8 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// countDelivered returns the number of delivered events, whose calls exceed failures, and the
-// number of all calls.
+// countDelivered returns the number of delivered events and the number of all
+// calls. An event is delivered if it has caused more calls than failures.
 func (r *pushReceiver) countDelivered() (events, calls int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -168,7 +168,7 @@ func (l *queueList) show(found *listOfQueues) error {
 			return fmt.Errorf("the answer cannot be read: %w", err)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", terminal.Printable(q.Recipient), terminal.Printable(q.State), q.Waiting,
-			q.oldest(), momentOf(q.openSince()), momentOf(q.LastPeek), momentOf(q.LastDequeue))
+			q.oldest(), formatTime(q.openSince()), formatTime(q.LastPeek), formatTime(q.LastDequeue))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (q *listedQueue) openSince() *time.Time {
 	return since
 }
 
-func momentOf(t *time.Time) string {
+func formatTime(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}

@@ -275,7 +275,7 @@ func TestSubscriptionsSync_DeletesOnlyIfAsked(t *testing.T) {
 	require.Contains(t, subscriptions(t, url, "show", subscriptionA).out, "signed        yes\n", "a file without a key keeps it")
 }
 
-func TestSubscriptionsExport_IsWhatSyncReads(t *testing.T) {
+func TestSubscriptionsExport_CanBeReadBySync(t *testing.T) {
 	url, changes := subscriptionHub(t)
 	require.Equal(t, 0, syncSubscriptions(t, url, syncFile(t, twoSubscriptions)).status)
 	got := subscriptions(t, url, "export")
@@ -314,7 +314,7 @@ func TestSubscriptionsSync_ChangesNothingUnlessAllIsValid(t *testing.T) {
 	require.Contains(t, syncSubscriptions(t, url, filepath.Join(t.TempDir(), "none.yaml")).err, "no such file")
 }
 
-func TestSubscriptionsSync_SaysHowFarItCame(t *testing.T) {
+func TestSubscriptionsSync_ReportsTheChangesBeforeAFailure(t *testing.T) {
 	url, _ := subscriptionHub(t)
 	file := syncFile(t, twoSubscriptions)
 	subscriptions(t, url, "create", "--id", subscriptionB, "--callback-url", "https://example.org/b")

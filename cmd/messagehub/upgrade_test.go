@@ -104,7 +104,7 @@ func TestUpgrade_WorksOnAFolderWhoseHubIsStopped(t *testing.T) {
 	require.Contains(t, h.stderrText(), "the store has level 2, and this version knows levels up to 1: use version dev or a newer one")
 }
 
-func TestUpgrade_RefusesWhatContradicts(t *testing.T) {
+func TestUpgrade_RefusesAWrongCommandLine(t *testing.T) {
 	got := messagehub(t, "", "upgrade", "--check", "--back")
 	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "--back: with --check nothing is changed")

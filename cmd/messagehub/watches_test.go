@@ -68,7 +68,7 @@ func TestWatches_AreAddedListedShownAndRemoved(t *testing.T) {
 	require.Equal(t, 1, watches(t, url, "remove", ids[1]).status)
 }
 
-func TestWatches_NameWhatIsWrong(t *testing.T) {
+func TestWatches_ReportRefusalsAndWrongValues(t *testing.T) {
 	url := watchHub(t)
 	got := watches(t, url, "add", "--resource", "x", "--callback", "y")
 	require.Equal(t, 1, got.status)

@@ -29,8 +29,8 @@ func withoutToken(data string) config.Config {
 	return cfg
 }
 
-// order sends an operator's order with this Authorization header, and returns the status.
-func order(t *testing.T, url, authorization, body string) int {
+// sendOrder sends an operator's order with this Authorization header, and returns the status.
+func sendOrder(t *testing.T, url, authorization, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -44,10 +44,10 @@ func order(t *testing.T, url, authorization, body string) int {
 	return resp.StatusCode
 }
 
-// nginx starts a reverse proxy that behaves like nginx with "proxy_pass
+// startNginx starts a reverse proxy that behaves like nginx with "proxy_pass
 // http://ADDRESS" and default settings: it sends ADDRESS as Host, and no header
 // with the client's address.
-func nginx(t *testing.T, hub string) string {
+func startNginx(t *testing.T, hub string) string {
 	t.Helper()
 	target, err := url.Parse(hub)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestReverseProxy_GrantsNoOperatorRights(t *testing.T) {
 			cfg := withoutToken(t.TempDir())
 			cfg.Insecure = insecure
 			n, stop := start(t, cfg, node.Options{})
-			outside := nginx(t, n.URL())
+			outside := startNginx(t, n.URL())
 			status, body := call(t, http.MethodPost, outside+"/v1/data-available", "", event)
 			require.Equal(t, http.StatusAccepted, status, body)
 			status, body = call(t, http.MethodGet, outside+"/v1/peek?bundleId="+bundle, "a", "")
@@ -77,8 +77,8 @@ func TestReverseProxy_GrantsNoOperatorRights(t *testing.T) {
 			skip, freeze := "/v1/admin/queues/a/skip", "/v1/admin/queues/a/freeze"
 			const who = `"who":"an outsider","why":"it is open"`
 			for _, url := range []string{outside, n.URL()} {
-				require.Equal(t, http.StatusUnauthorized, order(t, url+skip, "", `{`+who+`,"bundleId":"`+bundle+`"}`))
-				require.Equal(t, http.StatusUnauthorized, order(t, url+freeze, "", `{`+who+`}`))
+				require.Equal(t, http.StatusUnauthorized, sendOrder(t, url+skip, "", `{`+who+`,"bundleId":"`+bundle+`"}`))
+				require.Equal(t, http.StatusUnauthorized, sendOrder(t, url+freeze, "", `{`+who+`}`))
 			}
 			status, again := call(t, http.MethodGet, outside+"/v1/peek", "a", "")
 			require.Equal(t, http.StatusOK, status, "the bundle is open, and nothing is frozen")
@@ -86,7 +86,7 @@ func TestReverseProxy_GrantsNoOperatorRights(t *testing.T) {
 
 			token, err := node.ReadAdminToken(cfg.Data)
 			require.NoError(t, err)
-			require.Equal(t, http.StatusNoContent, order(t, n.URL()+freeze, "Bearer "+token.Reveal(), `{`+who+`}`))
+			require.Equal(t, http.StatusNoContent, sendOrder(t, n.URL()+freeze, "Bearer "+token.Reveal(), `{`+who+`}`))
 			require.NoError(t, stop())
 		})
 	}
@@ -129,7 +129,7 @@ func TestInsecureHub_KeepsTheHostCheckOnALoopbackAddress(t *testing.T) {
 	}
 }
 
-func TestAdminToken_IsMadeOnceAndKept(t *testing.T) {
+func TestAdminToken_IsCreatedOnceAndKept(t *testing.T) {
 	for _, inMemory := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "a", "data")
 		cfg := withoutToken(dir)
@@ -208,7 +208,7 @@ func TestAdminToken_IsRefusedWhenOthersMayKnowIt(t *testing.T) {
 			n, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 			require.Contains(t, log.String(), "set admin.token (MESSAGEHUB_ADMIN_TOKEN)")
 			require.NotContains(t, log.String(), planted)
-			require.Equal(t, http.StatusForbidden, order(t, n.URL()+"/v1/admin/check", "Bearer "+planted, "{}"))
+			require.Equal(t, http.StatusForbidden, sendOrder(t, n.URL()+"/v1/admin/check", "Bearer "+planted, "{}"))
 			require.Empty(t, n.AdminTokenFile())
 			require.NoError(t, stop())
 			_, err := node.ReadAdminToken(cfg.Data)
@@ -227,6 +227,6 @@ func TestAdminToken_OfAFolderThatCannotBeWrittenClosesTheRoutes(t *testing.T) {
 	var log safeBuffer
 	n, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	require.Contains(t, log.String(), "the hub has no token for its operators")
-	require.Equal(t, http.StatusForbidden, order(t, n.URL()+"/v1/admin/check", "", "{}"))
+	require.Equal(t, http.StatusForbidden, sendOrder(t, n.URL()+"/v1/admin/check", "", "{}"))
 	require.NoError(t, stop())
 }

@@ -14,8 +14,8 @@ import (
 // LogAzure sends the log of the Azure clients to logger, if logger is at debug
 // level when LogAzure is called. The setting applies to the whole process, and
 // must be made before any client exists, because the clients read it without a
-// lock. Raising the level later therefore does not turn their log on. While it
-// is off, the clients compose no log lines.
+// lock. A later change of the level therefore does not turn their log on. While
+// their log is off, the clients compose no log lines.
 func LogAzure(ctx context.Context, logger *slog.Logger) {
 	if logger.Enabled(ctx, slog.LevelDebug) {
 		azlog.SetListener(azureListener(logger))

@@ -33,7 +33,7 @@ func TestAzureLog_ShowsNoSecret(t *testing.T) {
 	}
 }
 
-func TestAzureLog_KeepsTheRest(t *testing.T) {
+func TestAzureLog_KeepsTextWithoutSecrets(t *testing.T) {
 	const text = "==> OUTGOING REQUEST (Try=1)\n   GET https://a.example/dbs/messagehub\n   Accept: application/json\n   Authorization: REDACTED"
 	require.Equal(t, text, redactAzure(text))
 	long := redactAzure(strings.Repeat("ø ", maxAzureText))

@@ -33,15 +33,16 @@ func (a *cloudAccounts) path(names ...string) string {
 	return filepath.Join(append([]string{a.folder}, names...)...)
 }
 
-// saveState copies the state of both accounts. The accounts must not be open.
+// saveState saves the state of both accounts under the name moment. The accounts
+// must not be open.
 func (a *cloudAccounts) saveState(moment string) {
 	for _, account := range []string{"cosmos", "blobs"} {
 		require.NoError(a, os.CopyFS(a.path(moment, account), os.DirFS(a.path("now", account))))
 	}
 }
 
-// restore restores the Cosmos account to the moment documents, and the storage
-// account to the moment contents.
+// restore restores the Cosmos account to the state that was saved as documents,
+// and the storage account to the state that was saved as contents.
 func (a *cloudAccounts) restore(documents, contents string) {
 	require.NoError(a, os.RemoveAll(a.path("now")))
 	for account, moment := range map[string]string{"cosmos": documents, "blobs": contents} {

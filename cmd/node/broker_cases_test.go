@@ -33,9 +33,9 @@ func deadLetters(t *testing.T, n *node.Node, consumer string) []shownJob {
 	return list.DeadLetters
 }
 
-// failing responds with status to the first calls for each message, and then
+// failFirstCalls responds with status to the first calls for each message, and then
 // with success.
-func failing(calls, status int) func(*receivedCall) int {
+func failFirstCalls(calls, status int) func(*receivedCall) int {
 	var mu sync.Mutex
 	failed := make(map[string]int)
 	return func(c *receivedCall) int {
@@ -51,7 +51,7 @@ func failing(calls, status int) func(*receivedCall) int {
 }
 
 func TestCase31And32_DeadLettersAreListedAndRetriggeredByTheirConsumer(t *testing.T) {
-	shop, other := receive(t, failing(3, http.StatusInternalServerError)), receive(t, nil)
+	shop, other := startReceiver(t, failFirstCalls(3, http.StatusInternalServerError)), startReceiver(t, nil)
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
 	putChannel(t, n, map[string]string{"shop": shop.URL, "other": other.URL})
 	paths := []string{broadcast(t, n, "1"), broadcast(t, n, "2")}
@@ -87,7 +87,7 @@ func TestCase39_AConsumerThatFailsIsRetriedAndHarmsNoOther(t *testing.T) {
 	receivers, callbacks := make(map[string]*callReceiver), make(map[string]string)
 	for i := range 15 {
 		name := fmt.Sprintf("c-%02d", i)
-		receivers[name] = receive(t, nil)
+		receivers[name] = startReceiver(t, nil)
 		callbacks[name] = receivers[name].URL
 	}
 	receivers["c-07"].set(func(*receivedCall) int { return http.StatusBadGateway })
@@ -123,7 +123,7 @@ func TestCase62_BatchesReachFiveConsumersThatFailTwice(t *testing.T) {
 	receivers, callbacks := make(map[string]*callReceiver), make(map[string]string)
 	for i := range 5 {
 		name := fmt.Sprintf("c-%d", i)
-		receivers[name] = receive(t, failing(2, http.StatusNotFound))
+		receivers[name] = startReceiver(t, failFirstCalls(2, http.StatusNotFound))
 		callbacks[name] = receivers[name].URL
 	}
 	putChannel(t, n, callbacks)
@@ -156,7 +156,7 @@ func TestCase62_BatchesReachFiveConsumersThatFailTwice(t *testing.T) {
 func TestCase64_AConsumerThatAlwaysFailsIsCalledSixTimes(t *testing.T) {
 	cfg := brokerSettings(t.TempDir())
 	cfg.Broker.MaxRetry, cfg.Broker.RetryDelay = 5, 10*time.Millisecond
-	r := receive(t, func(*receivedCall) int { return http.StatusNotFound })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusNotFound })
 	n, stop := start(t, cfg, node.Options{})
 	putChannel(t, n, map[string]string{"shop": r.URL})
 	path := broadcast(t, n, "x")
@@ -177,7 +177,7 @@ func TestCase64_AConsumerThatAlwaysFailsIsCalledSixTimes(t *testing.T) {
 func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	cfg := brokerSettings(t.TempDir())
 	cfg.Broker.RetryDelay = time.Hour // a failed job waits until the consumer peeks
-	r := receive(t, func(*receivedCall) int { return http.StatusInternalServerError })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusInternalServerError })
 	n, stop := start(t, cfg, node.Options{})
 	putChannel(t, n, map[string]string{"shop": r.URL})
 	path := broadcast(t, n, "x")

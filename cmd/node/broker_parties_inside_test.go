@@ -104,7 +104,7 @@ func namesOf(found map[string]*repository.Party) (names []string) {
 	return names
 }
 
-func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
+func TestBrokerSetup_StoresEachConfiguredPartyOnce(t *testing.T) {
 	w := newSetupWorld(t)
 	cfg := setupConfig(t, setupFile, setupEnviron)
 	w.node(cfg, 0).storeAllOnce(t.Context())

@@ -83,7 +83,7 @@ func statuses(t *testing.T, n *node.Node, path string) (message string, jobs map
 }
 
 func TestABroadcast_ReachesTheConsumersThatExistBefore(t *testing.T) {
-	first, second, late := receive(t, nil), receive(t, nil), receive(t, nil)
+	first, second, late := startReceiver(t, nil), startReceiver(t, nil), startReceiver(t, nil)
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
 	putChannel(t, n, map[string]string{"first": first.URL, "second": second.URL})
 	path := broadcast(t, n, "price;1\n", "Content-Type", "text/csv", "X-Broker-Message-Priority", "7", "X-Broker-Metadata-Headers", "X-Trace", "X-Trace", "17")
@@ -114,7 +114,7 @@ func TestABroadcast_ReachesTheConsumersThatExistBefore(t *testing.T) {
 }
 
 func TestADeadJob_IsRetriggeredByItsConsumer(t *testing.T) {
-	r := receive(t, func(*receivedCall) int { return http.StatusFound }) // a redirect counts as a failure
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusFound }) // a redirect counts as a failure
 	dir := t.TempDir()
 	n, stop := start(t, brokerSettings(dir), node.Options{})
 	putChannel(t, n, map[string]string{"shop": r.URL})

@@ -24,9 +24,9 @@ type certificate struct {
 	read      []os.FileInfo // state of the files when loaded was read from them
 	isFailing bool          // true if the last attempt to read the files failed
 
-	authorities          *tls.Config // TLS settings with the client authorities; nil if clients are not asked for a certificate
-	readAuthorities      os.FileInfo // state of the file when authorities was read from it
-	areAuthoritiesFailed bool        // true if the last attempt to read the file failed
+	authorities        *tls.Config // TLS settings with the client authorities; nil if clients are not asked for a certificate
+	readAuthorities    os.FileInfo // state of the file when authorities was read from it
+	isAuthorityFailing bool        // true if the last attempt to read the file of the authorities failed
 }
 
 // loadCertificate returns nil if no certificate is configured.
@@ -62,10 +62,10 @@ func (c *certificate) configForClient(*tls.ClientHelloInfo) (*tls.Config, error)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.loadAuthorities()
-	if err != nil && !c.areAuthoritiesFailed { // logged only once: any client can begin handshakes and so fill the log
+	if err != nil && !c.isAuthorityFailing { // logged only once: any client can begin handshakes and so fill the log
 		c.logger.Warn("the authorities of client certificates were not read again", "error", err)
 	}
-	c.areAuthoritiesFailed = err != nil
+	c.isAuthorityFailing = err != nil
 	return c.authorities, nil
 }
 

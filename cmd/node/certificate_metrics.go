@@ -8,8 +8,8 @@ import (
 
 // certificateTimes exports the validity period of the server's certificate, or
 // nothing without TLS. The start is exported too, so that an alert can depend on
-// the lifetime: two weeks before the end is late for a certificate of a year,
-// and longer than the lifetime of a certificate of six days.
+// the lifetime: a warning two weeks before expiry is late for a certificate that
+// is valid for a year, and too early for one that is valid for six days.
 type certificateTimes struct{ certificate *certificate }
 
 var (

@@ -186,7 +186,7 @@ func TestTLS_OldAuthoritiesStayUntilTheFileHasNewOnes(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("were not read again")), log.String())
 }
 
-func TestTLS_PeekThatHasWaitedIsStillOfItsConnection(t *testing.T) {
+func TestTLS_AWaitingPeekKeepsTheTLSStateOfItsConnection(t *testing.T) {
 	ca := newAuthority(t)
 	cfg := settings("")
 	cfg.TLS = serverFiles(t, ca)

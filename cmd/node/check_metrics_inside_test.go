@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-func TestCheckMetrics_HaveTheLastWholeCheckThatEnded(t *testing.T) {
+func TestCheckMetrics_ShowTheLastCompleteCheck(t *testing.T) {
 	m := newCheckMetrics(prometheus.NewRegistry())
 	report, fault := hub.CheckReport{Found: 5, Repaired: 2}, error(nil)
 	check := m.observeChecker(func(context.Context, hub.CheckOptions) (hub.CheckReport, error) { return report, fault },

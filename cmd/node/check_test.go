@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-func TestCheck_OfARunningNodeAndOfItsFolderAfterwards(t *testing.T) {
+func TestCheck_WorksOnARunningNodeAndOnItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{})
 	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)

@@ -143,7 +143,7 @@ func TestConsole_OperatorsSignInAtTheIssuer(t *testing.T) {
 	p.get(n.AdminURL()+"/console/", http.StatusSeeOther)
 }
 
-func TestConsole_AReaderOfTheIssuerGivesNoOrder(t *testing.T) {
+func TestConsole_AReaderCannotGiveOrders(t *testing.T) {
 	issuer, cfg := startIssuer(t)
 	n, _ := start(t, cfg, node.Options{})
 	p := newPageReader(t)

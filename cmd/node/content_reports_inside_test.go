@@ -181,7 +181,7 @@ func TestAReportThatFails_IsRetriedAndThenLost(t *testing.T) {
 	}
 }
 
-func TestStorageAccount_IsThatOfTheEndpoint(t *testing.T) {
+func TestStorageAccount_ComesFromTheEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"": "devstoreaccount1", "https://hub.blob.core.windows.net": "hub", "https://hub.blob.core.windows.net/": "hub",
 		"http://127.0.0.1:10000/account": "account",

@@ -64,8 +64,8 @@ func (g *dataRoleGate) hasUsed(action string) bool {
 }
 
 // dataActions returns the actions that a request needs. The documentation of
-// Cosmos DB names no action for a patch; it reads and replaces a document, so it
-// needs the actions for these.
+// Cosmos DB names no action for a patch. A patch reads and replaces a document,
+// so it needs the actions for a read and for a replacement.
 func dataActions(r *http.Request, body []byte) []string {
 	const account, container = "Microsoft.DocumentDB/databaseAccounts/", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/"
 	ofOperation := map[string][]string{
@@ -131,7 +131,7 @@ func TestDataRole_HasExactlyTheActionsOfAHub(t *testing.T) {
 		require.Equal(t, status, got, answer)
 		return answer
 	}
-	r := receive(t, func(*receivedCall) int { return http.StatusTeapot })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusTeapot })
 	status, answer := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)
 	require.Equal(t, http.StatusCreated, status, answer)
 	status, answer = send(t, n, "POST", "/v1/events", "application/cloudevents+json", `{"specversion":"1.0","id":"one","source":"/tests","type":"made"}`)

@@ -191,8 +191,7 @@ func (d *diagnosis) checkCertificate(context.Context) []doctor.Finding {
 	return singleFinding(d.expiryOf("tls.cert", leaf, "the certificate of the hub", "renew it; the hub uses a new file without a restart"))
 }
 
-// expiryWarning is how long before the end of a certificate the check starts to
-// warn.
+// expiryWarning is how long before a certificate expires the check starts to warn.
 const expiryWarning = 14 * 24 * time.Hour
 
 // expiryOf returns a finding about the validity period of a certificate. what

@@ -85,7 +85,7 @@ func idsIn(events []domainclient.Event) string {
 	return b.String()
 }
 
-func TestADomainAnnouncesAnswersAndIsNotified(t *testing.T) {
+func TestADomainAnnouncesProducesContentAndIsNotified(t *testing.T) {
 	for name, dir := range map[string]string{"in a folder": t.TempDir(), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
 			n, stop := start(t, withListeners(dir), node.Options{})

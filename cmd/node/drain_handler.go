@@ -15,7 +15,7 @@ import (
 type drainHandler struct {
 	next http.Handler
 
-	leaving atomic.Bool // close each connection after its next response
+	leaving atomic.Bool // true if each connection must be closed after its next response
 
 	inside sync.RWMutex // each request holds it for reading
 	closed bool

@@ -47,7 +47,7 @@ func readIdentity(t *testing.T, folder string) (i identity) {
 
 var allStores = []string{"bus", "content", "cosmos", "exchange"}
 
-func TestDataFolder_SaysWhatItHoldsAtEachStart(t *testing.T) {
+func TestDataFolder_IsDescribedInTheLogOfEachStart(t *testing.T) {
 	folder := t.TempDir()
 	log, err := startOnce(t, folder)
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 
 // The user follows the remedy in the error: the store is removed from the list
 // in the identity file.
-func TestDataFolder_StartsAStoreEmptyOnceItIsNoLongerListed(t *testing.T) {
+func TestDataFolder_CreatesAStoreThatIsNoLongerListed(t *testing.T) {
 	folder := t.TempDir()
 	_, err := startOnce(t, folder)
 	require.NoError(t, err)

@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// frozenFormat is the newest format of the file frozen that this version reads.
+// frozenFormat is the newest format of the file "frozen" that this version reads.
 const frozenFormat = 1
 
-// A Frozen is the content of the file frozen, which restore --freeze writes into
+// A Frozen is the content of the file "frozen", which restore --freeze writes into
 // a data folder. The first hub that starts with the file freezes every queue
 // before it serves requests. While the file exists, each new queue is frozen
 // from its first event on, until an operator thaws it.
@@ -46,7 +46,7 @@ func (f *Frozen) encodeJSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// readFrozen reads the file frozen in the data folder. It returns nil if the
+// readFrozen reads the file "frozen" in the data folder. It returns nil if the
 // file does not exist.
 func readFrozen(cfg *config.Config) (*Frozen, error) {
 	if cfg.InMemory || !cfg.Embedded() {

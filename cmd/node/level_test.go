@@ -32,8 +32,8 @@ func TestReadyz_ReportsVersionAndLevel(t *testing.T) {
 	require.Equal(t, map[string]any{"version": "unknown", "api": "1", "level": 1.0, "storeLevel": 1.0}, build(t, n))
 }
 
-// level returns the document that stores the level.
-func (a *account) level() map[string]any {
+// storedLevel returns the document that stores the level.
+func (a *account) storedLevel() map[string]any {
 	resp, err := a.container("catalog").ReadItem(a.Context(), azcosmos.NewPartitionKeyString("|level"), "level", nil)
 	require.NoError(a, err)
 	var doc map[string]any
@@ -50,17 +50,17 @@ func (a *account) raiseLevel() {
 	require.NoError(a, err)
 }
 
-func TestANode_IsInTheStoreWhileItRuns(t *testing.T) {
+func TestANode_IsRegisteredInTheStoreWhileItRuns(t *testing.T) {
 	a := newAccount(t)
 	_, stop := start(t, a.settings(), node.Options{Version: "v1"})
-	nodes := a.level()["nodes"].(map[string]any)
+	nodes := a.storedLevel()["nodes"].(map[string]any)
 	require.Len(t, nodes, 1)
 	for _, stored := range nodes {
 		require.Equal(t, "v1", stored.(map[string]any)["version"])
 		require.Equal(t, 1.0, stored.(map[string]any)["level"])
 	}
 	require.NoError(t, stop())
-	require.Empty(t, a.level()["nodes"])
+	require.Empty(t, a.storedLevel()["nodes"])
 }
 
 func TestAStoreOfAHigherLevel_IsNotServed(t *testing.T) {
@@ -69,10 +69,10 @@ func TestAStoreOfAHigherLevel_IsNotServed(t *testing.T) {
 	_, stop := start(t, cfg, node.Options{})
 	require.NoError(t, stop())
 	a.raiseLevel()
-	before := a.level()["writeId"]
+	before := a.storedLevel()["writeId"]
 	_, err := node.Open(t.Context(), cfg, node.Options{})
 	require.EqualError(t, err, "check the level of the store: the store has level 1000, and this version knows levels up to 1: use version v99 or a newer one")
-	require.Equal(t, before, a.level()["writeId"])
+	require.Equal(t, before, a.storedLevel()["writeId"])
 }
 
 func TestANode_EndsIfTheLevelRisesAboveItsOwn(t *testing.T) {

@@ -55,8 +55,8 @@ func keyNames() []string {
 	return names
 }
 
-// A settingsLoader loads settings in which one key has a value. has is false if this way
-// cannot set the key.
+// A settingsLoader loads settings in which one key has a value. has is false if the
+// loader cannot set the key.
 type settingsLoader func(t *testing.T, key, value string) (cfg config.Config, err error, has bool)
 
 var settingsLoaders = map[string]settingsLoader{

@@ -155,7 +155,8 @@ func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// Functions and types of packages that resolve names or connect to hosts.
+// outgoingFunctions lists, by package, the functions and types that resolve names
+// or connect to hosts.
 var outgoingFunctions = map[string][]string{
 	"net":                        {"Dial", "DialIP", "DialTCP", "DialTimeout", "DialUDP", "DialUnix", "Dialer", "Resolver", "DefaultResolver", "Lookup"},
 	"net/http":                   {"Client", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm", "Transport"},
@@ -168,8 +169,8 @@ var outgoingFunctions = map[string][]string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"New"},
 }
 
-// byPrefix lists entries of outgoing that are prefixes: every name that starts
-// with one of them matches.
+// byPrefix lists the entries of outgoingFunctions that are prefixes: every name
+// that starts with one of them matches.
 var byPrefix = []string{"Lookup", "New", "Dial"}
 
 // allowedFiles lists the files that may use these functions, with the reason.
@@ -220,7 +221,7 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 	require.Greater(t, files, 100, "the walk is broken")
 }
 
-// outgoingCalls returns the names in outgoing that a file uses.
+// outgoingCalls returns the names in outgoingFunctions that a file uses.
 func outgoingCalls(file *ast.File) (found []string) {
 	imported := make(map[string]string) // import paths, by the package name in this file
 	for _, spec := range file.Imports {

@@ -137,7 +137,7 @@ type Node struct {
 	listener    net.Listener
 	store       *nodeStore
 	survey      *cosmossurvey.Survey
-	surveys     bool // true if the survey runs
+	isSurveyOn  bool // false if the configuration turns the survey off
 	domains     *domains
 	push        *push
 	objects     *objects
@@ -157,7 +157,7 @@ type Node struct {
 	registry    *prometheus.Registry
 
 	data           string // path of the data folder
-	adminTokenFile string // "" if the configuration has a token, or the node has no token
+	adminTokenFile string // path of the file with the operators' token; "" if the node uses no such file
 }
 
 // Open builds a node. After Open, connections are accepted, but their requests
@@ -220,7 +220,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push, n.registry); err != nil {
 		return nil, err
 	}
-	n.surveys = cfg.Survey.Units > 0
+	n.isSurveyOn = cfg.Survey.Units > 0
 	n.survey = openSurvey(&cfg, &opts, n.store, n.registry)
 	n.store.ObserveRemovals(n.domains.noticeRelay.Enqueue)
 	n.opts.folder = opts.folder

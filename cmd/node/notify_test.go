@@ -25,7 +25,7 @@ func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	t.Helper()
 	cfg := pushSettings(t.TempDir())
 	cfg.Push.Delays = []time.Duration{0, time.Minute, time.Minute}
-	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	n, stop := start(t, cfg, node.Options{})
 	createSubscription(t, n, `{"callback_url":"`+r.URL+`"}`)
 	publishEvents(t, n, ids...)

@@ -13,7 +13,7 @@ import (
 
 // The same events are sent over HTTP, over the bus and, after a restart of the
 // hub, over HTTP again.
-func TestEventsOfObjects_ComeInByHTTPAndByTheBus(t *testing.T) {
+func TestObjectEvents_AreAcceptedOverHTTPAndTheBus(t *testing.T) {
 	const events = `{"Records":[` +
 		`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a+b","sequencer":"01"}}},` +
 		`{"eventTime":"2026-03-01T12:00:00Z","eventName":"LifecycleTransition","s3":{"bucket":{"name":"readings"},"object":{"key":"a+b"}}},{}]}`

@@ -71,9 +71,9 @@ func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *d
 	return result
 }
 
-// timeoutResult returns the result of a call that the engine cancelled. The error is
-// about the time limit: if the engine cancelled the call for another reason, it
-// ignores the result.
+// timeoutResult returns the result of a call that the engine cancelled. The error
+// is about the time limit, because the engine ignores the result of a call that it
+// cancelled for another reason.
 func timeoutResult() webhook.Result {
 	return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 }

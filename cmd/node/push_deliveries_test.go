@@ -18,7 +18,7 @@ const ownID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
 func TestDeliveries_AreShownUntilTheyAreDead(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
-	r := receive(t, func(*receivedCall) int { return http.StatusTeapot })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusTeapot })
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)
 	require.Equal(t, http.StatusCreated, status, text)
 	status, text = send(t, n, "POST", "/v1/events", "application/cloudevents+json", `{"specversion":"1.0","id":"one","source":"/tests","type":"made"}`)
@@ -96,7 +96,7 @@ func TestATestCall_IsSentLikeADelivery(t *testing.T) {
 func TestATestCall_ReachesNoAddressThatIsNotAllowed(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)
 	require.Equal(t, http.StatusCreated, status, text)
 	require.NoError(t, stop())
@@ -112,7 +112,7 @@ func TestATestCall_ReachesNoAddressThatIsNotAllowed(t *testing.T) {
 // An event that was delivered long ago is found in the pages of its topic.
 func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)
 	require.Equal(t, http.StatusCreated, status, text)
 	const events, batch = 600, 20

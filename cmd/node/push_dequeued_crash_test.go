@@ -31,9 +31,9 @@ type dequeueWorld struct {
 }
 
 // finishWork starts a new node, which dequeues all waiting bundles and delivers
-// notices for the duration takes. retries is the number of retries that its
+// notices for this duration. retries is the number of retries that its
 // requests to the store share: 0 for the default, negative for none.
-func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
+func (w *dequeueWorld) finishWork(retries int, duration time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
@@ -43,12 +43,12 @@ func (w *dequeueWorld) finishWork(retries int, takes time.Duration) error {
 	defer cancel()
 	stores := repositorytest.Stores{Events: store, Bundles: store, Content: w.account.Content, Answers: store, Outbox: store}
 	_, err := repositorytest.Drain(ctx, stores, w.actor, domain.DefaultGroups().All())
-	if err == nil && takes == 0 {
+	if err == nil && duration == 0 {
 		relay.Enqueue(w.actor)
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = relay.Run(ctx) })
-	<-time.After(takes) // time of the synctest bubble
+	<-time.After(duration) // time of the synctest bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()

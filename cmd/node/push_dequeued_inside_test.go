@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A subscription to Dequeues is recorded with each group of domains. A failover
-// of the account may lose the record, and a new group has none. So the node that
-// serves the subscription repeats the record.
+// The store has a record of each subscription to Dequeues, for each group of
+// domains. A failover of the account may lose a record, and a new group has no
+// record. So the node that serves the subscription stores the records again.
 func TestAServedSubscription_RequestsDequeuesAgain(t *testing.T) {
 	store, definitions, ctx := memory.New(memory.Options{}), memory.NewDefinitions(), t.Context()
 	s := subscribe.New(subscribe.Ports{

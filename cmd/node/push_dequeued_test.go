@@ -32,7 +32,7 @@ func (c *receivedCall) bundle() string {
 }
 
 func TestBundleDequeued_CallsItsSubscribers(t *testing.T) {
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
 	dequeueNext(t, n, 1) // causes no call, because no subscription exists yet

@@ -38,7 +38,7 @@ func change(c receivedCall) map[string]any {
 }
 
 func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	cfg := pushSettings(t.TempDir())
 	cfg.Objects.Topic = true
 	n, stop := start(t, cfg, node.Options{})
@@ -46,7 +46,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	// The subscription under test is created later and must not get this
 	// change. When the earlier subscription is called with the change, the
 	// change has been published, so the next subscription starts after it.
-	earlier := receive(t, nil)
+	earlier := startReceiver(t, nil)
 	id := objectSubscription(t, n, fmt.Sprintf(`{"topic":"object-changed","callback_url":%q}`, earlier.URL))
 	reportSizedObject(t, n, created, "before", "01", 1)
 	require.Equal(t, "before", change(<-earlier.calls)["key"])
@@ -84,7 +84,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	getJSON(t, n, "/v1/objects/"+c.event["subject"].(string), &struct{}{})
 
 	reportSizedObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
-	reportSizedObject(t, n, created, "a", "00", 1)                     // an older event, which is no change
+	reportSizedObject(t, n, created, "a", "00", 1)                     // an event older than the stored one, which changes nothing
 	reportSizedObject(t, n, created, "a", "02", 2)
 	reportSizedObject(t, n, removed, "a", "03", 0)
 	var events []string
@@ -109,7 +109,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 }
 
 func TestASubscriptionToObjects_HasAFilter(t *testing.T) {
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	cfg := pushSettings(t.TempDir())
 	cfg.Objects.Topic = true
 	n, stop := start(t, cfg, node.Options{})

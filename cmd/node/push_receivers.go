@@ -26,7 +26,7 @@ type receivers struct {
 	policy      domain.Policy
 	concurrency int
 	clock       func() time.Time
-	failures    prometheus.Counter // counts filters that failed for a message
+	failures    prometheus.Counter // counts failed evaluations of filters
 }
 
 func newReceivers(cfg *config.Config, streams repository.Streams, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, clock func() time.Time, metrics prometheus.Registerer) *receivers {

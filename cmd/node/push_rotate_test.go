@@ -29,8 +29,8 @@ func (c *receivedCall) signature(t *testing.T, secret string) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func TestARotatedSecret_SignsWithTheOneBeforeUntilTheGraceEnds(t *testing.T) {
-	r := receive(t, nil)
+func TestARotatedSecret_KeepsThePreviousOneUntilTheGraceEnds(t *testing.T) {
+	r := startReceiver(t, nil)
 	var ahead atomic.Int64
 	n, stop := start(t, pushSettings(""), node.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	const first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -31,8 +31,8 @@ func outcomesOf(t *testing.T, n *node.Node, id string) (status int, outcomes map
 	return status, outcomes
 }
 
-func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
-	r := receive(t, func(c *receivedCall) int {
+func TestAWaitingSender_GetsTheResultOfTheOnlyAttempt(t *testing.T) {
+	r := startReceiver(t, func(c *receivedCall) int {
 		if c.id() == "2" && c.header.Get("X-Dss-Notify-Attempt") == "0" {
 			return http.StatusInternalServerError
 		}
@@ -74,7 +74,7 @@ func TestASenderThatWaits_IsAnsweredWithTheOnlyAttempt(t *testing.T) {
 }
 
 func TestASenderWaits_WhicheverNodeCalls(t *testing.T) {
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	a := newAccount(t)
 	var nodes []*node.Node
 	for range 2 {

@@ -55,9 +55,9 @@ type callReceiver struct {
 	answer func(*receivedCall) int
 }
 
-// receive starts a receiver that runs until the test ends. answer returns the
+// startReceiver starts a receiver that runs until the test ends. answer returns the
 // status of each response; nil stands for always 204.
-func receive(t *testing.T, answer func(*receivedCall) int) *callReceiver {
+func startReceiver(t *testing.T, answer func(*receivedCall) int) *callReceiver {
 	t.Helper()
 	r := &callReceiver{calls: make(chan receivedCall, 10_000), answer: answer}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -145,8 +145,8 @@ func publishEvents(t *testing.T, n *node.Node, ids ...string) {
 	}
 }
 
-func TestAnEvent_IsDeliveredSigned(t *testing.T) {
-	r := receive(t, nil)
+func TestAnEvent_IsDeliveredWithASignature(t *testing.T) {
+	r := startReceiver(t, nil)
 	n, stop := start(t, pushSettings(""), node.Options{})
 	key := base64.StdEncoding.EncodeToString([]byte("a key of twenty-four bytes or more"))
 	signed := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"whsec_%s","attachments":{"half":{"type":"jmespath","expression":"data.n"}}}`, r.URL+"/signed", key))
@@ -184,7 +184,7 @@ func TestAnEvent_IsDeliveredSigned(t *testing.T) {
 }
 
 func TestALargePayload_IsDeliveredUnchanged(t *testing.T) {
-	r := receive(t, nil)
+	r := startReceiver(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
 	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"jmespath_query":"type == 'made' && data == null"}`, r.URL))
 	data := strings.Repeat("x", 1_000_000)
@@ -196,8 +196,8 @@ func TestALargePayload_IsDeliveredUnchanged(t *testing.T) {
 }
 
 func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
-	down := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
-	up := receive(t, nil)
+	down := startReceiver(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
+	up := startReceiver(t, nil)
 	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
 	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, down.URL))
 	createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, up.URL))
@@ -219,7 +219,7 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 }
 
 func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
-	r := receive(t, func(*receivedCall) int { return http.StatusGone })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusGone })
 	n, stop := start(t, pushSettings(""), node.Options{})
 	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
 	shows := func(want string) {
@@ -240,7 +240,7 @@ func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
 }
 
 func TestARestart_LosesNothing(t *testing.T) {
-	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
 	id := createSubscription(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
@@ -267,9 +267,9 @@ func dataEvent(n int) string {
 	return fmt.Sprintf(`[{"id":"00000000-0000-4000-8000-%012d","recipient":"an-actor","origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}]`, n)
 }
 
-func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
+func TestDataAvailable_OneCallAnnouncesAllNewData(t *testing.T) {
 	free := make(chan struct{})
-	r := receive(t, func(*receivedCall) int { <-free; return http.StatusOK })
+	r := startReceiver(t, func(*receivedCall) int { <-free; return http.StatusOK })
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
 	announce := func(from, to int) {

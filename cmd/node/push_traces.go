@@ -11,12 +11,12 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// startSpan starts the span of a call to a receiver. Its parent is the span in
-// the extension traceparent of a CloudEvent; then it also has a link to the span
-// that accepted the message. For a message without that extension, the parent is
-// the span that accepted the message. Without a tracer, startSpan returns the
-// parent. The call sends the span in its traceparent header; the body, including
-// the extension, is not changed.
+// startSpan starts the span of a call to a receiver. If the message is a
+// CloudEvent with the extension traceparent, the parent of the span is the span
+// in that extension, and the span has a link to the span that accepted the
+// message. Otherwise the parent is the span that accepted the message. Without a
+// tracer, startSpan returns the parent. The call sends the span in its
+// traceparent header; the body, including the extension, is not changed.
 func (c *httpCaller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
 	attributes, kind := call.Entry.Attributes, kindOf(call.Receiver)
 	parent, err := domain.ParseTraceContext(attributes["traceparent"], attributes["tracestate"])

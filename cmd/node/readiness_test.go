@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failing returns the failed checks that r reports.
-func failing(t *testing.T, r *readiness) []api.FailedCheck {
+// failedChecks returns the failed checks that r reports.
+func failedChecks(t *testing.T, r *readiness) []api.FailedCheck {
 	t.Helper()
 	err := r.Ready(t.Context())
 	if err == nil {
@@ -48,9 +48,9 @@ func runReadiness(t *testing.T, r *readiness) (stop func()) {
 
 func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
 	r := newTestReadiness(readinessCheck{"store", func(context.Context) error { return nil }})
-	require.Equal(t, []api.FailedCheck{{Name: "store", Reason: "the check has not run yet", Remedy: "repeat the request in a few seconds"}}, failing(t, r))
+	require.Equal(t, []api.FailedCheck{{Name: "store", Reason: "the check has not run yet", Remedy: "repeat the request in a few seconds"}}, failedChecks(t, r))
 	r.runChecks(t.Context())
-	require.Empty(t, failing(t, r))
+	require.Empty(t, failedChecks(t, r))
 }
 
 func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
@@ -68,16 +68,16 @@ func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 
 		setFault(&unreadyError{"no room", "make some", errors.New("a path")})
 		<-time.After(readinessInterval + time.Millisecond)
-		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "no room", Remedy: "make some"}}, failing(t, r))
+		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "no room", Remedy: "make some"}}, failedChecks(t, r))
 		require.Zero(t, testutil.ToFloat64(r.passed.WithLabelValues("disk")))
 
 		setFault(errors.New("a secret"))
 		<-time.After(readinessInterval)
-		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "the check failed", Remedy: "see the log of the hub"}}, failing(t, r))
+		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "the check failed", Remedy: "see the log of the hub"}}, failedChecks(t, r))
 
 		setFault(nil)
 		<-time.After(readinessInterval)
-		require.Empty(t, failing(t, r))
+		require.Empty(t, failedChecks(t, r))
 	})
 }
 
@@ -94,7 +94,7 @@ func TestReadiness_CountsAHangingCheckAsFailed(t *testing.T) {
 		hang = true
 		stop := runReadiness(t, r)
 		<-time.After(maxMissedRuns*readinessInterval + readinessTimeout + time.Second)
-		failed := failing(t, r)
+		failed := failedChecks(t, r)
 		require.Len(t, failed, 1, "the other check runs on")
 		require.Equal(t, "the check has not finished for 36s", failed[0].Reason)
 		close(released)
@@ -107,7 +107,7 @@ func TestReadiness_RunsNoCheckWhenItIsRead(t *testing.T) {
 	r := newTestReadiness(readinessCheck{"store", func(context.Context) error { runs++; return nil }})
 	r.runChecks(t.Context())
 	for range 1000 {
-		require.Empty(t, failing(t, r))
+		require.Empty(t, failedChecks(t, r))
 	}
 	require.Equal(t, 1, runs)
 }
@@ -116,7 +116,7 @@ func TestReadiness_IsAlwaysReadyWithoutChecks(t *testing.T) {
 	r := newReadiness([]readinessCheck{{"store", func(context.Context) error { return errors.New("no") }}}, -1, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	r.runChecks(t.Context())
 	require.NoError(t, r.Run(t.Context()))
-	require.Empty(t, failing(t, r))
+	require.Empty(t, failedChecks(t, r))
 }
 
 func TestDiskCheck_NamesTheFolderOnAFullDisk(t *testing.T) {

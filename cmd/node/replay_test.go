@@ -35,7 +35,7 @@ func eventually(t *testing.T, n *node.Node, path string, isDone func(map[string]
 }
 
 func TestDeadLetters_AreReplayed(t *testing.T) {
-	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
+	r := startReceiver(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	cfg := pushSettings(t.TempDir())
 	cfg.Push.Delays = []time.Duration{0, time.Millisecond}
 	n, stop := start(t, cfg, node.Options{})

@@ -29,7 +29,7 @@ import (
 //	waiting       events 1 to 30, of two origins, in 13 Saves
 //	half-fetched  events 101 to 110, which were dequeued, and then 111 to 115
 //	open-bundle   events 201 to 220, peeked and not dequeued, and then 221 to 225
-const storedBefore, openThen = "testdata/stored-b05bfc0.tar.gz", "785d0f7b-e489-4b62-acb7-e8b85d8c368f"
+const storedBefore, openBundleID = "testdata/stored-b05bfc0.tar.gz", "785d0f7b-e489-4b62-acb7-e8b85d8c368f"
 
 // unpack extracts the files of a tar.gz archive into folder.
 func unpack(t *testing.T, archive, folder string) {
@@ -77,7 +77,7 @@ func TestDataOfAnOlderVersion_IsReadAndContinued(t *testing.T) {
 	require.Equal(t, 202, status, body)
 	require.JSONEq(t, `{"accepted":0,"duplicates":70}`, body, "all of it is known")
 	id, numbers := peekNumbers(t, n, "open-bundle")
-	require.Equal(t, openThen, id, "the open bundle is still the open one")
+	require.Equal(t, openBundleID, id, "the open bundle is still the open one")
 	require.Equal(t, numberRange(201, 220), numbers)
 
 	var further []string

@@ -36,7 +36,7 @@ func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometh
 // runSurvey runs the survey until ctx ends, unless the configuration turns the
 // survey off.
 func (n *Node) runSurvey(ctx context.Context) {
-	if n.surveys {
+	if n.isSurveyOn {
 		n.survey.Run(ctx)
 	}
 }

@@ -36,7 +36,7 @@ func cloudEventOf(id int, traceParent string) string {
 
 const zeroParent = "00-00000000000000000000000000000000-0000000000000000-01"
 
-func TestTrace_OfACloudEventIsLinkedByTheMessageThatBringsIt(t *testing.T) {
+func TestTrace_ABatchLinksToTheTracesOfItsCloudEvents(t *testing.T) {
 	r := newSpanReceiver(t)
 	cfg := settings("")
 	cfg.BusListen = "127.0.0.1:0"
@@ -55,10 +55,10 @@ func TestTrace_OfACloudEventIsLinkedByTheMessageThatBringsIt(t *testing.T) {
 	resp, body := get(t, n.URL()+"/v1/peek?wait=60s", "X-Actor-Id", actor)
 	require.Equal(t, http.StatusOK, resp.StatusCode, body)
 	n.stop()
-	received, process := r.named(t, "receive dataavailable-fifo"), r.named(t, "process dataavailable-fifo")
+	received, process := r.spanNamed(t, "receive dataavailable-fifo"), r.spanNamed(t, "process dataavailable-fifo")
 	requireLinksToParents(t, received, parentOf(domainTrace), parentOf(actorTrace))
-	requireBelow(t, process, hex.EncodeToString(received.GetTraceId()), idOf(received))
-	requireLinks(t, r.named(t, peekRoute), process)
+	requireChild(t, process, hex.EncodeToString(received.GetTraceId()), idOf(received))
+	requireLinks(t, r.spanNamed(t, peekRoute), process)
 }
 
 func TestTrace_OfAnEventOfAnObjectIsLinked(t *testing.T) {
@@ -71,17 +71,17 @@ func TestTrace_OfAnEventOfAnObjectIsLinked(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, body)
 	require.Contains(t, body, `{"accepted":1,`)
 	n.stop()
-	requireLinksToParents(t, r.named(t, "POST /v1/object-events"), parentOf(domainTrace))
+	requireLinksToParents(t, r.spanNamed(t, "POST /v1/object-events"), parentOf(domainTrace))
 }
 
 // The first call fails, so the second call reads the event from the store.
-func TestTrace_OfACallIsThatOfTheAcceptance(t *testing.T) {
+func TestTrace_ACallBelongsToTheTraceOfItsMessage(t *testing.T) {
 	r := newSpanReceiver(t)
 	cfg := pushSettings(t.TempDir())
 	cfg.Push.Delays = []time.Duration{0, 10 * time.Millisecond, time.Hour}
 	n := startTraced(t, r, cfg)
 	fails := true
-	receiver := receive(t, func(*receivedCall) int {
+	receiver := startReceiver(t, func(*receivedCall) int {
 		if fails {
 			fails = false
 			return http.StatusServiceUnavailable
@@ -95,55 +95,55 @@ func TestTrace_OfACallIsThatOfTheAcceptance(t *testing.T) {
 	n.stop()
 	require.Equal(t, first.body, second.body)
 	require.NotContains(t, string(first.body), "traceparent", "the body is as it was sent")
-	accepted, calls := r.named(t, "POST /v1/events"), r.all("send subscription")
-	requireBelow(t, accepted, domainTrace, aSpan)
+	accepted, calls := r.spanNamed(t, "POST /v1/events"), r.all("send subscription")
+	requireChild(t, accepted, domainTrace, aSpan)
 	require.Len(t, calls, 2)
 	for _, c := range calls {
-		requireBelow(t, c, domainTrace, idOf(accepted))
+		requireChild(t, c, domainTrace, idOf(accepted))
 		requireLinks(t, c)
 	}
 }
 
-func TestTrace_OfACallIsThatOfTheEventAndLinksToTheAcceptance(t *testing.T) {
+func TestTrace_ACallBelongsToTheTraceOfItsCloudEvent(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
-	receiver := receive(t, nil)
+	receiver := startReceiver(t, nil)
 	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	traced := strings.Replace(fmt.Sprintf(cloudEvent, "1"), `"data"`, `"traceparent":"`+parentOf(domainTrace)+`","data"`, 1)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", structuredEvent, traced, "Traceparent", parentOf(actorTrace))
 	require.Equal(t, http.StatusAccepted, status, body)
 	<-receiver.calls
 	n.stop()
-	accepted, sent := r.named(t, "POST /v1/events"), r.named(t, "send subscription")
-	requireBelow(t, accepted, actorTrace, aSpan)
+	accepted, sent := r.spanNamed(t, "POST /v1/events"), r.spanNamed(t, "send subscription")
+	requireChild(t, accepted, actorTrace, aSpan)
 	requireLinksToParents(t, accepted, parentOf(domainTrace))
-	requireBelow(t, sent, domainTrace, aSpan)
+	requireChild(t, sent, domainTrace, aSpan)
 	requireLinks(t, sent, accepted)
 }
 
-func TestTrace_OfADeliveryOfTheBrokerIsThatOfTheBroadcast(t *testing.T) {
+func TestTrace_ABrokerDeliveryBelongsToTheTraceOfItsBroadcast(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, brokerSettings(""))
-	consumer := receive(t, nil)
+	consumer := startReceiver(t, nil)
 	putChannel(t, n.Node, map[string]string{"first": consumer.URL})
 	broadcast(t, n.Node, "price;1\n", "Content-Type", "text/csv", "Traceparent", parentOf(domainTrace))
 	got := <-consumer.calls
 	n.stop()
-	sent := r.named(t, "send consumer")
-	requireBelow(t, sent, domainTrace, idOf(r.named(t, "POST /broker/channel/{channelId}/broadcast")))
+	sent := r.spanNamed(t, "send consumer")
+	requireChild(t, sent, domainTrace, idOf(r.spanNamed(t, "POST /broker/channel/{channelId}/broadcast")))
 	require.Equal(t, "00-"+domainTrace+"-"+idOf(sent)+"-01", got.header.Get("Traceparent"))
 }
 
-func TestTrace_OfANotificationIsThatOfThePeek(t *testing.T) {
+func TestTrace_ADequeueNotificationBelongsToTheTraceOfThePeek(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
-	receiver := receive(t, nil)
+	receiver := startReceiver(t, nil)
 	status, body := send(t, n.Node, http.MethodPost, "/v1/subscriptions", "application/json", `{"topic":"bundle-dequeued","callback_url":"`+receiver.URL+`"}`, "X-Actor-Id", "a")
 	require.Equal(t, http.StatusCreated, status, body)
 	fetchEvent(t, n.Node, n.Node, n.Node)
 	<-receiver.calls
 	n.stop()
-	requireBelow(t, r.named(t, "send subscription"), actorTrace, idOf(r.named(t, peekRoute)))
+	requireChild(t, r.spanNamed(t, "send subscription"), actorTrace, idOf(r.spanNamed(t, peekRoute)))
 }
 
 func TestTrace_OfOneMegabyteIsRefusedByTheLimitOfHeaders(t *testing.T) {

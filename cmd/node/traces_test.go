@@ -98,8 +98,8 @@ const (
 
 func parentOf(trace string) string { return "00-" + trace + "-" + aSpan + "-01" }
 
-// named returns the span with this name. It requires that there is exactly one.
-func (r *spanReceiver) named(t testing.TB, name string) *tracepb.Span {
+// spanNamed returns the span with this name. It requires that there is exactly one.
+func (r *spanReceiver) spanNamed(t testing.TB, name string) *tracepb.Span {
 	t.Helper()
 	all := r.all(name)
 	require.Len(t, all, 1, "%s among %v", name, r.names())
@@ -165,8 +165,8 @@ func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	require.Equal(t, want, got, "links of %s", s.GetName())
 }
 
-// requireBelow requires that s belongs to trace and is a child of parent.
-func requireBelow(t testing.TB, s *tracepb.Span, trace, parent string) {
+// requireChild requires that s belongs to trace and is a child of parent.
+func requireChild(t testing.TB, s *tracepb.Span, trace, parent string) {
 	t.Helper()
 	require.Equal(t, trace, hex.EncodeToString(s.GetTraceId()), s.GetName())
 	require.Equal(t, parent, hex.EncodeToString(s.GetParentSpanId()), s.GetName())
@@ -196,10 +196,10 @@ const (
 
 func requireTree(t *testing.T, r *spanReceiver) {
 	t.Helper()
-	save, peek, dequeue := r.named(t, saveRoute), r.named(t, peekRoute), r.named(t, dequeueRoute)
-	requireBelow(t, save, domainTrace, aSpan)
-	requireBelow(t, peek, actorTrace, aSpan)
-	requireBelow(t, dequeue, actorTrace, aSpan)
+	save, peek, dequeue := r.spanNamed(t, saveRoute), r.spanNamed(t, peekRoute), r.spanNamed(t, dequeueRoute)
+	requireChild(t, save, domainTrace, aSpan)
+	requireChild(t, peek, actorTrace, aSpan)
+	requireChild(t, dequeue, actorTrace, aSpan)
 	requireLinks(t, save)
 	requireLinks(t, peek, save)
 	requireLinks(t, dequeue, peek)
@@ -234,7 +234,7 @@ func TestTrace_OverHTTPReachesFromTheDomainToTheDequeue(t *testing.T) {
 		require.Equal(t, want.trace, line["trace_id"])
 		require.Len(t, line["span_id"], 16)
 	}
-	require.Equal(t, idOf(r.named(t, peekRoute)), logLine(t, n.log.String(), "/v1/peek")["span_id"])
+	require.Equal(t, idOf(r.spanNamed(t, peekRoute)), logLine(t, n.log.String(), "/v1/peek")["span_id"])
 }
 
 // logLine returns the log line of a request.
@@ -291,18 +291,18 @@ func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	domains.Wait()
 	n.stop()
 
-	received, process := r.named(t, "receive dataavailable-fifo"), r.named(t, "process dataavailable-fifo")
-	requireBelow(t, received, domainTrace, aSpan)
-	requireBelow(t, process, domainTrace, idOf(received))
+	received, process := r.spanNamed(t, "receive dataavailable-fifo"), r.spanNamed(t, "process dataavailable-fifo")
+	requireChild(t, received, domainTrace, aSpan)
+	requireChild(t, process, domainTrace, idOf(received))
 	require.Contains(t, r.childNames(received), "settle dataavailable-fifo")
 	require.Equal(t, "a=b", received.GetTraceState())
-	peek, dequeue := r.named(t, peekRoute), r.named(t, dequeueRoute)
-	requireBelow(t, peek, actorTrace, aSpan)
+	peek, dequeue := r.spanNamed(t, peekRoute), r.spanNamed(t, dequeueRoute)
+	requireChild(t, peek, actorTrace, aSpan)
 	requireLinks(t, peek, process)
 	requireLinks(t, dequeue, peek)
-	asked, told := r.named(t, "send charges"), r.named(t, "send charges-dequeue")
-	requireBelow(t, asked, actorTrace, idOf(peek))
-	requireBelow(t, told, actorTrace, idOf(peek))
+	asked, told := r.spanNamed(t, "send charges"), r.spanNamed(t, "send charges-dequeue")
+	requireChild(t, asked, actorTrace, idOf(peek))
+	requireChild(t, told, actorTrace, idOf(peek))
 	require.Contains(t, r.childNames(asked), "settle charges-reply")
 	require.Equal(t, "00-"+actorTrace+"-"+idOf(asked)+"-01", request.TraceParent)
 	require.Equal(t, "00-"+actorTrace+"-"+idOf(told)+"-01", notice.TraceParent)
@@ -325,7 +325,7 @@ func TestTrace_OfAPeekThatWaitsIsOneSpan(t *testing.T) {
 	require.Equal(t, 202, status, body)
 	waiting.Wait()
 	n.stop()
-	peek, save := r.named(t, peekRoute), r.named(t, saveRoute)
+	peek, save := r.spanNamed(t, peekRoute), r.spanNamed(t, saveRoute)
 	requireLinks(t, peek, save)
 	require.Less(t, peek.GetStartTimeUnixNano(), save.GetStartTimeUnixNano())
 }
@@ -341,7 +341,7 @@ func TestTrace_IsSampledAsItsParentRequests(t *testing.T) {
 	require.Equal(t, actorTrace, logLine(t, n.log.String(), "/v1/peek")["trace_id"], "the log has it nevertheless")
 }
 
-func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {
+func TestTrace_AnInvalidTraceparentIsIgnored(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, settings(""))
 	for _, parents := range [][]string{
@@ -363,7 +363,7 @@ func TestTrace_ThatIsNotValidIsLeftOut(t *testing.T) {
 	for _, p := range peeks[:4] {
 		require.Empty(t, p.GetParentSpanId())
 	}
-	requireBelow(t, peeks[4], actorTrace, aSpan)
+	requireChild(t, peeks[4], actorTrace, aSpan)
 	require.Empty(t, peeks[4].GetTraceState())
 }
 
@@ -408,15 +408,15 @@ func TestTrace_WithoutAProviderIsPassedOn(t *testing.T) {
 func TestTrace_GoesToReceivers(t *testing.T) {
 	r := newSpanReceiver(t)
 	n := startTraced(t, r, pushSettings(""))
-	receiver := receive(t, nil)
+	receiver := startReceiver(t, nil)
 	createSubscription(t, n.Node, `{"callback_url":"`+receiver.URL+`"}`)
 	const traced = `{"specversion":"1.0","id":"e","source":"/test","type":"made","traceparent":"` + "00-" + domainTrace + "-" + aSpan + "-01" + `","data":{"n":1}}`
 	status, body := send(t, n.Node, http.MethodPost, "/v1/events", "application/cloudevents+json", traced)
 	require.Equal(t, http.StatusAccepted, status, body)
 	got := <-receiver.calls
 	n.stop()
-	sent := r.named(t, "send subscription")
-	requireBelow(t, sent, domainTrace, aSpan)
+	sent := r.spanNamed(t, "send subscription")
+	requireChild(t, sent, domainTrace, aSpan)
 	require.Equal(t, "00-"+domainTrace+"-"+idOf(sent)+"-01", got.header.Get("Traceparent"))
 	require.Equal(t, parentOf(domainTrace), got.event["traceparent"], "the event is as it was sent")
 	require.Equal(t, "204", attribute(sent, "http.response.status_code"))

@@ -31,10 +31,10 @@ type removalWorld struct {
 
 const removalRetention = time.Minute
 
-// serve starts a new node, which sweeps, and delivers notices for the duration
-// takes. retries is the number of retries that its requests to the store share:
+// serve starts a new node, which sweeps, and delivers notices for this
+// duration. retries is the number of retries that its requests to the store share:
 // 0 for the default, negative for none.
-func (w *removalWorld) serve(retries int, takes time.Duration) {
+func (w *removalWorld) serve(retries int, duration time.Duration) {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
@@ -47,7 +47,7 @@ func (w *removalWorld) serve(retries int, takes time.Duration) {
 	require.True(w, err == nil || retries < 0, "%v", err)
 	var running sync.WaitGroup
 	running.Go(func() { _ = noticeRelay.Run(ctx) })
-	<-time.After(takes) // time of the synctest bubble
+	<-time.After(duration) // time of the synctest bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()

@@ -30,7 +30,7 @@ func getJSON(t *testing.T, n *node.Node, path string, into any) {
 }
 
 func TestAWatchOfAnObject_IsCalledWhenItsCurrentStateChanges(t *testing.T) {
-	url, calls := watcher(t)
+	url, calls := startCallbackServer(t)
 	cfg := pushSettings(t.TempDir())
 	n, stop := start(t, cfg, node.Options{})
 	const created, removed = "ObjectCreated:Put", "ObjectRemoved:Delete"

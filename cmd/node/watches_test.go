@@ -21,10 +21,10 @@ type watchCall struct {
 	body map[string]any
 }
 
-// watcher starts a server for callbacks. It responds with 200 to /ok and with
+// startCallbackServer starts a server for callbacks. It responds with 200 to /ok and with
 // 204 to /none. Any other path starts with a redirect status, such as /302/ok;
 // the server redirects it with this status to the rest of the path.
-func watcher(t *testing.T) (url string, calls chan watchCall) {
+func startCallbackServer(t *testing.T) (url string, calls chan watchCall) {
 	calls = make(chan watchCall, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -85,7 +85,7 @@ func watchOf(t *testing.T, n *node.Node, path string) map[string]any {
 }
 
 func TestAWatch_IsCalledWhenItsDocumentChanges(t *testing.T) {
-	url, calls := watcher(t)
+	url, calls := startCallbackServer(t)
 	cfg := brokerSettings(t.TempDir())
 	n, stop := start(t, cfg, node.Options{})
 	putDocument(t, n, "prices", `{"valid": 1}`)
@@ -125,7 +125,7 @@ func TestAWatch_IsCalledWhenItsDocumentChanges(t *testing.T) {
 }
 
 func TestW9_RedirectsAreFollowedWithTheSamePost(t *testing.T) {
-	url, calls := watcher(t)
+	url, calls := startCallbackServer(t)
 	cfg := brokerSettings(t.TempDir())
 	cfg.Watches.Attempts = 1
 	n, stop := start(t, cfg, node.Options{})
@@ -190,7 +190,7 @@ func watchBundle(t *testing.T, n *node.Node, id, callback string) (draft string)
 const watchedBundle = "2f732863-0bb4-4bd2-a8e3-2089d92b473f"
 
 func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
-	url, calls := watcher(t)
+	url, calls := startCallbackServer(t)
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
 	draft := watchBundle(t, n, watchedBundle, url+"/ok")
 	status, body := send(t, n, http.MethodDelete, "/v1/dequeue/"+watchedBundle, "", "", "X-Actor-Id", "watcher")
@@ -204,7 +204,7 @@ func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
 }
 
 func TestAWatchOfABundle_IsCalledOnceWhenTheRetentionRemovesIt(t *testing.T) {
-	url, calls := watcher(t)
+	url, calls := startCallbackServer(t)
 	cfg := brokerSettings(t.TempDir())
 	cfg.Retention = time.Minute
 	var ahead atomic.Int64

@@ -11,13 +11,13 @@ import (
 // used by one goroutine only.
 type Progress struct {
 	StatusLine
-	total   int64 // number of bytes or events; 0 or less if not known
-	done    int64
-	inBytes bool
-	drawing string // verb in the bar, such as "sending"
-	past    string // verb in a plain line, such as "sent"
-	events  int
-	printed int // number of events in the last plain line
+	total    int64 // number of bytes or events; 0 or less if not known
+	done     int64
+	inBytes  bool
+	barWord  string // word before the bar, such as "sending"
+	lineWord string // first word of a plain line, such as "sent"
+	events   int
+	printed  int // number of events that the last plain line shows
 }
 
 // linesEvery is the number of events between two plain lines.
@@ -26,13 +26,13 @@ const linesEvery = 10_000
 // NewByteProgress returns the progress of sending an input of size bytes. size
 // is -1 if it is not known.
 func NewByteProgress(w io.Writer, size int64) *Progress {
-	return &Progress{StatusLine: NewStatusLine(w), total: size, inBytes: true, drawing: "sending", past: "sent"}
+	return &Progress{StatusLine: NewStatusLine(w), total: size, inBytes: true, barWord: "sending", lineWord: "sent"}
 }
 
-// NewEventProgress returns the progress of processing total events. what is a
-// past participle, such as "sent".
-func NewEventProgress(w io.Writer, what string, total int) *Progress {
-	return &Progress{StatusLine: NewStatusLine(w), total: int64(total), drawing: what, past: what}
+// NewEventProgress returns the progress of processing total events. done is the
+// word for a processed event, such as "sent".
+func NewEventProgress(w io.Writer, done string, total int) *Progress {
+	return &Progress{StatusLine: NewStatusLine(w), total: int64(total), barWord: done, lineWord: done}
 }
 
 // Add adds processed events, and the bytes of the input that contained them.
@@ -48,7 +48,7 @@ func (p *Progress) Add(events int, bytes int64) {
 		p.Draw(p.barLine())
 	case p.events-p.printed >= linesEvery:
 		p.printed = p.events
-		fmt.Fprintf(p, "%s %d events\n", p.past, p.events)
+		fmt.Fprintf(p, "%s %d events\n", p.lineWord, p.events)
 	}
 }
 
@@ -58,11 +58,11 @@ func (p *Progress) Printf(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-// barLine returns a line with the verb, the bar and the numbers. If the total is
+// barLine returns a line with barWord, the bar and the numbers. If the total is
 // not known, it contains no bar.
 func (p *Progress) barLine() string {
 	const width = 30
-	line := p.drawing
+	line := p.barWord
 	if p.total > 0 {
 		share := min(float64(p.done)/float64(p.total), 1)
 		full := int(share * width)

@@ -28,8 +28,8 @@ func NewStatusLine(w io.Writer) StatusLine { return StatusLine{Writer: w, Watche
 // ClearLine is the terminal sequence that clears the line of the cursor.
 const ClearLine = "\r\x1b[K"
 
-// Draw replaces the text of the line. A text of more than Columns characters
-// could not be removed.
+// Draw replaces the text of the line. The text must have at most Columns
+// characters, because Clear cannot remove a text that wraps.
 func (l *StatusLine) Draw(text string) {
 	l.drawn = true
 	fmt.Fprint(l.Writer, ClearLine+text)

@@ -72,7 +72,7 @@ func TestOperatorListener_IsTheDefault(t *testing.T) {
 	}
 }
 
-func TestEachLayerWinsOverThoseBelow(t *testing.T) {
+func TestEachLayerOverridesTheLowerLayers(t *testing.T) {
 	const file = "listen: 127.0.0.1:1001\nlog:\n  level: warn\n  format: json\ndata: from-file\n"
 	environ := []string{"MESSAGEHUB_LISTEN=127.0.0.1:1002", "MESSAGEHUB_LOG_LEVEL=error"}
 	got, err := load(t, file, environ, "--listen", "127.0.0.1:1003")
@@ -368,7 +368,7 @@ func TestTheFlagInMemoryOverridesAConfiguredFolder(t *testing.T) {
 	require.True(t, got.InMemory)
 }
 
-func TestDomainsChangeAndExtendThoseOfTheMarket(t *testing.T) {
+func TestDomains_ExtendAndOverrideTheMarket(t *testing.T) {
 	got, err := load(t, `
 domains:
   - name: Charges

@@ -50,8 +50,8 @@ type Inputs struct {
 	Environ []string       // NAME=VALUE, as returned by os.Environ
 	Flags   *pflag.FlagSet // parsed flags to which AddFlags has added the keys; nil for none
 
-	// Check is called before the result is validated, and may be nil. With it,
-	// a command refuses settings for its own reasons.
+	// Check is called before the result is validated, and may be nil. A command
+	// uses it to refuse settings that other commands accept.
 	Check func(*Config) error
 }
 
@@ -202,8 +202,8 @@ func secretFault(name, text string, from source) error {
 	return fmt.Errorf("%s (%s): the value holds a secret, so it is not shown; put it in %s%s", name, from.text, secretPlace(name, text), seen)
 }
 
-// environment returns the variables that start with the prefix of the hub. An
-// unknown one is a fault.
+// environment returns the variables that start with the prefix of the hub. It
+// reports unknown variables with this prefix as faults.
 func environment(environ []string) (map[string]string, []error) {
 	known := []string{envFile, envToken}
 	for _, k := range keys {

@@ -145,8 +145,8 @@ func redactError(err error) error {
 // asterisk. The part quotes the value.
 var unknownAnchor = regexp.MustCompile(`unknown anchor '[^']*'`)
 
-// secretPlace returns the setting for which the secret is meant that was found
-// in the setting name.
+// secretPlace returns the setting to which the secret in value belongs. The secret
+// was found in the setting name.
 func secretPlace(name, value string) string {
 	place := ""
 	switch {

@@ -106,9 +106,9 @@ func (c *Config) validateShares(fault faultFunc) {
 type faultFunc = func(name, format string, args ...any)
 
 func (c *Config) validateListen(fault faultFunc) {
-	c.validateReach(fault, "listen", c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor")
+	c.validateListenAddress(fault, "listen", c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor")
 	if c.HasOperatorListener() {
-		c.validateReach(fault, "admin-listen", c.AdminListen, "every client that reaches this address may read /metrics")
+		c.validateListenAddress(fault, "admin-listen", c.AdminListen, "every client that reaches this address may read /metrics")
 		if doPortsCollide(c.Listen, c.AdminListen) {
 			fault("admin-listen", "listen is %s, which has this port, too; choose another port for one of them, or set both to the same address to have one listener", c.Listen)
 		}
@@ -128,9 +128,9 @@ func doPortsCollide(a, b string) bool {
 	return errA == nil && errB == nil && portA == portB && portA != "0" && (isForAll(hostA) || isForAll(hostB))
 }
 
-// validateReach checks the address of an HTTP listener. reason is why other
+// validateListenAddress checks the address of an HTTP listener. reason is why other
 // machines must not reach the address, unless the operator trusts all of them.
-func (c *Config) validateReach(fault faultFunc, name, address, reason string) {
+func (c *Config) validateListenAddress(fault faultFunc, name, address, reason string) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		fault(name, "want HOST:PORT, such as 127.0.0.1:8080")
@@ -139,7 +139,7 @@ func (c *Config) validateReach(fault faultFunc, name, address, reason string) {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault(name, "want a port from 0 to 65535, got %q", port)
 	} else if c.OIDC.IsOn() {
-		c.validateTokensReach(fault, name, address)
+		c.validateTokenEncryption(fault, name, address)
 	} else if err := RequireLoopback(address, reason, "give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault(name, "%w", err)
 	}
@@ -157,9 +157,9 @@ func (c *Config) validateTLS(fault faultFunc) {
 	}
 }
 
-// validateTokensReach refuses an address if tokens that clients send to it could
+// validateTokenEncryption refuses an address if tokens that clients send to it could
 // be read on the network.
-func (c *Config) validateTokensReach(fault faultFunc, name, address string) {
+func (c *Config) validateTokenEncryption(fault faultFunc, name, address string) {
 	if c.TLS.Certificate != "" || c.TLS.Terminated || c.Insecure {
 		return
 	}

@@ -27,9 +27,9 @@ type BlobContainer struct {
 	Name string `json:"name"`
 	Use  string `json:"use"`
 
-	// DeleteAfterDays is the number of days after its last change after which a
+	// DeleteAfterDays is the age, in days since its last change, at which a
 	// lifecycle rule of the account deletes a blob. It is 0 if no rule is
-	// needed, because the hub itself deletes its blobs.
+	// needed, because the hub itself deletes the blobs of the container.
 	DeleteAfterDays int `json:"deleteAfterDays,omitempty"`
 }
 

@@ -32,7 +32,7 @@ type (
 	resourceID  struct{ of *templateResource }
 	runtime     struct { // a property that a resource has only after it was created
 		of   *templateResource
-		path string // path of the property below properties
+		path string // path of the property inside the member "properties" of the resource
 	}
 	moduleOutput struct {
 		of   *module

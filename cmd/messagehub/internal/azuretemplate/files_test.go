@@ -20,7 +20,7 @@ import (
 
 var folder = filepath.Join("..", "..", "..", "..", "deploy", "azure")
 
-func TestFiles_AreThoseInDeployAzure(t *testing.T) {
+func TestFiles_EqualTheFilesInDeployAzure(t *testing.T) {
 	files := azuretemplate.Files()
 	require.Equal(t, files, azuretemplate.Files(), "the same settings give the same bytes")
 	for name, want := range files {
@@ -37,7 +37,7 @@ func TestFiles_AreThoseInDeployAzure(t *testing.T) {
 
 // The first line of each template says that it was not tried on Azure, and which
 // command checks it.
-func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
+func TestFiles_BeginWithTheNoticeAboutMissingChecks(t *testing.T) {
 	for name, text := range azuretemplate.Files() {
 		first, _, _ := strings.Cut(string(text), "\n")
 		switch {
@@ -118,7 +118,7 @@ func memberAt(v any, path ...any) any {
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-func TestARM_CreatesWhatTheTableHas(t *testing.T) {
+func TestARM_CreatesTheResourcesOfTheTable(t *testing.T) {
 	for _, cfg := range []*config.Config{
 		load(t),
 		load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events, content: inline}, {name: Billing, queue: in/voices}]", "MESSAGEHUB_OBJECTS_QUEUE=none"),
@@ -170,7 +170,7 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 	}
 }
 
-func TestARM_GrantsWhatTheTableHas(t *testing.T) {
+func TestARM_GrantsTheRolesOfTheTable(t *testing.T) {
 	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	d := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg))
 	principal := func(identity string) string {
@@ -334,7 +334,7 @@ func TestMain_FederatesTheIdentitiesOnAKS(t *testing.T) {
 	require.Len(t, identities, 2)
 }
 
-func TestMain_ParametersOfThePlatformsAreItsOwn(t *testing.T) {
+func TestMain_AcceptsTheParameterFilesOfThePlatforms(t *testing.T) {
 	for _, name := range []string{"container-apps.parameters.json", "aks.parameters.json"} {
 		var file struct {
 			Parameters map[string]struct{ Value any }
@@ -353,7 +353,7 @@ var declaration = regexp.MustCompile(`(?m)^(?:param|resource|module) (\w+)`)
 
 // No Bicep compiler is available, so the test compares the declarations in the two
 // formats.
-func TestBicep_DeclaresWhatARMHas(t *testing.T) {
+func TestBicep_DeclaresTheResourcesOfARM(t *testing.T) {
 	cfg := load(t)
 	text := string(azuretemplate.Bicep(cfg))
 	seen := make(map[string]bool)

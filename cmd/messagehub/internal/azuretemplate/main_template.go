@@ -37,9 +37,9 @@ func newMain(cfg *config.Config) *template {
 	return t
 }
 
-// moduleArgument returns the argument for the parameter p of a module: an output
-// of the module made, or a parameter of the template, which it adds. In the
-// template, a parameter that only one platform needs is optional.
+// moduleArgument returns the argument for the parameter p of the module m: an
+// output of the module made, or a parameter of t. It adds this parameter to t if
+// t does not have it. A parameter that only one platform needs is optional in t.
 func (t *template) moduleArgument(p *param, m, made *module) expr {
 	if m != made && slices.ContainsFunc(made.template.outputs, func(o output) bool { return o.name == p.name }) {
 		if p.name == "settings" {

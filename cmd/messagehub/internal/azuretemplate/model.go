@@ -10,7 +10,8 @@ type member struct {
 
 type array []any
 
-// A template is the model of a template: the resources of one resource group.
+// A template describes the resources of one resource group. It is written as a
+// file in ARM or in Bicep.
 type template struct {
 	about     string // purpose of the template
 	params    []*param

@@ -29,8 +29,8 @@ func expectRefused(alter ...func(*http.Request)) func(context.Context, *certifyR
 	}
 }
 
-// expectRefusedAt returns a check that sends a call signed with a time that
-// differs by offset from now, which must be refused.
+// expectRefusedAt returns a check that sends a call whose signed time differs by
+// offset from the current time. The receiver must refuse the call.
 func expectRefusedAt(offset time.Duration) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		o := s.opts.Client

@@ -49,8 +49,8 @@ type Level string
 
 // The levels.
 const (
-	Must   Level = "must"   // a receiver that fails loses messages, or accepts forged ones
-	Should Level = "should" // a receiver that fails works, but not as well as it could
+	Must   Level = "must"   // a receiver that fails the check loses messages, or accepts forged ones
+	Should Level = "should" // a receiver that fails the check works, but not as well as it could
 )
 
 // An Outcome is the result of a check.

@@ -280,7 +280,7 @@ func TestRun_FindsEachFault(t *testing.T) {
 	}
 }
 
-func TestRun_FindsOldCallsAccepted(t *testing.T) {
+func TestRun_DetectsThatOldCallsAreAccepted(t *testing.T) {
 	v := bySecret(t)
 	v.Tolerance = 24 * time.Hour
 	results := run(t, correctReceiver(v, http.StatusUnauthorized), nil)

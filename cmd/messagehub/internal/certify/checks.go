@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// A check is one property of a receiver.
+// A check tests one property of a receiver.
 type check struct {
 	name   string // the property of a correct receiver
 	level  Level
@@ -40,7 +40,7 @@ const (
 )
 
 // checks lists all checks, in the order in which they run. The checks that may
-// harm a receiver are at the end, before a check whether the receiver still works.
+// harm a receiver come last, followed only by a check that it still works.
 var checks = []check{
 	{
 		name: "accepts a call", level: Must, always: true, run: sendFirst,

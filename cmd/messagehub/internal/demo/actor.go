@@ -46,12 +46,12 @@ func (t *tally) addBundle(events int, bytes int64, peek, dequeue time.Duration) 
 	}
 }
 
-// percentileOf returns a percentile of durations.
-func percentileOf(of []time.Duration, p int) time.Duration {
-	if len(of) == 0 {
+// percentileOf returns the p-th percentile of durations.
+func percentileOf(durations []time.Duration, p int) time.Duration {
+	if len(durations) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(of))
+	sorted := slices.Sorted(slices.Values(durations))
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 

@@ -18,7 +18,7 @@ import (
 // A demoConsumer is a consumer that the hub calls.
 type demoConsumer struct {
 	name  string
-	kind  string // text: how the consumer differs from a normal one
+	kind  string // difference from a normal consumer, as text for the report
 	token string
 	delay time.Duration // pause before each answer
 

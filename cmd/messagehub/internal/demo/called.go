@@ -28,8 +28,8 @@ type calledActor struct {
 	subscription domain.SubscriptionID
 
 	listener net.Listener
-	called   chan struct{} // has a value from a call until the next fetch
-	isAway   atomic.Bool   // the receiver answers 503
+	called   chan struct{} // contains a value if the hub has called since the last fetch began
+	isAway   atomic.Bool   // if true, the receiver answers 503
 	accepted atomic.Int64  // accepted calls
 	refused  atomic.Int64  // number of calls that were refused with 503
 	invalid  atomic.Int64  // number of calls whose signature was not valid

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Blob are the options of the emulator of a Blob Storage account.
+// Blob contains the options of the emulator of a Blob Storage account.
 type Blob struct {
 	Options
 

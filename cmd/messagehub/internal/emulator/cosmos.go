@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// Cosmos are the options of the emulator of a Cosmos DB account.
+// Cosmos contains the options of the emulator of a Cosmos DB account.
 type Cosmos struct {
 	Options
 

@@ -1,4 +1,4 @@
-// Package emulator starts one embedded engine alone, for any client: a Cosmos DB account
+// Package emulator starts one embedded engine without a hub, for any client: a Cosmos DB account
 // ([Cosmos]), a Service Bus namespace ([ServiceBus]) or a Blob Storage account ([Blob]).
 //
 // All emulators start in the same steps. An emulator refuses an address that other

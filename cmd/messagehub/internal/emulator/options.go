@@ -37,14 +37,15 @@ type Options struct {
 // users of the machine can read flags, but not this variable.
 const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 
-// knownKey is the reason of checkAddress if the key is the well-known one.
+// knownKey is the reason passed to checkAddress if the key is the well-known one.
 const knownKey = "its key is the well-known one (set another with --key-file or " + KeyVariable + ")"
 
-// trustsTokens is the reason of checkAddress if the emulator accepts every token.
+// trustsTokens is the reason passed to checkAddress if the emulator accepts every token.
 const trustsTokens = "--trust-tokens gives every client all rights" //nolint:gosec // a sentence
 
-// checkAddress rejects an address that other machines can reach if reason is not
-// "". reason says why every client could use the emulator.
+// checkAddress rejects an address that other machines can reach. reason says why
+// every client that reaches the address could use the emulator; if it is "",
+// checkAddress accepts every address.
 func (o *Options) checkAddress(address, reason string) error {
 	if reason == "" || o.Insecure {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// ServiceBus are the options of the emulator of a Service Bus namespace.
+// ServiceBus contains the options of the emulator of a Service Bus namespace.
 type ServiceBus struct {
 	Options
 

@@ -56,7 +56,7 @@ func (c *Cosmos) Validate() error {
 	return c.checkListen(c.Listen, reason)
 }
 
-// A duration is the value of a flag.
+// A duration is a flag and its value.
 type duration struct {
 	flag  string
 	value time.Duration

@@ -24,25 +24,26 @@ const DefaultURL = "http://127.0.0.1:8080"
 // with its default settings.
 const DefaultAdminURL = "http://127.0.0.1:8081"
 
-// Announced is the type of the public client.
+// Announced is the type Announced of the public client.
 type Announced = hubclient.Announced
 
-// Fault is the type of the public client.
+// Fault is the type Fault of the public client.
 type Fault = hubclient.Fault
 
-// PeekOptions is the type of the public client.
+// PeekOptions is the type PeekOptions of the public client.
 type PeekOptions = hubclient.PeekOptions
 
-// Problem is the type of the public client.
+// Problem is the type Problem of the public client.
 type Problem = hubclient.Problem //nolint:errname // problem is the word of RFC 9457
 
 // A Client sends requests to the /v1 routes of a hub. It is safe for concurrent use.
 type Client struct {
 	Base  string // prefix of every URL, without a trailing slash and without a user
-	Token string // token of an operator or of an issuer in every request; "": no token
+	Token string // sent with every request: an operator's token, or a token from an issuer; "": no token
 
-	// TokenOf, if set, replaces Token: it returns the token of an actor or, for
-	// "", of other users. It must be set before the first request.
+	// TokenOf, if set, replaces Token: it returns the token for requests of an
+	// actor or, if actor is "", for all other requests. It must be set before the
+	// first request.
 	TokenOf func(actor string) string
 
 	client *hubclient.Client
@@ -54,8 +55,9 @@ func New(base string) (*Client, error) { return NewWithTLS(base, nil) }
 // NewWithTLS is New with the certificates in secured; nil stands for the
 // certificates of the system.
 func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
-	// The client repeats no request, because the commands repeat and report their
-	// requests. It resumes a download until the timeout of the command.
+	// The client does not repeat requests, because the commands repeat them
+	// and report each repetition. It resumes a download until the timeout of
+	// the command.
 	client, err := hubclient.New(hubclient.Options{URL: base, TLS: secured, Budget: -1, Resume: maxResume})
 	if err != nil {
 		shown, _ := config.Redact(base)
@@ -82,9 +84,9 @@ func (c *Client) Close() { c.client.Close() }
 // HTTP returns the client that sends the requests.
 func (c *Client) HTTP() *http.Client { return c.client.HTTP() }
 
-// As returns the public client with the token of an actor or, for "", of other
-// users. The errors of the public client are for programs; [Client.ExplainError]
-// turns them into errors for a person.
+// As returns a public client that sends the token for requests of an actor or, if
+// actor is "", the token for all other requests. The errors of the public client
+// are for programs; [Client.ExplainError] turns them into errors for a person.
 func (c *Client) As(actor string) *hubclient.Client {
 	token := c.Token
 	if c.TokenOf != nil {

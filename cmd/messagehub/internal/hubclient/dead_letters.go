@@ -54,7 +54,7 @@ type DeadLetterRecord struct {
 }
 
 // A DeadLetterAction is an action of an operator on dead letters. If IsResend is
-// true, they are sent again, otherwise deleted.
+// true, the hub sends the dead letters again; otherwise it deletes them.
 type DeadLetterAction struct {
 	Who, Why string
 	IsResend bool
@@ -118,9 +118,9 @@ func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by D
 	return err
 }
 
-// ActOnDeadLetters sends again or deletes the dead letters that have a reason and a
-// sequence number up to through. It calls report with the count in each response,
-// and returns the total.
+// ActOnDeadLetters sends again or deletes the dead letters that have this reason
+// and a sequence number up to through. It calls report with the number of dead
+// letters that each request processed, and returns the total.
 func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterAction, report func(n int)) (sum int, err error) {
 	for after := "0"; ; {
 		var progress struct {

@@ -17,7 +17,7 @@ import (
 type Found struct {
 	ID      string        `json:"id"`
 	Results []FoundResult `json:"results"`
-	Looked  FoundLooked   `json:"looked"`
+	Looked  SearchExtent  `json:"looked"`
 	After   string        `json:"after,omitempty"` // cursor that continues the search; "": the search is complete
 }
 
@@ -46,7 +46,7 @@ type FoundDetail struct {
 	Value string `json:"value"`
 }
 
-// A FoundWait is a cause for which a result waits.
+// A FoundWait is a reason why a result is waiting.
 type FoundWait struct {
 	Cause string     `json:"cause"`
 	Since *time.Time `json:"since,omitempty"`
@@ -54,8 +54,8 @@ type FoundWait struct {
 	Next  string     `json:"next"`
 }
 
-// FoundLooked describes the extent of a search.
-type FoundLooked struct {
+// A SearchExtent describes what a search has covered.
+type SearchExtent struct {
 	Kinds     []string      `json:"kinds"`
 	Found     int           `json:"found"`
 	Mailboxes int           `json:"mailboxes"`
@@ -79,7 +79,7 @@ const (
 // complete. It calls progress with the intermediate results. If it fails, it
 // returns these results and the error.
 func (c *Client) Find(ctx context.Context, id string, more url.Values, progress func(*Found)) (*Found, error) {
-	all := &Found{ID: id, Results: []FoundResult{}, Looked: FoundLooked{Kinds: []string{}}}
+	all := &Found{ID: id, Results: []FoundResult{}, Looked: SearchExtent{Kinds: []string{}}}
 	query := url.Values{"id": {id}}
 	for name, values := range more {
 		query[name] = values
@@ -106,7 +106,7 @@ func (c *Client) Find(ctx context.Context, id string, more url.Values, progress 
 	}
 }
 
-// add adds the results of part, which continues the search f.
+// add adds the results of part, the next response of the same search.
 func (f *Found) add(part *Found) {
 	damage, notes := f.Looked.Damage, f.Looked.Notes
 	f.Results = append(f.Results, part.Results...)

@@ -12,7 +12,7 @@ import (
 type ObjectJob struct {
 	ID      string     `json:"id"`
 	Bucket  string     `json:"bucket"`
-	State   string     `json:"state"` // running; after its end completed, failed or stopped
+	State   string     `json:"state"` // running, completed, failed or stopped
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended,omitempty"`
 	Counts  struct {

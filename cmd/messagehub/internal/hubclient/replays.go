@@ -30,7 +30,7 @@ type Replay struct {
 	Skipped   int64  `json:"skipped"`
 	Seen      int64  `json:"seen"`
 	Remaining int64  `json:"remaining"`
-	Complete  bool   `json:"complete"` // set by a dry run: all deliveries were counted
+	Complete  bool   `json:"complete"` // set by a dry run: true if all deliveries were counted
 
 	Text json.RawMessage `json:"-"` // the hub's JSON response
 }

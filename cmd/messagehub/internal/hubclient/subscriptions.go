@@ -47,8 +47,8 @@ type Delivery struct {
 	Warnings []DeliveryWarning `json:"warnings"`
 }
 
-// A DeliveryWarning warns of a future failure of the deliveries that the owner can
-// prevent.
+// A DeliveryWarning warns the owner that deliveries will fail unless the owner
+// acts.
 type DeliveryWarning struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -70,8 +70,8 @@ type subscriptionJSON struct {
 	Ordered          bool                      `json:"ordered,omitempty"`
 }
 
-// A storedJSON is a stored subscription. Its member for the mode of delivery is
-// not the member of a draft.
+// A storedJSON is a stored subscription. It has the mode of delivery in the
+// member delivery_mode, whereas a draft has it in delivery.
 type storedJSON struct {
 	subscriptionJSON
 	UUID         string     `json:"uuid"`
@@ -92,7 +92,8 @@ type draftJSON struct {
 	Delivery      string             `json:"delivery,omitempty"`
 }
 
-// syncDelivery is the delivery mode other than the default.
+// syncDelivery is the delivery mode in which the sender of an event waits for the
+// call. The default mode is "async".
 const syncDelivery = "sync"
 
 type attachmentJSON struct {

@@ -26,7 +26,7 @@ type Options struct {
 	Verifier webhook.Verifier // verifies calls; if it has no keys, every call is accepted
 
 	Status     int           // status with which accepted calls are answered; default 200
-	Failures   int           // number of calls per id that are answered with Status, before 200; 0: all calls
+	Failures   int           // number of calls with the same id that are answered with Status; later calls are answered with 200; 0: all calls
 	RetryAfter time.Duration // Retry-After of each answer that is not 2xx; 0: not sent
 	Delay      time.Duration // pause before each answer
 
@@ -186,7 +186,7 @@ func (r *Receiver) record(c *call) {
 		r.counts.Verified++
 	}
 	if id := c.request.Header.Get("Webhook-Id"); id != "" && c.problem == nil {
-		c.number = r.countRepeats(id)
+		c.number = r.countCall(id)
 		if c.number > 1 {
 			r.counts.Repeated++
 		}
@@ -201,9 +201,9 @@ func (r *Receiver) record(c *call) {
 	r.printText(c)
 }
 
-// countRepeats counts a call with an id, and returns the number of calls so far
-// with the same id.
-func (r *Receiver) countRepeats(id string) int {
+// countCall counts a call with an id, and returns the number of calls so far with
+// the same id.
+func (r *Receiver) countCall(id string) int {
 	if r.seen[id] == 0 {
 		if len(r.ids) >= maxIDs {
 			delete(r.seen, r.ids[0])

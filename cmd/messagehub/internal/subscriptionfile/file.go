@@ -183,7 +183,7 @@ func (p *subscriptionParser) readDocument(n *yaml.Node) {
 	if !hasList && len(p.faults) == 0 {
 		p.addFault(n, "subscriptions: missing")
 	}
-	p.checkTwice()
+	p.checkRepeatedIDs()
 }
 
 func (p *subscriptionParser) readEntry(n *yaml.Node) {
@@ -367,8 +367,8 @@ func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	return all
 }
 
-// checkTwice reports ids that more than one entry has.
-func (p *subscriptionParser) checkTwice() {
+// checkRepeatedIDs reports ids that more than one entry has.
+func (p *subscriptionParser) checkRepeatedIDs() {
 	lines := make(map[domain.SubscriptionID]int)
 	for _, e := range p.file.Subscriptions {
 		if line, twice := lines[e.ID]; twice {

@@ -6,6 +6,6 @@
 // schemas of resources, so it cannot detect a property that Azure rejects. Evaluate fails if
 // the template names a parameter, a function or a resource that does not exist,
 // uses a resource that it does not depend on, or has a parameter that nothing
-// uses. It computes other names and ids than Azure; two of its names are equal
+// uses. Its names and ids differ from those of Azure; two of its names are equal
 // only if the names of Azure are equal.
 package armtest

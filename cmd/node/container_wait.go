@@ -30,7 +30,7 @@ const containerCheckInterval = 10 * time.Second
 // WaitForContainers listens at the addresses of a node with cfg. It responds to
 // /healthz with 200 and to all other requests with 503. Every 10 s it checks the
 // properties of the containers; Options.ReadinessInterval replaces this interval
-// if it is positive. /readyz reports the current fault, which is fault at first.
+// if it is positive. /readyz reports fault until a check finds a different fault.
 //
 // WaitForContainers returns nil when the containers are as the hub needs them,
 // or when ctx ends. It has then stopped listening, so Open may be called again.

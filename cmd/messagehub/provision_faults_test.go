@@ -296,7 +296,7 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 
 // A write of a queue fails with 409, because another process created the queue
 // with the required properties or with other ones.
-func TestProvision_AcceptsWhatAnotherProcessHasJustMade(t *testing.T) {
+func TestProvision_AcceptsAQueueThatAnotherProcessCreated(t *testing.T) {
 	right := deployment.Queue{Name: "charges", Sessions: true, Lock: "PT1M", MaxDeliveries: 10, MaxMegabytes: 1024}
 	for _, tc := range []struct {
 		name   string

@@ -24,11 +24,11 @@ import (
 // A bundle of the benchmark has 2,048 events of 25 KB. This is 50 MB, the
 // maximum size of a bundle.
 const (
-	figureEvents  = 2048
-	figurePayload = 25 << 10
-	figureBytes   = figureEvents * figurePayload
-	// consumerMemory is the maximum memory of a process that consumes such
-	// bundles.
+	bundleEvents = 2048
+	payloadBytes = 25 << 10
+	bundleBytes  = bundleEvents * payloadBytes
+	// consumerMemory is the maximum memory of a process that consumes one of
+	// these bundles.
 	consumerMemory = 64 << 20
 )
 
@@ -53,10 +53,10 @@ func TestMain(m *testing.M) {
 // announceBundles announces the events of n bundles of the benchmark.
 func announceBundles(t testing.TB, hub *hubtest.Hub, n int) {
 	t.Helper()
-	payload, err := json.Marshal(strings.Repeat("x", figurePayload-600)) // the other members of an event are about 600 bytes
+	payload, err := json.Marshal(strings.Repeat("x", payloadBytes-600)) // the other members of an event are about 600 bytes
 	require.NoError(t, err)
 	const batch = 256
-	for range n * figureEvents / batch {
+	for range n * bundleEvents / batch {
 		events := make([]hubclient.Event, batch)
 		for i := range events {
 			events[i] = hubclient.Event{
@@ -90,14 +90,14 @@ func consumeOne(ctx context.Context, url string) error {
 }
 
 func checkSize(size int64, err error) error {
-	if err == nil && (size < figureBytes*9/10 || size > figureBytes*11/10) {
-		err = fmt.Errorf("the bundle has %d bytes, want some %d", size, figureBytes)
+	if err == nil && (size < bundleBytes*9/10 || size > bundleBytes*11/10) {
+		err = fmt.Errorf("the bundle has %d bytes, want some %d", size, bundleBytes)
 	}
 	return err
 }
 
-// consumeBare consumes one bundle with plain HTTP.
-func consumeBare(ctx context.Context, url string) error {
+// consumeOverHTTP consumes one bundle with plain HTTP.
+func consumeOverHTTP(ctx context.Context, url string) error {
 	call := func(method, path string) (*http.Response, error) {
 		req, err := http.NewRequestWithContext(ctx, method, url+path, http.NoBody)
 		if err != nil {
@@ -157,7 +157,7 @@ func BenchmarkConsume(b *testing.B) {
 		for _, isBare := range []bool{n%2 == 0, n%2 == 1} {
 			consume := consumeOne
 			if isBare {
-				consume = consumeBare
+				consume = consumeOverHTTP
 			}
 			began := time.Now()
 			require.NoError(b, consume(b.Context(), hub.URL))
@@ -165,5 +165,5 @@ func BenchmarkConsume(b *testing.B) {
 		}
 	}
 	b.ReportMetric(fastest[false].Seconds()/fastest[true].Seconds(), "times-bare-HTTP")
-	b.SetBytes(2 * figureBytes)
+	b.SetBytes(2 * bundleBytes)
 }

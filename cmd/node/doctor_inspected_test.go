@@ -50,8 +50,8 @@ func answerWith(status int, body string) http.HandlerFunc {
 	}
 }
 
-// interceptRequests returns a handler that calls the handler that refuse returns, or else
-// next.
+// interceptRequests returns a handler that passes each request to refuse. If
+// refuse returns a handler, that handler responds, and otherwise next.
 func interceptRequests(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if *refuse != nil {
