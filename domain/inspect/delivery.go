@@ -58,7 +58,7 @@ func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
 	return d
 }
 
-// fromOpen returns the delivery of an entry that the cursor has taken and that has not ended.
+// fromOpen returns the delivery of an entry that the cursor has reached, if the delivery has not ended.
 func (n *snapshot) fromOpen(at domain.Position) Delivery {
 	if n.isCalled() {
 		return n.newDelivery(at, Calling)
@@ -94,7 +94,7 @@ func (n *snapshot) recentEntries() []domain.EntryID {
 	return slices.Compact(all)
 }
 
-// findOpen returns the position of an entry that the cursor has taken and that has not ended.
+// findOpen returns the position of an entry that the cursor has reached, if its delivery has not ended.
 func (n *snapshot) findOpen(e domain.EntryID) (domain.Position, bool) {
 	i := slices.IndexFunc(n.standing.Open, func(p domain.Position) bool { return p.EntryID == e })
 	if i < 0 {

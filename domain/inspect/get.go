@@ -39,7 +39,7 @@ func (s *Service) getDelivery(ctx context.Context, n *snapshot, id domain.Delive
 	return &d, err
 }
 
-// getFresh returns the delivery of an entry that the cursor has not taken.
+// getFresh returns the delivery of an entry that the cursor has not reached.
 func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	end, err := s.readEnds(ctx, n)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 	return &d, nil
 }
 
-// getEnded returns the delivery of an entry that the cursor has taken, if the delivery has ended and
+// getEnded returns the delivery of an entry that the cursor has passed, if the delivery has ended and
 // is not a dead letter.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	if x := n.standing.Expiry(id.Entry); x != nil {

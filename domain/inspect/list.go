@@ -30,7 +30,7 @@ type Page struct {
 	Deliveries []Delivery
 	Next       string // Query.Page for the next page; "": this is the last page
 
-	// Expired has the last ranges of messages that were removed before the subscription took
+	// Expired has the last ranges of messages that were removed before the cursor reached
 	// them. It is set on the first page of a list of all deliveries or of dead letters.
 	Expired []domain.Expiry
 }
@@ -164,8 +164,8 @@ func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Con
 	return nil
 }
 
-// addOpen adds the deliveries that were taken and have not ended. Their state is Calling, or
-// Waiting if the receiver may not be called now.
+// addOpen adds the deliveries that a node has begun and that have not ended. Their state is
+// Calling, or Waiting if the receiver may not be called now.
 func (s *Service) addOpen(_ context.Context, n *snapshot, m *merge, state State) error {
 	for _, at := range n.standing.Open {
 		if d := n.fromOpen(at); state == "" || d.State == state {
@@ -187,8 +187,8 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addFresh adds deliveries of entries that were not taken and match the filter. It reads about
-// maxWaitingReads entries.
+// addFresh adds deliveries of entries that the cursor has not reached and that match the filter. It
+// reads about maxWaitingReads entries.
 func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil

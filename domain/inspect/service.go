@@ -76,7 +76,7 @@ func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.Sub
 }
 
 // readSnapshot reads a subscription and its cursor. If the cursor does not exist yet, the zero
-// standing means that no entry was taken.
+// standing means that the cursor has not reached any entry.
 func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
 	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {

@@ -121,9 +121,10 @@ func (t *task) runCrawl(ctx context.Context) error {
 	}
 }
 
-// endKey returns the key up to which the page proves that objects are absent. The repository orders
-// keys that are longer than OrderedKey and begin alike in another order than the listing. So endKey
-// cuts the key to OrderedKey, and the range ends before all such keys.
+// endKey returns the key up to which the page proves that objects are absent. If several keys have
+// the same first OrderedKey bytes, the repository may order these keys differently from the
+// listing. So endKey cuts the last key of the page to OrderedKey bytes, and the range ends before
+// all such keys.
 func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""

@@ -105,7 +105,7 @@ func TestCrawlPageThatIsRepeatedAfterAStaleReadAddsNoRow(t *testing.T) {
 		w.setListed("a", repository.SourceObject{ObjectFacts: sized(1)})
 		w.setListed("b", repository.SourceObject{ObjectFacts: sized(2)})
 		dying, crash := context.WithCancel(w.Context())
-		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash after the events of the page are stored, before its cursor is
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash after the events of the page are stored, and before the cursor of the page is stored
 		w.ports.Objects, w.ports.Jobs = c, c
 		node := w.newNode()
 		job, err := node.StartCrawl(w.Context(), bucket, "")

@@ -77,8 +77,9 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			} else {
 				require.Equal(t, want, o.Current.ETag)
 			}
-			// These sequencers also have different lengths. The events are ingested without
-			// Doubts, because the store has an older content and must not be asked.
+			// The sequencers of the following events have another length than the earlier
+			// sequencers. The events are ingested without Doubts, which would request the state
+			// from the store: the store still has the older content.
 			ingest(t, d.Objects, o.Name, created(t, "111", `"3"`))
 			ingest(t, d.Objects, o.Name, created(t, "222", `"4"`))
 			require.Equal(t, `"4"`, object(t, d, o.Name).Current.ETag)

@@ -333,7 +333,7 @@ func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCl
 type slowContent struct{ io.ReadCloser }
 
 func (c slowContent) Read(p []byte) (int, error) {
-	<-time.After(20 * time.Second) // time of the bubble
+	<-time.After(20 * time.Second) // takes no real time in the synctest bubble
 	return c.ReadCloser.Read(p[:min(len(p), 4<<10)])
 }
 
@@ -376,7 +376,7 @@ func TestInventoryIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 			job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 			require.NoError(t, err)
 			stopFirst := w.runNode(dying, node)
-			<-time.After(time.Second) // time of the bubble
+			<-time.After(time.Second) // takes no real time in the synctest bubble
 			defer w.runNode(w.Context(), healthy)()
 			ended := w.waitForEnd(healthy, job)
 			stopFirst()

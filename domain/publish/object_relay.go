@@ -103,8 +103,9 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 	return changes
 }
 
-// QueueUnpublished queues changes that nodes have stored but not published. It reports whether it found any. The
-// Relay of package watch calls QueueUnpublished on one node at a time, after its own search for changes.
+// QueueUnpublished queues changes that were stored but not published, and reports whether it found
+// any. The Relay of package watch calls QueueUnpublished on one node at a time, each time after
+// the Relay has searched for its own changes.
 func (r *ObjectRelay) QueueUnpublished(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-minAge), maxFound)
 	if err != nil {

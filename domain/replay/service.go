@@ -96,7 +96,7 @@ func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayReques
 	id := n.definition.ID.Cursor()
 	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
 	switch domain.KindOf(err) {
-	case domain.Conflict, domain.Uncertain: // this attempt, or an earlier one whose signal was lost, may have stored the request
+	case domain.Conflict, domain.Uncertain: // the request may be stored: by this call, or by an earlier call that did not notify the owner of the cursor
 		s.opts.Changed(id)
 	default:
 		if err == nil {
@@ -160,7 +160,7 @@ func (s *Service) findEntry(ctx context.Context, n *subject, e domain.EntryID) (
 	if err != nil || at.Number > e.Number {
 		return nil, err
 	}
-	at.EntryID = e // Read begins at the page of at and continues to the page of the entry
+	at.EntryID = e // Read starts at at.Page, the page that Seek found, and finds the entry on this page or a later page
 	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != e {
 		return nil, err

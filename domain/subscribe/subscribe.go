@@ -342,8 +342,8 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 	return viewDefinition(d), nil
 }
 
-// notifyChange calls Options.Changed if the change with the result err succeeded or may have
-// succeeded.
+// notifyChange calls Options.Changed unless err, the result of a change, shows that the change
+// failed.
 func (s *Service) notifyChange(id domain.SubscriptionID, err error) {
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
 		s.opts.Changed(id.Cursor())
