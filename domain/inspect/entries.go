@@ -19,9 +19,9 @@ const (
 	nearPages = 64
 )
 
-// nearTaken returns the position at which the search for an entry begins. The cursor has passed
+// searchStart returns the position at which the search for an entry begins. The cursor has passed
 // the entry, and the page of the entry is not stored: it is the page of the cursor or an earlier page.
-func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
+func (n *snapshot) searchStart(e domain.EntryID) domain.Position {
 	at := n.standing.Position(e.Priority)
 	at.EntryID = e
 	if _, isData := n.stream.DataActor(); isData {
@@ -52,7 +52,7 @@ func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID
 	if !n.isNear(e) {
 		return nil, nil //nolint:nilnil // the entry is not found
 	}
-	at := n.nearTaken(e)
+	at := n.searchStart(e)
 	_, isData := n.stream.DataActor()
 	first := at.Page
 	for back := 1; ; back *= 2 {

@@ -36,7 +36,7 @@ type Page struct {
 }
 
 // List returns a page of the known deliveries of a subscription: retries, dead letters, deliveries
-// that a node has taken, deliveries that recently succeeded, and for each priority the first
+// that a node has begun, deliveries that recently succeeded, and for each priority the first
 // deliveries that wait. The position of the entry determines the page of a delivery. So a reader
 // misses a delivery that appears on an earlier page after that page was read. List fails with
 // NotFound if the reader may not read the subscription, and with Invalid if the query is not
@@ -51,7 +51,7 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 		return nil, err
 	}
 	m := merge{after: after, size: q.Size, found: make(map[domain.EntryID]Delivery)}
-	for _, add := range []func(context.Context, *snapshot, *merge, State) error{s.addFresh, s.addRecent, s.addOpen, s.addRetries, s.addDead} {
+	for _, add := range []func(context.Context, *snapshot, *merge, State) error{s.addUnreached, s.addRecent, s.addOpen, s.addRetries, s.addDead} {
 		if err := add(ctx, n, &m, q.State); err != nil {
 			return nil, err
 		}
@@ -187,9 +187,9 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addFresh adds deliveries of entries that the cursor has not reached and that match the filter. It
+// addUnreached adds deliveries of entries that the cursor has not reached and that match the filter. It
 // reads about maxWaitingReads entries.
-func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
+func (s *Service) addUnreached(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
 	}

@@ -97,8 +97,8 @@ func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.Sub
 	return found, nil
 }
 
-// isCalled reports whether calls to the receiver are permitted now.
-func (n *snapshot) isCalled() bool {
+// mayBeCalled reports whether calls to the receiver are permitted now.
+func (n *snapshot) mayBeCalled() bool {
 	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
 }
 

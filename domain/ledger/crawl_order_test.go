@@ -43,7 +43,7 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 
 // Some keys are longer than OrderedKey, so they are ordered by a hash. One key has a character that
 // begins before byte OrderedKey and ends after it.
-func TestCrawlIsRightForAnyOrderOfLongKeys(t *testing.T) {
+func TestCrawlIsCorrectForAnyOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{
 		"a", strings.Repeat("b", repository.OrderedKey-1), strings.Repeat("b", repository.OrderedKey), strings.Repeat("b", 700),

@@ -166,7 +166,7 @@ func TestCrawlDeletesObjectsThatTheListingLacks(t *testing.T) {
 	}
 }
 
-func TestCrawlKeepsToItsPrefix(t *testing.T) {
+func TestCrawlIgnoresObjectsWithoutItsPrefix(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, key := range []string{"a", "b/1", "b/2", "c"} {
 			w.report(key, script("[C@C1]")...)

@@ -229,8 +229,8 @@ func (v *inventory) compareBatch(ctx context.Context) (reports []repository.Obje
 			}
 			continue
 		}
-		// An event of another version would hide this version. An inventory does not justify this: it
-		// may lack versions that were stored shortly before it was created.
+		// An event of another version would hide a known version. An inventory does not prove that this
+		// is right: it may lack versions that were stored shortly before it was created.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

@@ -24,7 +24,7 @@ func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 // checkWithStored checks the headers of a draft together with the stored secret, or the secret of a
 // draft together with the stored headers. If the stored value cannot be opened, checkWithStored
 // checks nothing. If the headers and the secret set the same header, the secret then takes precedence.
-func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) error {
+func (s *Service) checkWithStored(wanted *repository.Definition, draft *Draft) error {
 	headers, secret := draft.Headers, textOf(draft.Secret)
 	if s.keys == nil || (headers == nil) == (draft.Secret == nil) {
 		return nil // the draft has neither, or it has headers and a secret, which were checked together

@@ -92,7 +92,7 @@ func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 		"of another owner":   {repositorytest.NewActor(), nil, domain.NotFound},
 		"to no secret":       {w.owner, &none, domain.Invalid},
 		"to a long one":      {w.owner, &long, domain.Invalid},
-		"to a generated one": {w.owner, nil, domain.Invalid}, // the secret of w.draft is sent in the header Authorization, so the hub cannot generate it
+		"to a generated one": {w.owner, nil, domain.Invalid}, // the current secret does not begin with whsec_, so the hub cannot replace it with a generated secret
 	} {
 		_, _, err := w.Rotate(t.Context(), tc.owner, s.ID, tc.wanted, subscribe.Match{})
 		require.Equal(t, tc.kind, domain.KindOf(err), name)

@@ -258,7 +258,7 @@ func (s *Service) replaceDefinition(ctx context.Context, found, wanted *reposito
 	if keepsHeaders {
 		wanted.Headers, wanted.HeaderNames = found.Headers, found.HeaderNames
 	}
-	if err := s.checkTogether(wanted, draft); err != nil {
+	if err := s.checkWithStored(wanted, draft); err != nil {
 		return nil, err
 	}
 	wanted.Paused, wanted.Resumed, wanted.Created, wanted.Version = found.Paused, found.Resumed, found.Created, found.Version

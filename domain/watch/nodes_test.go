@@ -182,7 +182,7 @@ func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
 	})
 }
 
-func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
+func TestOneNodeAtATime_SearchesForUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var searches atomic.Int64
