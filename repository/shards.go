@@ -30,7 +30,7 @@ type Shards interface {
 
 	// AddReplay adds a request to replay to the entry of a cursor as [domain.ReplayRequests.Add] does,
 	// and fails in the same cases. A request whose ID was added before is not added again, so the call
-	// may be repeated. number is the number of the request: a Standing that has followed this request
+	// may be repeated. number is the number of the request: a Standing whose Followed is at least number
 	// was stored after the call began. AddReplay fails with NotFound if the shard has no entry of the
 	// cursor.
 	AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) (number int, err error)

@@ -48,7 +48,7 @@ type Explanation struct {
 	HeldUntil    time.Time // end of a pause that the receiver requested; zero: no pause
 	BreakerUntil time.Time // end of a pause after failed calls; zero: the breaker is closed
 	PausedFor    string    // why the subscription is paused; "": it is not paused
-	NextAttempt  time.Time // earliest time of the next attempt; zero: there is no such time
+	NextAttempt  time.Time // earliest time of the next attempt; zero: the time is not known, or there is no next attempt
 	AttemptsLeft int
 }
 

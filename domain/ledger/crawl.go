@@ -38,9 +38,9 @@ type CrawlRequest struct {
 //     and store the resulting events; see [domain.Object.EventsOfListing]. After a crash, some of
 //     the events are stored.
 //  4. Store the position at which the next page begins. After a crash before this step, the page
-//     is listed again. The stored events are then part of the known objects, and no longer
-//     differences. If a stale read shows the difference again, its event is a duplicate: events
-//     are identified by the job and a digest of their content.
+//     is listed again. The known objects then include the stored events, so the comparison finds no
+//     difference. If a stale read shows a difference again, its event is a duplicate: events are
+//     identified by the job and a digest of their content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
