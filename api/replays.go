@@ -34,7 +34,7 @@ func (s *Server) replayDelivery(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	recordOf(r.Context()).note(slog.String("delivery", id.String()))
-	if err := s.opts.Replays.One(r.Context(), actorOf(r.Context()), id); err != nil {
+	if err := s.opts.Replays.ReplayOne(r.Context(), actorOf(r.Context()), id); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusAccepted, struct {

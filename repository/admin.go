@@ -72,8 +72,8 @@ type AdminAction struct {
 	Why string // 1 to 1,000 characters
 }
 
-// Check returns an Invalid error unless Who and Why have the permitted length and are one line of
-// printable text each, which a terminal can show safely.
+// Check returns an Invalid error unless Who and Why have the permitted length, and each is one line of
+// printable text, so that a terminal can show it safely.
 func (o AdminAction) Check() error {
 	if n := utf8.RuneCountInString(o.Who); n < 1 || n > 200 {
 		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that name the operator, got %d", n)

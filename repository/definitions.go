@@ -47,13 +47,13 @@ type Definitions interface {
 type Definition struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	Secret string // sealed; "": calls are not signed
-	// Previous is the previous secret, sealed. Until PreviousUntil, calls are also signed with it. It is
+	Secret string // encrypted secret with which calls are signed; "": calls are not signed
+	// Previous is the previous secret, encrypted. Until PreviousUntil, calls are also signed with it. It is
 	// empty if no previous secret is in use.
 	Previous      string
 	PreviousUntil time.Time
-	// Headers are the owner's headers for each call, sealed; empty without headers. HeaderNames are
-	// their names, in order.
+	// Headers are the owner's headers for each call, encrypted; empty without headers. HeaderNames are
+	// the names of the headers, in order.
 	Headers     string
 	HeaderNames []string
 	// Rotation is the rotation in which the hub generated Secret. It is zero if the owner chose the
@@ -66,8 +66,8 @@ type Definition struct {
 	Version DefinitionVersion
 }
 
-// A Rotation records that the hub replaced a secret with a generated one. With it, the hub recognizes a
-// repeated request.
+// A Rotation records that the hub replaced a secret with a generated secret. The hub uses the
+// Rotation to recognize a repeated request.
 type Rotation struct {
 	From DefinitionVersion // the version that was replaced
 	At   time.Time

@@ -8,9 +8,9 @@ import (
 )
 
 // Finder finds events and bundles by their ids, for operators. A search reads several documents one
-// after the other, so its results may show different moments of a mailbox in use. No rule depends on
-// the results. A search changes neither events nor bundles; like any reader, it may complete an
-// unfinished write.
+// after the other. If the mailbox changes during the search, the results may be inconsistent with each
+// other, so they are only for display. A search changes neither events nor bundles; like any reader,
+// it may complete an unfinished write.
 type Finder interface {
 	// FindEvent returns the retained events with an id, in one mailbox or in all mailboxes: several
 	// mailboxes may have events with the same id. A mailbox that cannot be read, completely or in part,

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Jobs keeps long-running tasks on objects, and the node that works on each job. A node that works on a
-// job has a lease of the job, and stores its progress by SaveJob. Another node takes the job over when
-// the lease has expired. A node whose lease was taken over can store nothing.
+// Jobs stores jobs: long-running tasks on objects. A node that works on a job has the lease of the job,
+// and stores its progress by SaveJob. When the lease has expired, another node can take over the job.
+// From then on, SaveJob by the previous node fails.
 //
 // A job is deleted JobRetention after its end.
 //
@@ -25,9 +25,10 @@ type Jobs interface {
 	// Job returns a job. The result may be stale. Job fails with NotFound if the job does not exist.
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)
 
-	// ListJobs returns up to limit jobs that are of the same kind as before and began before it, newest
-	// first. If before has no UUID, ListJobs begins with the newest job of the kind. Jobs of a kind with
-	// long requests are returned without their requests. The result may be stale.
+	// ListJobs returns up to limit jobs, the newest first. The jobs have the kind of the job before, and
+	// began earlier than this job. If before has no UUID, ListJobs begins with the newest job of the
+	// kind. Jobs of a kind with long requests are returned without their requests. The result may be
+	// stale.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 
 	// RunningJobs returns all running jobs, without their requests. The result may be stale.

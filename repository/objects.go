@@ -68,8 +68,8 @@ type ObjectResult struct {
 	Doubt   bool                 // Object.Doubt, in the state that includes the event
 	Exists  bool                 // the object has a current row, in the state that includes the event
 	// Err is nil, or the reason why the event failed. After Uncertain, the event may be stored; after an
-	// error of another kind, it is not stored. If only deletions help, Err wraps ErrFull and is of kind
-	// Unavailable.
+	// error of another kind, it is not stored. If the event can be stored only after deletions, Err wraps
+	// ErrPartitionFull and is of kind Unavailable.
 	Err error
 }
 

@@ -14,18 +14,19 @@ type ObjectSweeper interface {
 	// missing.
 	Shards(ctx context.Context) ([]ObjectShard, error)
 
-	// Forget forgets the rows that the retention of the store no longer keeps, of up to limit objects of
-	// a shard after an id; the empty id is before all ids. If the call fails, or its process ends, rows that were forgotten
-	// stay forgotten, and the call may be repeated. An object that cannot be swept does not affect other
-	// objects: Failed counts the objects that could not be swept, and Failure is the first error.
+	// Forget removes the rows whose retention has passed, from up to limit objects of a shard after an
+	// id; the empty id is before all ids. If the call fails, or its process ends, the rows that were
+	// removed stay removed, and the call may be repeated. An object that cannot be swept does not affect
+	// other objects: Failed counts the objects that could not be swept, and Failure is the first error.
 	Forget(ctx context.Context, shard ObjectShard, after string, limit int) (SweptObjects, error)
 
 	// Usage counts the documents of a shard, and estimates their size in bytes.
 	Usage(ctx context.Context, shard ObjectShard) (ShardUsage, error)
 
 	// TakeSweep assigns a due sweep to this node, and returns the position at which it continues. A
-	// sweep is due if no sweep began within the duration every before now, or if the last sweep is
-	// unfinished and stored no progress for the duration lease. If no sweep is due, isTaken is false.
+	// sweep is due if the last sweep is finished and began at least the duration every ago, or if the
+	// last sweep is unfinished and stored no progress for the duration lease. If no sweep is due, isTaken
+	// is false.
 	TakeSweep(ctx context.Context, now time.Time, every, lease time.Duration) (sweep ObjectSweep, isTaken bool, err error)
 
 	// MoveSweep stores the progress of a sweep at a time, and returns the stored sweep. It fails with

@@ -21,13 +21,13 @@ type Outbox interface {
 	// Delivered removes a notice that was delivered. Removing a missing notice is not an error.
 	Delivered(ctx context.Context, n domain.Notice) error
 
-	// Waiting returns up to limit recipients that have a notice whose time is earlier than before, or
-	// more than [MaxClockAhead] later than before, which means that the clock of the node that wrote the notice
-	// was wrong. An empty result means that no recipient has such a notice. Recipients that are returned
-	// together with an error have such a notice.
+	// Waiting returns up to limit recipients that have a notice whose time is earlier than the time
+	// before. It also returns recipients that have a notice whose time is later by more than
+	// [MaxClockAhead]: the node that wrote such a notice had a wrong clock. An empty result means that no
+	// recipient has such a notice. Recipients that are returned together with an error have such a notice.
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// MaxClockAhead is the difference by which a stored time may be later than the parameter before and still be
-// plausible. A notice or change with a later time was written by a node whose clock is wrong.
+// MaxClockAhead is the limit by which the stored time of a notice or change may be later than the
+// parameter before of a search. An even later time was written by a node whose clock was wrong.
 const MaxClockAhead = time.Minute

@@ -34,7 +34,7 @@ type Party struct {
 	// TokenSum is the SHA-256 of the token of a producer or of a channel. The hub only compares the
 	// token, so it does not store the token.
 	TokenSum [sha256.Size]byte
-	// Token is the sealed token of a consumer. The hub stores it because calls to the consumer contain it.
+	// Token is the encrypted token of a consumer. The hub stores it because calls to the consumer contain it.
 	Token string
 
 	CallbackURL string    // callback URL of a consumer

@@ -45,10 +45,10 @@ type ResourceVersion string
 type Changes interface {
 	StoredChanges
 
-	// TakeTurn reports whether this node must search for unpublished changes. It returns true, and
-	// stores the turn, unless a node took a turn within the duration every before now. A turn that a
-	// node with a fast clock took lasts no longer than other turns. After a failure, the turn may or may
-	// not be stored.
+	// TakeTurn reports whether this node must search for unpublished changes. If the last turn of any
+	// node is at least the duration every ago, TakeTurn stores a turn of this node and returns true. A
+	// turn of a node with a fast clock lasts no longer than other turns. After a failure, the turn may
+	// or may not be stored.
 	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
 }
 
@@ -72,10 +72,10 @@ type StoredChanges interface {
 	// RemoveChange removes a change that was published. Removing a missing change is not an error.
 	RemoveChange(ctx context.Context, c domain.Change) error
 
-	// Unpublished returns up to limit resources that have a change whose time is earlier than before, or
-	// more than [MaxClockAhead] later than before, which means that the clock of the node that stored the change
-	// was wrong. An empty result means that no resource has such a change. Resources that are returned
-	// together with an error have such a change.
+	// Unpublished returns up to limit resources that have a change whose time is earlier than the time
+	// before. It also returns resources that have a change whose time is later by more than
+	// [MaxClockAhead]: the node that stored such a change had a wrong clock. An empty result means that no
+	// resource has such a change. Resources that are returned together with an error have such a change.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
 }
 

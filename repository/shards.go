@@ -30,7 +30,7 @@ type Shards interface {
 
 	// AddReplay adds a request to replay to the entry of a cursor as [domain.ReplayRequests.Add] does,
 	// and fails in the same cases. A request whose ID was added before is not added again, so the call
-	// may be repeated. number is the number of the request: a Standing that has followed this request
+	// may be repeated. number is the number of the request: a Standing whose Followed is at least number
 	// was stored after the call began. AddReplay fails with NotFound if the shard has no entry of the
 	// cursor.
 	AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) (number int, err error)
@@ -56,10 +56,10 @@ type ShardEntry struct {
 	Changes int64
 }
 
-// Nodes keeps the beats of nodes and the assignment of shards to nodes. The assignment saves work;
-// safety does not depend on it. If two nodes serve one shard at the same time, no delivery is lost,
-// because the store refuses the settlements of a cursor by every owner except the last that called
-// Load. Reads may be stale.
+// Nodes keeps the heartbeats of nodes and the assignment of shards to nodes. The assignment saves
+// work; safety does not depend on it. If two nodes serve one shard at the same time, no delivery is
+// lost: the store accepts settlements of a cursor only from the node that called Load last. Reads
+// may be stale.
 type Nodes interface {
 	// Beat stores the beat of a node, unless a later beat of the node is stored. A node without a new
 	// beat for NodeRetention is removed.

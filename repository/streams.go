@@ -112,7 +112,7 @@ type Entry struct {
 	Accepted       domain.TraceContext // span that appended the message; zero: unknown
 }
 
-// A StreamEnd is the end of a stream.
+// A StreamEnd has the position after the last entry of each priority that has entries.
 type StreamEnd struct {
 	Segment   int // the segment in which a priority without entries begins
 	Positions []domain.Position

@@ -10,8 +10,8 @@ import (
 
 // Survey keeps a line for each mailbox, so that operators can list all mailboxes. One node at a time
 // reads the changes of mailboxes and updates the lines; every node can read the lines. A line shows its
-// mailbox at an earlier moment, perhaps in a state that no other call returned. No rule depends on a
-// line.
+// mailbox at an earlier moment, perhaps in a state that no other call returned, so it is only for
+// display.
 type Survey interface {
 	// Surveyed returns the newest lines that this node can read. It may be called often, because it
 	// reads only lines that are new to this node. The result is empty before the first survey of the

@@ -71,7 +71,7 @@ func (v *visit) replayDelivery() error {
 		state: []fact{textFact("Owner", owner.String()), textFact("Delivery", id.String()), textFact("State", string(x.State))},
 		carryOut: func(by hub.AdminAction) error {
 			return v.opts.Journal.CarryOut(v.ctx(), subscriptionSubject(id.Subscription), "replay", id.String(), by, func(ctx context.Context) error {
-				return v.opts.Replays.One(ctx, owner, id)
+				return v.opts.Replays.ReplayOne(ctx, owner, id)
 			})
 		},
 		after: withQuery(link("subscriptions", owner.String(), id.Subscription.String(), "records"), "done", "1"),

@@ -36,8 +36,8 @@ type Deliveries interface {
 
 // A Replayer repeats deliveries. [replay.Service] implements it.
 type Replayer interface {
-	// One repeats a delivery of an owner's subscription.
-	One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error
+	// ReplayOne repeats a delivery of an owner's subscription.
+	ReplayOne(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error
 }
 
 // shownDeliveries is the number of deliveries on a page.

@@ -204,7 +204,7 @@ func (w *crashWorld) finishWork(retries int) error {
 			continue
 		}
 		if followed == 0 {
-			err = n.replays.One(ctx, w.owner, domain.DeliveryID{Subscription: id, Entry: domain.EntryID{Number: crashFailing}})
+			err = n.replays.ReplayOne(ctx, w.owner, domain.DeliveryID{Subscription: id, Entry: domain.EntryID{Number: crashFailing}})
 		} else {
 			_, err = n.replays.Start(ctx, w.owner, id, domain.ReplayRange{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), Rate: domain.MaxReplayRate})
 		}

@@ -90,7 +90,7 @@ func TestAReplay_CostsUpToItsLimit(t *testing.T) {
 	}
 	one := func(number int64) func(*replayBill) error {
 		return func(b *replayBill) error {
-			return b.service.One(b.Context(), b.owner, domain.DeliveryID{Subscription: b.id, Entry: domain.EntryID{Number: number}})
+			return b.service.ReplayOne(b.Context(), b.owner, domain.DeliveryID{Subscription: b.id, Entry: domain.EntryID{Number: number}})
 		}
 	}
 	for _, tc := range []struct {

@@ -107,7 +107,7 @@ type Progress struct {
 }
 
 // ResendSome sends up to 100 of the selected dead letters again, in the order of their numbers.
-// If Progress.Next is not 0, the caller continues with a call that has Next as After.
+// If Progress.Next is not 0, the caller sets Selection.After to it and calls ResendSome again.
 func (s *Service) ResendSome(ctx context.Context, queue string, of Selection, by AdminAction) (Progress, error) {
 	return s.actOnSome(ctx, resendAction, queue, of, by)
 }

@@ -34,10 +34,14 @@ const MaxBody = 1 << 20
 
 // A Bus gives access to the dead letters of queues. It is safe for concurrent use.
 //
-// Its errors are classified: NotFound means that the queue does not exist, Unavailable that
-// nothing was done, Busy that another receiver has locked a dead letter, Conflict that the bus
-// does not allow the action, Damaged that a dead letter cannot be read, and Uncertain that a
-// copy may have been sent although the dead letter was not removed.
+// Its errors have one of these kinds:
+//
+//   - NotFound: the queue does not exist.
+//   - Unavailable: nothing was done.
+//   - Busy: another receiver has locked a dead letter.
+//   - Conflict: the bus does not allow the action.
+//   - Damaged: a dead letter cannot be read.
+//   - Uncertain: a copy may have been sent although the dead letter was not removed.
 type Bus interface {
 	// Peek returns up to limit dead letters with numbers above after, in the order of their
 	// numbers. If the result is empty, the queue has no such dead letters. Peek locks and changes

@@ -16,7 +16,6 @@
 //
 // What a failure leaves behind: a node that dies during an action leaves a record without an
 // outcome. The bus may have carried out a part of the action; a list of the dead letters shows
-// which ones are left. A message may still be among them although its copy was sent. If it is
-// sent again, there are two copies, and the receiver removes the duplicates by the ids of the
-// events.
+// which dead letters remain. A dead letter may remain although its copy was sent. If it is sent
+// again, there are two copies, and the receiver detects the duplicate by the ids of the events.
 package deadletters

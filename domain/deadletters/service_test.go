@@ -198,7 +198,7 @@ func TestActions_LeaveRecords(t *testing.T) {
 	require.Contains(t, w.logs.String(), "operator's order about dead letters failed")
 }
 
-func TestNothingIsDone_WithoutARecord(t *testing.T) {
+func TestAnAction_RequiresAStoredRecord(t *testing.T) {
 	w := newWorld(t, 2)
 	w.actions.beginErr = errors.New("the store is away")
 	_, err := w.ReadContent(t.Context(), events, 1, by)
@@ -218,7 +218,7 @@ func TestAnOutcomeThatIsNotStored_IsLogged(t *testing.T) {
 }
 
 // The caller repeats the action with the returned Next until Next is 0.
-func TestActionsOnSeveral_ContinueAndEnd(t *testing.T) {
+func TestActionsOnSeveralDeadLetters_ContinueUntilNoneRemains(t *testing.T) {
 	w := newWorld(t, 450)
 	of, sum, calls := deadletters.Selection{Reason: "damaged", Through: 401}, 0, 0
 	for {
@@ -237,7 +237,7 @@ func TestActionsOnSeveral_ContinueAndEnd(t *testing.T) {
 	require.EqualValues(t, 401, w.bus.resent[200])
 }
 
-func TestActionsOnSeveral_ReportWhereTheyEnded(t *testing.T) {
+func TestActionsOnSeveralDeadLetters_ReportWhereTheyEnded(t *testing.T) {
 	w := newWorld(t, 10)
 	w.bus.failsAt = 5
 	p, err := w.DeleteSome(t.Context(), events, deadletters.Selection{Reason: "damaged", Through: 10}, by)
@@ -248,7 +248,7 @@ func TestActionsOnSeveral_ReportWhereTheyEnded(t *testing.T) {
 	require.Equal(t, []string{"delete damaged  busy: dead letter 5 is locked", "delete damaged  busy: dead letter 5 is locked"}, w.records())
 }
 
-func TestQueues_SayHowManyDeadLettersTheyHave(t *testing.T) {
+func TestQueues_CountTheirDeadLetters(t *testing.T) {
 	w := newWorld(t, 3)
 	states := w.Queues()
 	require.Len(t, states, 2)

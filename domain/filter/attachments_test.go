@@ -44,7 +44,7 @@ func TestAFilterThatFails_MatchesNothing(t *testing.T) {
 	}
 }
 
-func TestABadExpression_IsNamedByItsPointer(t *testing.T) {
+func TestAnInvalidExpression_IsReportedWithItsPointer(t *testing.T) {
 	for _, text := range []string{"[", "", "a b", "a[?", "{a:", "a[99999999999999999999]", "foo(a)", "upper(a)", "let $a = b in $a", "&a", "[&a]", "map(a, b)", "`{`"} {
 		_, err := Compile(text)
 		require.Equal(t, domain.Invalid, domain.KindOf(err), text)
@@ -63,7 +63,7 @@ func TestABadExpression_IsNamedByItsPointer(t *testing.T) {
 	require.Len(t, attachments, 1)
 }
 
-func TestMetadata_AreJSONUpToALimit(t *testing.T) {
+func TestParseMetadata_RefusesInvalidAndLargeTexts(t *testing.T) {
 	for _, text := range []string{"", "{", "\"\xff\"", `"` + strings.Repeat("a", MaxMetadata) + `"`, "[" + strings.Repeat("1,", MaxValues) + "1]"} {
 		_, err := ParseMetadata([]byte(text))
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
@@ -113,7 +113,7 @@ func TestAttachmentsThatAreTooLarge_AreReplacedByAnError(t *testing.T) {
 	}
 }
 
-func TestAttachmentsThatShareTheirParts_AreNotEncoded(t *testing.T) {
+func TestLargeAttachmentsWithSharedParts_AreNotEncoded(t *testing.T) {
 	m := parseMetadata(t, `{"x":"`+strings.Repeat("x", 60_000)+`"}`)
 	_, a, err := CompileSubscription(&domain.Subscription{Attachments: map[string]string{"a": "[x,x,x,x,x,x,x,x,x,x,x,x]"}})
 	require.NoError(t, err)

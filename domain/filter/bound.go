@@ -62,7 +62,7 @@ const (
 	perEqual   = 40  // bytes for each unit of size of two values that are compared
 )
 
-// perValue is added to the size of a value for itself and for each value in it; see bound.
+// perValue is the part of a bound's size that each value adds, in addition to its JSON text.
 const perValue = 8
 
 // maxSize is the maximum size of metadata.
@@ -72,7 +72,7 @@ const maxSize = MaxMetadata + perValue*MaxValues
 // adds at least a character, a comma and perValue to the size.
 func maxElements(list linear) linear { return list.times(1. / (perValue + 2)) }
 
-// forEach returns the bound of a projection: it evaluates each on every element of list and
+// forEach returns the bound of a projection, which evaluates each on every element of list and
 // returns a list of the results.
 func forEach(list bound, each bound) bound {
 	n := maxElements(list.size)

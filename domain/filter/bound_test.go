@@ -126,7 +126,7 @@ var typicalExpressions = []string{
 	"items[?starts_with(name, 'a') && contains(tags, 'x')]", "floor(n) == ceil(n)", "reverse(tags)", "min(n)", "max(n)", "ends_with(type, 'e')",
 }
 
-func TestUsualExpressions_AreAccepted(t *testing.T) {
+func TestTypicalExpressions_AreAccepted(t *testing.T) {
 	all := worstMetadata(t)
 	for _, text := range typicalExpressions {
 		_, err := Compile(text)
@@ -155,7 +155,7 @@ func TestExpressionsWithoutABound_AreRefused(t *testing.T) {
 func TestNoAcceptedExpression_AllocatesMoreThanItsBound(t *testing.T) {
 	all := worstMetadata(t)
 	n := 500
-	if raced || testing.Short() {
+	if hasRaceDetector || testing.Short() {
 		n = 100
 	}
 	g := &generator{rand.New(rand.NewPCG(1, 2))}
@@ -254,7 +254,7 @@ func TestCompile_AllocatesAtMostOneMegabyte(t *testing.T) {
 		"@", "a", "[", "]", "(", ")", "[*]", "[]", "[?", ".", "|", "||", "&&", "!", "&", "{a:", "}", ",", "`1`", "`[", "'a'", `"a"`,
 		"==", "*", "$", "-", "//", "let $x=", " in ", "[:", "abs(", `"\u`, `\`, "0", "é", "\xff",
 	}
-	if raced {
+	if hasRaceDetector {
 		tokens = tokens[:12]
 	}
 	var most float64

@@ -17,7 +17,7 @@ const (
 	MaxMetadata = 64 << 10 // maximum length of metadata, in bytes of JSON
 	MaxValues   = 8 << 10  // maximum number of values in metadata: objects, lists and their elements
 	MaxMemory   = 16 << 20 // maximum number of bytes that an evaluation allocates
-	maxResult   = 2 << 20  // maximum length of a result, in bytes of JSON; shared parts count each time
+	maxResult   = 2 << 20  // maximum length of a result, in bytes of JSON; a part that occurs several times counts each time
 )
 
 // Metadata is the input of expressions.

@@ -2,4 +2,4 @@
 
 package filter
 
-const raced = false
+const hasRaceDetector = false

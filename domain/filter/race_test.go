@@ -2,5 +2,5 @@
 
 package filter
 
-// raced says that the race detector is active, which makes tests many times slower.
-const raced = true
+// hasRaceDetector is set if the race detector is active, which makes tests many times slower.
+const hasRaceDetector = true

@@ -71,7 +71,7 @@ func (a *Answer) note(sentence string) {
 	}
 }
 
-// A Result is an event, a bundle, a delivery or a Save that the id identifies.
+// A Result is an event, a bundle, a delivery or a Save that was found for the id in a Query.
 type Result struct {
 	Kind  Kind
 	State State

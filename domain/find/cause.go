@@ -27,7 +27,7 @@ var Causes = []Cause{
 	CauseOtherBundle, CauseNotDequeued, CauseOlderCabinet, CauseOlderEvents, CauseNotPeeked, CauseNotice,
 }
 
-// A Wait describes a cause for which an event, a bundle or a delivery waits.
+// A Wait describes a reason why an event, a bundle or a delivery waits.
 type Wait struct {
 	Cause Cause
 	Since time.Time // time at which the wait began; zero: the time is not stored

@@ -146,7 +146,7 @@ func (f savingFinder) FindEvent(ctx context.Context, q repository.EventQuery) (r
 	return search, err
 }
 
-func TestAnEvent_OfASaveUnderWayHasTheStateSaving(t *testing.T) {
+func TestAnEvent_HasTheStateSavingDuringItsSave(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	e := w.saveEvents(w.actor, 1)[0]
 	w.ports.Finder = savingFinder{w.store}

@@ -149,7 +149,7 @@ func TestFind_ShowsTheRecordsOfADeletedBundle(t *testing.T) {
 	require.Equal(t, []find.StepKind{find.StepSkipped}, kindsOf(r))
 }
 
-func TestFind_ShowsALookAtABundleAndItsEnd(t *testing.T) {
+func TestFind_ShowsTheViewAndTheDequeueOfABundle(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saveEvents(w.actor, 2)
 	b := w.peekBundle(w.actor)

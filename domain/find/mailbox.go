@@ -40,7 +40,7 @@ func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.Actor
 	return m, nil
 }
 
-// isDamage reports whether err says that stored data cannot be read.
+// isDamage reports whether err means that stored data cannot be read.
 func isDamage(err error) bool {
 	kind := domain.KindOf(err)
 	return kind == domain.Damaged || kind == domain.NewerFormat

@@ -58,9 +58,10 @@ func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
 	return d
 }
 
-// fromOpen returns the delivery of an entry that the cursor has taken and that has not ended.
+// fromOpen returns the delivery of an open entry: the cursor has reached the entry, and the delivery
+// has not ended.
 func (n *snapshot) fromOpen(at domain.Position) Delivery {
-	if n.isCalled() {
+	if n.mayBeCalled() {
 		return n.newDelivery(at, Calling)
 	}
 	return n.newDelivery(at, Waiting)
@@ -69,7 +70,7 @@ func (n *snapshot) fromOpen(at domain.Position) Delivery {
 // fromRecent returns a delivery with the stored attempts of an entry. It returns false unless the
 // last of these attempts succeeded.
 func (n *snapshot) fromRecent(e domain.EntryID) (Delivery, bool) {
-	d := n.newDelivery(n.nearTaken(e), Delivered)
+	d := n.newDelivery(n.searchStart(e), Delivered)
 	for _, a := range n.standing.Recent {
 		if a.Entry == e {
 			d.History = append(d.History, a)
@@ -94,7 +95,7 @@ func (n *snapshot) recentEntries() []domain.EntryID {
 	return slices.Compact(all)
 }
 
-// findOpen returns the position of an entry that the cursor has taken and that has not ended.
+// findOpen returns the position of an entry that the cursor has reached, if its delivery has not ended.
 func (n *snapshot) findOpen(e domain.EntryID) (domain.Position, bool) {
 	i := slices.IndexFunc(n.standing.Open, func(p domain.Position) bool { return p.EntryID == e })
 	if i < 0 {

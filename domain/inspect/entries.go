@@ -19,13 +19,13 @@ const (
 	nearPages = 64
 )
 
-// nearTaken returns the position at which the search for an entry begins. The cursor has taken
-// the entry, but its position is not stored. So it is in the page of the cursor or an earlier page.
-func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
+// searchStart returns the position at which the search for an entry begins. The cursor has passed
+// the entry, and the page of the entry is not stored: it is the page of the cursor or an earlier page.
+func (n *snapshot) searchStart(e domain.EntryID) domain.Position {
 	at := n.standing.Position(e.Priority)
 	at.EntryID = e
 	if _, isData := n.stream.DataActor(); isData {
-		at.Page = int(e.Number) + 1 // in a data stream, the page of an entry that was taken is its number plus 1
+		at.Page = int(e.Number) + 1 // in a data stream, the page of an entry that the cursor has passed is the entry's number plus 1
 	}
 	return at
 }
@@ -46,13 +46,13 @@ func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position
 	return &found.Entries[0], nil
 }
 
-// searchEntry returns an entry that the cursor has taken and whose position is not stored. The
+// searchEntry returns an entry that the cursor has passed and whose position is not stored. The
 // result is nil if the entry was removed or is not near.
 func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID) (*repository.Entry, error) {
 	if !n.isNear(e) {
 		return nil, nil //nolint:nilnil // the entry is not found
 	}
-	at := n.nearTaken(e)
+	at := n.searchStart(e)
 	_, isData := n.stream.DataActor()
 	first := at.Page
 	for back := 1; ; back *= 2 {

@@ -20,7 +20,7 @@ func (w *world) skipExpired(to int64) {
 	require.NoError(w, err)
 }
 
-func TestARangeThatHasExpired_IsShownAsOne(t *testing.T) {
+func TestExpiredMessages_AreShownAsOneRange(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a", "b", "c")
 	w.now = w.now.Add(72 * time.Hour)

@@ -44,11 +44,11 @@ type Explanation struct {
 	Sentences []string
 	Actions   []Action // what the owner of the subscription can do
 
-	Behind       int64     // number of earlier messages that were not taken, including messages that the filter does not match
+	Behind       int64     // number of earlier messages that the cursor has not reached, including messages that the filter does not match
 	HeldUntil    time.Time // end of a pause that the receiver requested; zero: no pause
 	BreakerUntil time.Time // end of a pause after failed calls; zero: the breaker is closed
 	PausedFor    string    // why the subscription is paused; "": it is not paused
-	NextAttempt  time.Time // earliest time of the next attempt; zero: there is no such time
+	NextAttempt  time.Time // earliest time of the next attempt; zero: the time is not known, or there is no next attempt
 	AttemptsLeft int
 }
 

@@ -28,7 +28,7 @@ func (s *Service) getDelivery(ctx context.Context, n *snapshot, id domain.Delive
 	case isOpen:
 		d = n.fromOpen(open)
 	case id.Entry.Number >= n.standing.Position(id.Entry.Priority).Number:
-		return s.getFresh(ctx, n, id)
+		return s.getUnreached(ctx, n, id)
 	default:
 		return s.getEnded(ctx, n, id)
 	}
@@ -39,8 +39,8 @@ func (s *Service) getDelivery(ctx context.Context, n *snapshot, id domain.Delive
 	return &d, err
 }
 
-// getFresh returns the delivery of an entry that the cursor has not taken.
-func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
+// getUnreached returns the delivery of an entry that the cursor has not reached.
+func (s *Service) getUnreached(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	end, err := s.readEnds(ctx, n)
 	if err != nil {
 		return nil, err
@@ -69,11 +69,11 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 	return &d, nil
 }
 
-// getEnded returns the delivery of an entry that the cursor has taken, if the delivery has ended and
+// getEnded returns the delivery of an entry that the cursor has passed, if the delivery has ended and
 // is not a dead letter.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	if x := n.standing.Expiry(id.Entry); x != nil {
-		d := n.newDelivery(n.nearTaken(id.Entry), Expired)
+		d := n.newDelivery(n.searchStart(id.Entry), Expired)
 		d.Reason = x.Reason()
 		return &d, nil
 	}

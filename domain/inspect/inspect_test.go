@@ -60,7 +60,7 @@ func TestALongBacklog_IsListedUpToALimit(t *testing.T) {
 	require.EqualValues(t, 1199, w.explain(0, 1199).Behind)
 }
 
-func TestABadQuery_IsInvalid(t *testing.T) {
+func TestAnInvalidQuery_IsRefused(t *testing.T) {
 	w := newWorld(t, "")
 	for _, q := range []inspect.Query{{Size: -1}, {Size: 101}, {State: "none"}, {Page: "!"}, {Page: "MC4x"}, {Page: "MC4xLjI"}, {Page: "MTEuMA"}} {
 		q.Subscription = w.id
@@ -131,7 +131,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 }
 
 // The attempts of later deliveries replace the stored attempts, so the state must be inferred.
-func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
+func TestAnOldDelivery_HasAnInferredState(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
 	stream := w.stream()
 	w.publishTypes(0, "a", "b", "c")
@@ -157,7 +157,7 @@ func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	require.Equal(t, inspect.CauseUnknown, w.explain(0, 0).Cause)
 }
 
-func TestAMessageFromBeforeTheSubscription_IsNoDelivery(t *testing.T) {
+func TestAMessageFromBeforeTheSubscription_HasNoDelivery(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a")
 	w.now = w.now.Add(time.Minute)

@@ -30,13 +30,13 @@ type Page struct {
 	Deliveries []Delivery
 	Next       string // Query.Page for the next page; "": this is the last page
 
-	// Expired has the last ranges of messages that were removed before the subscription took
+	// Expired has the last ranges of messages that were removed before the cursor reached
 	// them. It is set on the first page of a list of all deliveries or of dead letters.
 	Expired []domain.Expiry
 }
 
 // List returns a page of the known deliveries of a subscription: retries, dead letters, deliveries
-// that a node has taken, deliveries that recently succeeded, and for each priority the first
+// that a node has begun, deliveries that recently succeeded, and for each priority the first
 // deliveries that wait. The position of the entry determines the page of a delivery. So a reader
 // misses a delivery that appears on an earlier page after that page was read. List fails with
 // NotFound if the reader may not read the subscription, and with Invalid if the query is not
@@ -51,7 +51,7 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 		return nil, err
 	}
 	m := merge{after: after, size: q.Size, found: make(map[domain.EntryID]Delivery)}
-	for _, add := range []func(context.Context, *snapshot, *merge, State) error{s.addFresh, s.addRecent, s.addOpen, s.addRetries, s.addDead} {
+	for _, add := range []func(context.Context, *snapshot, *merge, State) error{s.addUnreached, s.addRecent, s.addOpen, s.addRetries, s.addDead} {
 		if err := add(ctx, n, &m, q.State); err != nil {
 			return nil, err
 		}
@@ -164,8 +164,8 @@ func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Con
 	return nil
 }
 
-// addOpen adds the deliveries that were taken and have not ended. Their state is Calling, or
-// Waiting if the receiver may not be called now.
+// addOpen adds the deliveries that a node has begun and that have not ended. Their state is
+// Calling, or Waiting if the receiver may not be called now.
 func (s *Service) addOpen(_ context.Context, n *snapshot, m *merge, state State) error {
 	for _, at := range n.standing.Open {
 		if d := n.fromOpen(at); state == "" || d.State == state {
@@ -187,9 +187,9 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addFresh adds deliveries of entries that were not taken and match the filter. It reads about
-// maxWaitingReads entries.
-func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
+// addUnreached adds deliveries of entries that the cursor has not reached and that match the filter. It
+// reads about maxWaitingReads entries.
+func (s *Service) addUnreached(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
 	}

@@ -71,7 +71,7 @@ func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
 
 // A page ends at the entry at which the limit of reads was reached. A failed delivery after this
 // entry is on a later page, so that all pages together are in order.
-func TestAPageThatIsCut_LeavesOutLaterDeliveries(t *testing.T) {
+func TestAPageAtTheReadLimit_LeavesOutLaterDeliveries(t *testing.T) {
 	w, _ := newBacklogWorld(t, "type == 'b'")
 	w.callWith(domain.Answer{Status: 500}) // the attempt with the first event of priority 9 fails
 	states := w.list(inspect.Query{Size: 100})
@@ -81,7 +81,7 @@ func TestAPageThatIsCut_LeavesOutLaterDeliveries(t *testing.T) {
 }
 
 // Readers can forge a token with any position.
-func TestATokenWithAnEarlierPage_DoesNotMoveReadsBack(t *testing.T) {
+func TestAForgedToken_DoesNotReadEarlierPages(t *testing.T) {
 	w, streams := newBacklogWorld(t, "")
 	w.callWith(domain.Answer{Status: 200})
 	standing, err := w.cursors.Standing(t.Context(), w.id.Cursor())

@@ -76,7 +76,7 @@ func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.Sub
 }
 
 // readSnapshot reads a subscription and its cursor. If the cursor does not exist yet, the zero
-// standing means that no entry was taken.
+// standing means that the cursor has not reached any entry.
 func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
 	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.Sub
 	return found, nil
 }
 
-// isCalled reports whether calls to the receiver are permitted now.
-func (n *snapshot) isCalled() bool {
+// mayBeCalled reports whether calls to the receiver are permitted now.
+func (n *snapshot) mayBeCalled() bool {
 	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
 }
 

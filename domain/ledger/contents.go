@@ -15,12 +15,13 @@ type Contents interface {
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents wraps objects. Its Ingest also calls contents when an event of the store, of a crawl
-// or of an inventory shows that an object of bucket no longer exists.
+// WatchContents returns objects with another Ingest: if an event shows that an object of bucket no
+// longer exists, Ingest stores the event and then calls contents.Gone. The event may come from the
+// store, from a crawl or from an inventory.
 //
-// If Gone fails temporarily, the event fails with Uncertain, although it is stored. When the event is
-// delivered again, it is a duplicate, and Gone is called again. After a crash before Gone, the
-// call is lost only if the event is not delivered again.
+// If Gone fails temporarily, Ingest returns an Uncertain error for the event, although the event is
+// stored. When the event is delivered again, Ingest finds a duplicate and calls Gone again. If the
+// node crashes before it calls Gone, Gone is called only if the event is delivered again.
 func WatchContents(objects repository.Objects, bucket string, contents Contents, logger *slog.Logger) repository.Objects {
 	return &watchedContents{Objects: objects, bucket: bucket, contents: contents, logger: logger}
 }

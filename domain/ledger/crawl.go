@@ -38,9 +38,9 @@ type CrawlRequest struct {
 //     and store the resulting events; see [domain.Object.EventsOfListing]. After a crash, some of
 //     the events are stored.
 //  4. Store the position at which the next page begins. After a crash before this step, the page
-//     is listed again. The stored events are then part of the known objects, and no longer
-//     differences. If a stale read shows the difference again, its event is a duplicate: events
-//     are identified by the job and a digest of their content.
+//     is listed again. The known objects then include the stored events, so the comparison finds no
+//     difference. If a stale read shows a difference again, its event is a duplicate: events are
+//     identified by the job and a digest of their content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
@@ -121,9 +121,10 @@ func (t *task) runCrawl(ctx context.Context) error {
 	}
 }
 
-// endKey returns the key up to which the page proves that objects are absent. The repository orders
-// keys that are longer than OrderedKey and begin alike in another order than the listing. So endKey
-// cuts the key to OrderedKey, and the range ends before all such keys.
+// endKey returns the key up to which the page proves that objects are absent. If several keys have
+// the same first OrderedKey bytes, the repository may order these keys differently from the
+// listing. So endKey cuts the last key of the page to OrderedKey bytes, and the range ends before
+// all such keys.
 func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 const (
 	knownPageSize   = 1100 // maximum number of known objects in one read; enough for an unchanged page
 	historyPageSize = 1000 // maximum number of rows in one read
-	ingestSize      = 200  // number of events from which a batch is stored
+	ingestSize      = 200  // a batch is stored when it has this number of events
 )
 
 // A comparison compares a page of a listing with the known objects.
@@ -213,8 +213,8 @@ func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed
 }
 
 // eventsOfListing returns the events for the differences of an object; see
-// [domain.Object.EventsOfListing]. If there are differences, it reads the rows outside of the
-// document of the object, too.
+// [domain.Object.EventsOfListing]. If there are differences, it also reads the rows that are stored
+// outside of the object's document.
 func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, requested time.Time) ([]domain.ObjectEvent, error) {
 	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, requested)
 	if len(events) == 0 || !o.HasVersionsOutside() {

@@ -43,7 +43,7 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 
 // Some keys are longer than OrderedKey, so they are ordered by a hash. One key has a character that
 // begins before byte OrderedKey and ends after it.
-func TestCrawlIsRightForAnyOrderOfLongKeys(t *testing.T) {
+func TestCrawlIsCorrectForAnyOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{
 		"a", strings.Repeat("b", repository.OrderedKey-1), strings.Repeat("b", repository.OrderedKey), strings.Repeat("b", 700),
@@ -105,7 +105,7 @@ func TestCrawlPageThatIsRepeatedAfterAStaleReadAddsNoRow(t *testing.T) {
 		w.setListed("a", repository.SourceObject{ObjectFacts: sized(1)})
 		w.setListed("b", repository.SourceObject{ObjectFacts: sized(2)})
 		dying, crash := context.WithCancel(w.Context())
-		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash after the events of the page are stored, before its cursor is
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash after the events of the page are stored, and before the cursor of the page is stored
 		w.ports.Objects, w.ports.Jobs = c, c
 		node := w.newNode()
 		job, err := node.StartCrawl(w.Context(), bucket, "")

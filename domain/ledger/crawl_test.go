@@ -89,8 +89,8 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	}
 }
 
-// Events of stores have fewer facts than listings. So additional facts of a listing are not a
-// difference, if the content is the same and can be read immediately.
+// An event of a store contains fewer facts than a listing. If the content is the same and can be
+// read immediately, a crawl does not treat the additional facts of the listing as a change.
 func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 	reported := script("[C@C1]")[0]
 	reported.Size, reported.ETag = new(int64), `"e"`
@@ -166,7 +166,7 @@ func TestCrawlDeletesObjectsThatTheListingLacks(t *testing.T) {
 	}
 }
 
-func TestCrawlKeepsToItsPrefix(t *testing.T) {
+func TestCrawlIgnoresObjectsWithoutItsPrefix(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, key := range []string{"a", "b/1", "b/2", "c"} {
 			w.report(key, script("[C@C1]")...)
@@ -369,8 +369,8 @@ func TestCrawl_IsEarlierThanLaterEvents(t *testing.T) {
 	}
 }
 
-// A crawl does not report a change within the margin before it. The event of the change or the next
-// crawl reports it.
+// A crawl does not report changes that happened less than domain.ClockMargin before its request. The
+// event of such a change, or the next crawl, reports the change.
 func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		created := script("[C@C1]")[0]
@@ -565,7 +565,7 @@ func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 				job, err := node.StartCrawl(w.Context(), bucket, "")
 				require.NoError(t, err)
 				stopFirst := w.runNode(dying, node)
-				<-time.After(time.Second) // time of the bubble
+				<-time.After(time.Second) // takes no real time in the synctest bubble
 				defer w.runNode(w.Context(), healthy)()
 				ended := w.waitForEnd(healthy, job)
 				stopFirst()

@@ -77,8 +77,9 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			} else {
 				require.Equal(t, want, o.Current.ETag)
 			}
-			// These sequencers also have different lengths. The events are ingested without
-			// Doubts, because the store has an older content and must not be asked.
+			// The following sequencers have another length than the sequencer ff of an earlier event.
+			// The events are ingested without Doubts, which would request the state from the store:
+			// the store still has the older content.
 			ingest(t, d.Objects, o.Name, created(t, "111", `"3"`))
 			ingest(t, d.Objects, o.Name, created(t, "222", `"4"`))
 			require.Equal(t, `"4"`, object(t, d, o.Name).Current.ETag)
@@ -140,7 +141,7 @@ func TestDoubtIsSettledWhenTheStoreResponds(t *testing.T) {
 
 // An event that arrives during the request may be later than the state in the response. So the
 // request is repeated.
-func TestDoubtOfAnObjectThatChangesDuringTheRequest(t *testing.T) {
+func TestDoubtIsSettledIfTheObjectChangesDuringTheRequest(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
 		name := nameOf(t, "bucket", "a")

@@ -74,7 +74,7 @@ var fieldKinds = map[string]fieldKind{
 //
 // currentState=false selects all rows instead of only current rows, and caseSensitive=false
 // ignores the case of texts. Parameters named in others are ignored. ParseFilter fails with Invalid
-// if another parameter is unknown or wrong.
+// if another parameter is unknown or invalid.
 func ParseFilter(params map[string][]string, others ...string) (Filter, error) {
 	f := Filter{OnlyCurrent: true}
 	isCaseSensitive := true
@@ -235,7 +235,7 @@ func (f *Filter) matches(r *Row) bool {
 	return true
 }
 
-// holds reports whether a row fulfils a condition. A row without the field does not.
+// holds reports whether a row fulfils a condition. A row without the field fulfils no condition.
 func (c *condition) holds(r *Row) bool {
 	text, has := c.textOf(r)
 	if !has {

@@ -38,7 +38,7 @@ func TestRowIDsKeepTheirForm(t *testing.T) {
 	}
 }
 
-func TestRowIDsOfAnyRow(t *testing.T) {
+func TestRowIDs_IdentifyAnyRow(t *testing.T) {
 	f := newFixture(t)
 	for _, key := range []string{"k", "\x00", strings.Repeat("日", 1024)} {
 		f.ingest("b", key, "[C@C1/"+strings.Repeat("v", 1024)+"] [D@D1] [M@-/w] [C@-!]")
@@ -115,7 +115,7 @@ func TestFind_ReturnsWhetherARowIsCurrent(t *testing.T) {
 	}
 }
 
-func TestHistory_HasPages_AndPairs(t *testing.T) {
+func TestHistory_ReturnsPagesAndPairs(t *testing.T) {
 	f := newFixture(t)
 	var want []string
 	for i := range 9 {
@@ -152,7 +152,7 @@ func TestHistory_HasPages_AndPairs(t *testing.T) {
 	require.ErrorContains(t, err, "of another query")
 }
 
-func TestPairs_HaveEachRowOfATableOnce(t *testing.T) {
+func TestPairs_IncludeEachRowOnce(t *testing.T) {
 	f := newFixture(t)
 	for i, table := range objecttest.PairTables {
 		key := fmt.Sprint("k", i)

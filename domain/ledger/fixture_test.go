@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a service with a store in memory, which counts its calls.
+// A fixture is a service on an in-memory store that counts its calls.
 type fixture struct {
 	*testing.T
 	*ledger.Service
@@ -64,7 +64,7 @@ func (f *fixture) name(bucket, key string) domain.ObjectName {
 	return name
 }
 
-// ingest ingests the events of a script one by one. It applies change to each event before.
+// ingest changes each event of a script with change, and then ingests the event in a separate call.
 func (f *fixture) ingest(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.Helper()
 	for _, call := range objecttest.Calls(script) {

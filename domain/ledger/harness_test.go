@@ -42,7 +42,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, objects: memory.NewObjects(), jobs: memory.NewJobs(), source: memory.NewSource(bucket, "another")}
 		w.ports = ledger.Ports{Objects: w.objects, Jobs: w.jobs, Source: w.source}
-		<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // time of the bubble, so that the events of scripts are in the past
+		<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // advance the synctest clock until the events of scripts are in the past
 		test(w)
 	})
 }

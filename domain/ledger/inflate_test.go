@@ -29,7 +29,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestGzipBombEndsWithAnError(t *testing.T) {
+func TestGzipBombIsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		plain int64
 		isBad bool

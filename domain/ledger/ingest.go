@@ -15,7 +15,7 @@ type Report = repository.ObjectReport
 // IngestResult counts the events of a call of Ingest by their results.
 type IngestResult struct {
 	Stored     int
-	Duplicates int       // number of events that were stored before, or that the call has twice
+	Duplicates int       // number of events that were stored before, or that occur a second time in the call
 	TooOld     int       // number of events that the retention refuses; see domain.ObjectRetention
 	Failures   []Failure // events that failed, in the order of the call
 }

@@ -49,7 +49,7 @@ func TestIngest_CountsStoredEventsAndDuplicates(t *testing.T) {
 	require.Equal(t, ledger.IngestResult{}, s.Ingest(t.Context(), nil))
 }
 
-func TestIngest_EndsEachEventSeparately(t *testing.T) {
+func TestIngest_StoresEventsIndependently(t *testing.T) {
 	down := domain.Errorf(domain.Unavailable, "down")
 	store := &refusingObjects{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrPartitionFull, down)}}
 	s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{})

@@ -40,8 +40,8 @@ type inventoryCursor struct {
 }
 
 // StartInventory starts a job that imports the objects of an inventory. It fails with
-// ErrUnsupportedFormat if the hub does not read the format of the files, and with Invalid if the
-// manifest is wrong.
+// ErrUnsupportedFormat if the hub does not support the format of the files, and with Invalid if the
+// manifest is invalid.
 //
 // An inventory lists the latest versions at the time when it was created. Its events have this time,
 // less [domain.ClockMargin], so that later events of the store have later times. Objects that the
@@ -229,7 +229,8 @@ func (v *inventory) compareBatch(ctx context.Context) (reports []repository.Obje
 			}
 			continue
 		}
-		// An inventory does not prove that another known version is no longer the latest version.
+		// An event of another version would hide a known version. An inventory does not prove that this
+		// is right: it may lack versions that were stored shortly before it was created.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

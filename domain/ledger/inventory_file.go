@@ -24,7 +24,7 @@ import (
 // Limits of files.
 const (
 	maxInflation = 200      // maximum ratio of the content of a file to its compressed size
-	minInflated  = 64 << 20 // number of bytes up to which the content may have any ratio
+	minInflated  = 64 << 20 // a content of up to this number of bytes may have any ratio
 	maxRecord    = 1 << 20  // maximum length of a row, in bytes
 )
 
@@ -311,7 +311,7 @@ type inventoryRow struct {
 }
 
 // parseRecord parses a record of an inventory of a bucket. It fails with Invalid if the record is
-// wrong.
+// not valid.
 func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if b := r["bucket"]; b != "" && b != bucket {
 		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Shorten(b))

@@ -114,7 +114,7 @@ func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 }
 
 // Cases FM-72 and FM-73 of the filemanager.
-func TestNativeEventsAfterAnInventory(t *testing.T) {
+func TestEventsOfTheStoreApplyAfterAnInventory(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.importManifest(w.inventoryOf([]byte(threeRows)))
 		w.report("a", script("[D@D1+90]")...)
@@ -160,7 +160,7 @@ func TestInventoryHidesNoKnownVersion(t *testing.T) {
 }
 
 // Case FM-74 of the filemanager.
-func TestFormsOfInventories(t *testing.T) {
+func TestInventoryIsReadInEachFormat(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content string
 		change  func(m *inventory)
@@ -209,7 +209,7 @@ func TestInventoryIsFoundByItsManifestOrItsChecksum(t *testing.T) {
 	})
 }
 
-func TestManifestThatIsWrongIsRefused(t *testing.T) {
+func TestInvalidManifestIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(m *inventory)
 		want   string
@@ -247,7 +247,7 @@ func TestManifestThatIsWrongIsRefused(t *testing.T) {
 	})
 }
 
-func TestFileOfAnInventoryThatIsWrongFailsTheJob(t *testing.T) {
+func TestInvalidInventoryFileFailsTheJob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content []byte
 		change  func(m *inventory)
@@ -276,7 +276,7 @@ func TestFileOfAnInventoryThatIsWrongFailsTheJob(t *testing.T) {
 	}
 }
 
-func TestOnlyTheWrongRowOfAnInventoryIsNamed(t *testing.T) {
+func TestOnlyTheInvalidRowOfAnInventoryIsNamed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		job := w.importManifest(w.inventoryOf([]byte(strings.Join([]string{
 			`"bucket","a"`, `"other","b"`, `"bucket",""`, `"bucket","%zz"`, `"bucket","d",,,,-1`, `"bucket","e",,"perhaps"`, `"bucket","f",,,,,"yesterday"`, `"bucket","g%FF"`, `"bucket","h"`,
@@ -289,7 +289,7 @@ func TestOnlyTheWrongRowOfAnInventoryIsNamed(t *testing.T) {
 	})
 }
 
-func TestInventoryInParquet(t *testing.T) {
+func TestInventoryReadsParquet(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf([]byte("content"))
 		m.Format = "Parquet"
@@ -333,7 +333,7 @@ func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCl
 type slowContent struct{ io.ReadCloser }
 
 func (c slowContent) Read(p []byte) (int, error) {
-	<-time.After(20 * time.Second) // time of the bubble
+	<-time.After(20 * time.Second) // takes no real time in the synctest bubble
 	return c.ReadCloser.Read(p[:min(len(p), 4<<10)])
 }
 
@@ -376,7 +376,7 @@ func TestInventoryIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 			job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 			require.NoError(t, err)
 			stopFirst := w.runNode(dying, node)
-			<-time.After(time.Second) // time of the bubble
+			<-time.After(time.Second) // takes no real time in the synctest bubble
 			defer w.runNode(w.Context(), healthy)()
 			ended := w.waitForEnd(healthy, job)
 			stopFirst()

@@ -73,7 +73,7 @@ func TestLinkIsForTheCurrentContent(t *testing.T) {
 	}
 }
 
-func TestLinkOfARowThatIsNotCurrent(t *testing.T) {
+func TestLinkRequiresACurrentRow(t *testing.T) {
 	objects, stored := memory.NewObjects(), newStore()
 	service := ledger.New(ledger.Ports{Objects: objects, Source: stored}, ledger.Options{Clock: clock, LinkTime: 500 * time.Second})
 	name := nameOf(t, "bucket", "a")

@@ -17,8 +17,8 @@ const (
 	maxCountRows = 10_000 // maximum number of rows that are read for a count
 	maxChunk     = 500    // maximum number of objects or rows in one read
 
-	// bucketRows is the number of rows as which each bucket counts, because the store queries
-	// each shard of the bucket.
+	// bucketRows is the number of rows that each bucket adds to the cost of a list or count,
+	// because the store queries each shard of the bucket.
 	bucketRows = 50
 )
 
@@ -144,7 +144,7 @@ func (f *Filter) mayHaveBucket(bucket string) bool {
 	return !slices.ContainsFunc(f.conditions, fails)
 }
 
-// countBuckets adds the numbers of objects in the buckets, which the store counts.
+// countBuckets lets the store count the objects of each bucket, and adds up the numbers.
 func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))

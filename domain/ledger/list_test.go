@@ -16,7 +16,7 @@ import (
 type params = map[string][]string
 
 // Case FM-90 of the filemanager.
-func TestList_HasCurrentRows_OrAllOfThem(t *testing.T) {
+func TestList_ReturnsCurrentRowsOrAllRows(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("b", "a", "[C@01] [D@02] [C@03]")
 	f.ingest("b", "b", "[C@01] [D@02]")
@@ -32,7 +32,7 @@ func TestList_HasCurrentRows_OrAllOfThem(t *testing.T) {
 }
 
 // Case FM-91 of the filemanager, with tokens in place of page numbers.
-func TestList_HasPages(t *testing.T) {
+func TestList_ReturnsPages(t *testing.T) {
 	f := newFixture(t)
 	var want []string
 	for i := range 250 {
@@ -138,7 +138,7 @@ func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 }
 
 // Cases FM-93, FM-95 and FM-97 of the filemanager. List and Count must select the same rows.
-func TestFilter(t *testing.T) {
+func TestFilter_SelectsMatchingRows(t *testing.T) {
 	f := newFixture(t)
 	add := func(bucket, key string, change func(e *domain.ObjectEvent)) { f.ingest(bucket, key, "[C@01]", change) }
 	size := func(n int64) *int64 { return &n }
@@ -256,7 +256,7 @@ func TestCount_UsesTheStoreOrReadsRowsInParts(t *testing.T) {
 	require.EqualValues(t, 1005, first.Rows+second.Rows)
 }
 
-func TestFilter_NamesTheWrongParameter(t *testing.T) {
+func TestFilter_NamesTheInvalidParameter(t *testing.T) {
 	for name, tc := range map[string]struct{ value, want string }{
 		"unknown":                        {"x", "unknown query parameter"},
 		"currentState":                   {"yes", "want true or false"},

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnsupportedFormat reports that the files of an inventory have a format that the hub does not
-// read.
+// support.
 var ErrUnsupportedFormat = errors.New("the format of the files is not supported")
 
 // Limits of manifests.
@@ -44,8 +44,8 @@ type manifestFile struct {
 	MD5 string `json:"MD5checksum"` // hexadecimal MD5 sum; empty: the sum is not verified
 }
 
-// parseManifest parses a manifest. It fails with Invalid if the manifest is wrong, and with
-// ErrUnsupportedFormat if the hub does not read the format of the files.
+// parseManifest parses a manifest. It fails with Invalid if the manifest is not valid, and with
+// ErrUnsupportedFormat if the hub does not support the format of the files.
 func parseManifest(text []byte) (*manifest, error) {
 	if len(text) > maxManifest {
 		return nil, domain.Errorf(domain.Invalid, "manifest: want at most %d bytes", maxManifest)

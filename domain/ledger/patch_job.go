@@ -22,7 +22,7 @@ type patchJob struct {
 }
 
 // parseRequest returns the filter and the patch of the request. It fails with Invalid if the request
-// is wrong.
+// is not valid.
 func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	if p, err = ParsePatch(r.Patch); err != nil {
 		return f, p, err
@@ -44,7 +44,7 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 }
 
 // StartPatch starts a job that applies a patch to the rows that a query selects; see
-// [ParseFilter] and [ParsePatch]. It fails with Invalid if the query or the patch is wrong, or if
+// [ParseFilter] and [ParsePatch]. It fails with Invalid if the query or the patch is not valid, or if
 // the query has no condition.
 //
 // Each row is patched separately. If an operation of the patch fails for a row, the row is not

@@ -139,8 +139,8 @@ func TestPatchJob_IsRefused(t *testing.T) {
 	})
 }
 
-// The patch has another result when it is applied twice. It must be applied once to each row,
-// regardless of the write at which the node crashes.
+// Applying the patch twice to a row has another result than applying it once. The job must apply
+// the patch once to each row, regardless of the write at which the node crashes.
 func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	const n = 130
 	for _, after := range []bool{false, true} {
@@ -157,7 +157,7 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 				job, err := node.StartPatch(w.Context(), queryOf(t, "key=key*"), []byte(`[{"op": "add", "path": "/list/-", "value": 1}]`))
 				require.NoError(t, err)
 				stopFirst := w.runNode(dying, node)
-				<-time.After(time.Second) // time of the bubble
+				<-time.After(time.Second) // takes no real time in the synctest bubble
 				defer w.runNode(w.Context(), healthy)()
 				ended := w.waitForEnd(healthy, job)
 				stopFirst()

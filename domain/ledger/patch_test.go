@@ -14,7 +14,7 @@ import (
 const ingestID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
 // Case FM-98 of the filemanager: the changes of each operation.
-func TestPatch(t *testing.T) {
+func TestPatch_AppliesEachOperation(t *testing.T) {
 	for _, tc := range []struct{ before, patch, want string }{
 		{``, `[{"op": "add", "path": "/a", "value": 1}]`, `{"a":1}`},
 		{`null`, `[{"op": "add", "path": "/a", "value": null}]`, `{"a":null}`},
@@ -108,7 +108,7 @@ func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestPatch_OfTheIngestID(t *testing.T) {
+func TestPatch_ChangesTheIngestID(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("b", "k", "[C@C1]")
 	row := f.rowsOf("b", "k")[0]

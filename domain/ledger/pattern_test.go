@@ -12,7 +12,7 @@ import (
 )
 
 // Cases FM-94 and FM-95 of the filemanager.
-func TestPattern(t *testing.T) {
+func TestPattern_MatchesWildcards(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, text string
 		ignoreCase    bool
@@ -54,7 +54,7 @@ func TestPattern(t *testing.T) {
 }
 
 // Each short pattern matches the same texts as a regular expression with the same meaning.
-func TestPatternMeansItsRegularExpression(t *testing.T) {
+func TestPattern_MatchesLikeItsRegularExpression(t *testing.T) {
 	var texts []string
 	for length := range 5 {
 		texts = append(texts, combinations("ab", length)...)
@@ -89,7 +89,7 @@ func combinations(alphabet string, length int) []string {
 }
 
 // The time is at most proportional to the length of the text times the length of the pattern.
-func TestPatternOfManyStarsIsFast(t *testing.T) {
+func TestPattern_WithManyStarsIsFast(t *testing.T) {
 	p, err := parsePattern(strings.Repeat("a*", 1000)+"b", false)
 	require.NoError(t, err)
 	began := time.Now()
@@ -102,7 +102,7 @@ func TestPatternOfManyStarsIsFast(t *testing.T) {
 	require.Len(t, many.parts, 1)
 }
 
-func TestPatternHasItsPrefix(t *testing.T) {
+func TestPattern_HasAPlainPrefix(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, prefix   string
 		isPlain, isPrefix bool

@@ -6,7 +6,7 @@
 //	queries          ─▶ List, Count, Find, History, Pairs
 //	users            ─▶ Amend
 //
-// The contents of the hub are objects, too: [WatchContents] notifies the hub of deleted contents.
+// The hub also stores its own contents as objects: [WatchContents] notifies the hub of deleted contents.
 //
 // The package has the guarantees of [repository.Objects]. After a failure, events that were reported
 // as stored are durable, and all other events can be sent again.
@@ -37,7 +37,7 @@ type Options struct {
 	Logger *slog.Logger     // default: a logger that discards everything
 
 	// ReadParquet returns the rows of a Parquet file of size bytes, each as a map from the names of
-	// columns to texts. It fails with Invalid if the file is wrong. Nil: inventories in Parquet
+	// columns to texts. It fails with Invalid if the file is not valid. Nil: inventories in Parquet
 	// are refused.
 	ReadParquet func(r io.Reader, size int64) iter.Seq2[map[string]string, error]
 
@@ -47,8 +47,9 @@ type Options struct {
 	// of the bucket need no domain.ClockMargin. Nil: the events of no bucket have such times.
 	HasClock func(bucket string) bool
 
-	// JSONPatch returns a document after operations of RFC 6902. It is required for patches of
-	// attributes. This package checks the operations and the limits before and after the call.
+	// JSONPatch applies the operations of a JSON Patch (RFC 6902) to a document, and returns the
+	// result. It is required for patches of attributes. This package checks the operations and the
+	// limits before and after the call.
 	JSONPatch func(document, operations []byte) ([]byte, error)
 
 	LinkTime  time.Duration // maximum and default time until a link expires; default MaxLinkTime

@@ -71,7 +71,8 @@ func reasonsOf(job domain.Job) map[string]string {
 
 var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrPartitionFull)
 
-// A job skips such objects, records the reason for each, and processes all other objects.
+// If a job cannot read an object or store its events, the job skips the object and records the
+// reason. It processes all other objects.
 func TestJobs_SkipObjectsThatCannotBeReadOrStored(t *testing.T) {
 	unstorable := map[string]error{"full": errNoRoom, "too large": fmt.Errorf("the batch is refused"), "full and gone": errNoRoom}
 	prepare := func(w *world) {

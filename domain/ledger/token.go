@@ -46,7 +46,8 @@ func (r *rowOrder) domainOrder() (o domain.ObjectOrder, err error) {
 
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
-// encodeToken returns the text of a position, which the next request of the same query sends.
+// encodeToken encodes a position as a token, which a client sends in its next request for the same
+// query.
 func (p *rowPosition) encodeToken() string {
 	text, err := json.Marshal(p)
 	if err != nil {

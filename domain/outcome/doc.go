@@ -6,7 +6,7 @@
 //	        without an extra read, because it replaces the head anyway
 //	filter  the outcome of a message that does not match the filter of a subscription is known
 //	        immediately
-//	wait    wait up to [MaxWait] until each cursor has settled the other messages. A cursor is read
+//	wait    wait up to [MaxWait] until each cursor has settled the matching messages. A cursor is read
 //	        after each settlement of this node, and every 250 ms, because another node may serve
 //	        it. All senders that wait for a cursor share the reads
 //

@@ -23,7 +23,7 @@ func inBubble(t *testing.T, test func(w *world)) {
 
 func answerWith(status int) domain.Answer { return domain.Answer{Status: status} }
 
-func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
+func TestAWait_ReturnsTheOutcomes(t *testing.T) {
 	for _, isLocal := range []bool{true, false} {
 		inBubble(t, func(w *world) {
 			all, some := w.addReceiver(""), w.addReceiver("type == 'b'")

@@ -62,7 +62,7 @@ func New(ports Ports) *Service {
 	return s
 }
 
-// A Wait is the wait of a sender for the outcomes of its messages. It does not retain the messages.
+// A Wait lets a sender wait for the outcomes of its messages. It does not retain the messages.
 type Wait struct {
 	service *Service
 	all     []*Outcome

@@ -86,7 +86,7 @@ func (l *sharedReads) nextRead(ctx context.Context, seen *cursorRead, isFresh bo
 	}
 }
 
-// runRead waits until the read before has ended, reads the cursor, and sets the result in mine.
+// runRead waits until the previous read has ended, reads the cursor, and sets the result in mine.
 func (l *sharedReads) runRead(ctx context.Context, mine, before *cursorRead) {
 	if before != nil {
 		select {

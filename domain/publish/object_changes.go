@@ -14,7 +14,7 @@ import (
 const objectsPath = "/v1/objects"
 
 // An objectData is the data of the event that reports a change. For a deletion, it describes the
-// row that was current before. Members without a value are left out.
+// row that was current before the deletion. Members without a value are left out.
 type objectData struct {
 	Event        domain.ObjectStateEvent `json:"event"`
 	Bucket       string                  `json:"bucket"`

@@ -58,11 +58,11 @@ func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectR
 const (
 	// maxDueChanges is the maximum number of queued changes. QueueUnpublished finds other changes later.
 	maxDueChanges = 10_000
-	// maxAttempts is the maximum number of attempts for queued changes. After the last one, the
+	// maxAttempts is the maximum number of attempts for queued changes. If all attempts fail, the
 	// changes wait until QueueUnpublished finds them.
 	maxAttempts = 5
-	// minAge is the age from which QueueUnpublished finds a change. Until then, the node that stored the
-	// change publishes it.
+	// minAge is the minimum age of a change that QueueUnpublished finds. Earlier, the node that stored
+	// the change publishes it.
 	minAge = 10 * time.Second
 	// maxFound is the maximum number of changes that one call of QueueUnpublished finds.
 	maxFound = 1000
@@ -103,8 +103,9 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 	return changes
 }
 
-// QueueUnpublished queues changes that nodes have stored but not published. It reports whether it found any. The
-// Relay of package watch calls QueueUnpublished on one node at a time, after its own search for changes.
+// QueueUnpublished queues changes that were stored but not published, and reports whether it found
+// any. The Relay of package watch calls QueueUnpublished on one node at a time, each time after
+// the Relay has searched for its own changes.
 func (r *ObjectRelay) QueueUnpublished(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-minAge), maxFound)
 	if err != nil {

@@ -93,12 +93,12 @@ func (w *relayWorld) takePublished() (events []string) {
 	return events
 }
 
-// runRelay runs the relay for a minute of the bubble, in which it publishes all changes.
+// runRelay runs the relay for a minute of the synctest clock, enough to publish all changes.
 func (w *relayWorld) runRelay() {
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.relay.Run(ctx) }()
-	<-time.After(time.Minute) // a minute of the bubble takes no real time
+	<-time.After(time.Minute) // takes no real time in the synctest bubble
 	synctest.Wait()
 	cancel()
 	<-ended
@@ -127,7 +127,7 @@ func TestObjectRelay_RetriesFailedAppends(t *testing.T) {
 			w.ingestScript("a", "[C@02] [D@03]")
 			w.runRelay()
 			if isAfter {
-				w.called += len(allEvents) // the append failed for the node, so the receivers are not notified and read the events later
+				w.called += len(allEvents) // the append seemed to fail, so the relay did not notify the receivers of these events
 			}
 			require.Equal(t, allEvents, w.takePublished())
 		})
@@ -210,7 +210,7 @@ func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w.ingestScript("a", "[D@02]")
 	left, err = w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
-	left[0].Version = other.Version // the version that the event of the deletion has
+	left[0].Version = other.Version // the version of the published deletion, so that both events have the same id
 	left[0].Event = domain.StateUpdated
 	err = w.relay.Publish(t.Context(), left)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))

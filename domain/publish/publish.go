@@ -35,7 +35,7 @@ type Result struct {
 // AwaitedMessage is a message whose sender can wait for deliveries, because the stream lists sync cursors.
 // The message was appended by this call or by an earlier one.
 type AwaitedMessage struct {
-	Index int // index of the message
+	Index int // index of the message in the call of Publish
 	repository.Appended
 }
 
@@ -75,9 +75,9 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 	return r, nil
 }
 
-// countAppendable returns the number of messages for the next append, at least one. The count ends
-// before a message with an ID that it includes already, so that the append after it detects the
-// message as a duplicate or conflict.
+// countAppendable returns the number of messages for the next append, at least one. An append has
+// each ID once: a later message with the same ID is left to another append, which detects it as a
+// duplicate or conflict.
 func countAppendable(messages []domain.Message) int {
 	bytes, ids := 0, make(map[string]bool)
 	for i := range messages {

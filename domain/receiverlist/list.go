@@ -97,8 +97,8 @@ type Receiver struct {
 	FailedSince time.Time // time of the first of the consecutive failures; zero: unknown
 	LastError   string    // error of the last call; "": the call succeeded
 	Waiting     int       // number of deliveries that are being called or wait for a retry
-	Behind      int64     // number of messages that the cursor has not taken
-	Oldest      time.Time // time at which the oldest message that was not taken was published; zero: unknown
+	Behind      int64     // number of messages that the cursor has not reached
+	Oldest      time.Time // publication time of the oldest message that the cursor has not reached; zero: unknown
 	Dead        int64     // total number of deliveries that became dead letters
 
 	// Fault is the error that prevented reading the other fields, or the reason why nothing is
@@ -334,7 +334,7 @@ func hostOf(text string) string {
 	return u.Host
 }
 
-// readBehind counts the messages that the cursor has not taken, and reads the oldest of them.
+// readBehind counts the messages that the cursor has not reached, and reads the oldest such message.
 func (s *Service) readBehind(ctx context.Context, standing *domain.Standing, r *Receiver) error {
 	end, err := s.ports.Streams.End(ctx, r.Stream)
 	if err != nil {

@@ -89,7 +89,7 @@ func TestList_HasEachSubscriptionOnce(t *testing.T) {
 	require.Empty(t, f.listAll(receiverlist.Query{Kind: receiverlist.Consumer}))
 }
 
-func TestList_CountsMessagesThatWereNotTaken(t *testing.T) {
+func TestList_CountsMessagesAfterTheCursor(t *testing.T) {
 	f := newFixture(t)
 	began := f.now
 	f.addSubscription("owner", "orders")
@@ -129,7 +129,7 @@ func (d brokenDefinitions) Subscription(ctx context.Context, id domain.Subscript
 	return d.Definitions.Subscription(ctx, id)
 }
 
-func TestList_SaysWhichReceiverCannotBeRead(t *testing.T) {
+func TestList_ReportsAReceiverThatCannotBeRead(t *testing.T) {
 	var broken domain.SubscriptionID
 	f := newFixture(t, func(p *receiverlist.Ports) { p.Definitions = brokenDefinitions{p.Definitions, &broken} })
 	broken = f.addSubscription("owner", "orders")

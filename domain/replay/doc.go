@@ -1,8 +1,8 @@
 // Package replay repeats deliveries that have ended: one delivery, or all deliveries in a range of
 // time.
 //
-// A replay copies no message. To replay a dead letter, it becomes a retry again; to replay a range,
-// the cursor has a second position. The node that owns the cursor stores the retry or the position
+// A replay copies no message. A dead letter that is replayed becomes a retry again. While a range is
+// replayed, the cursor has a second position. The node that owns the cursor stores the retry or the position
 // in its conditional writes. A request to replay may reach another node, so it is forwarded:
 //
 //	request  a conditional write adds the request to the entry of the cursor in its shard. After

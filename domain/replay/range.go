@@ -37,7 +37,7 @@ func (s *Service) Start(ctx context.Context, owner domain.ActorID, id domain.Sub
 		return nil, domain.Errorf(domain.Conflict, "a replay of the subscription runs already: %s; wait until it is done, or stop it", n.standing.Replay.ID)
 	}
 	request := domain.ReplayRequest{ID: s.opts.NewID(), Range: &r}
-	if err := s.request(ctx, n, request); err != nil {
+	if err := s.addRequest(ctx, n, request); err != nil {
 		return nil, err
 	}
 	return &Progress{ID: request.ID, State: Requested, ReplayRange: r}, nil
@@ -58,7 +58,7 @@ func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domai
 			return nil, nil, domain.Errorf(domain.Invalid, "/filter: %w", err)
 		}
 	}
-	n, err := s.find(ctx, owner, id)
+	n, err := s.findSubject(ctx, owner, id)
 	if err == nil {
 		err = n.checkReplayable()
 	}
@@ -68,7 +68,7 @@ func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domai
 // Get returns the progress of a replay that was requested, is running or was the last to run. It
 // fails with NotFound for any other replay.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) (*Progress, error) {
-	n, err := s.find(ctx, owner, id)
+	n, err := s.findSubject(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Service) progress(ctx context.Context, n *subject, replay string) (*Pro
 // Stop stops a replay. Deliveries that have begun are not cancelled. Stop fails with NotFound like
 // Get, and does nothing if the replay has ended.
 func (s *Service) Stop(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) error {
-	n, err := s.find(ctx, owner, id)
+	n, err := s.findSubject(ctx, owner, id)
 	if err != nil {
 		return err
 	}
@@ -104,5 +104,5 @@ func (s *Service) Stop(ctx context.Context, owner domain.ActorID, id domain.Subs
 	if err != nil || p.State == Done || p.State == Stopped {
 		return err
 	}
-	return s.request(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Stop: replay})
+	return s.addRequest(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Stop: replay})
 }

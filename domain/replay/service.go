@@ -49,9 +49,9 @@ type subject struct {
 	filter     *filter.Expression // nil: the subscription has no filter
 }
 
-// find returns a subscription of owner. It fails with NotFound if the subscription does not exist or
+// findSubject returns a subscription of owner. It fails with NotFound if the subscription does not exist or
 // belongs to another owner.
-func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subject, error) {
+func (s *Service) findSubject(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subject, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
 		return nil, domain.Errorf(domain.NotFound, "there is no subscription %s", id)
@@ -91,12 +91,12 @@ func matches(e *filter.Expression, entry *repository.Entry) bool {
 	return passes && err == nil
 }
 
-// request stores a request to replay, and notifies the owner of the cursor.
-func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayRequest) error {
+// addRequest stores a request to replay, and notifies the owner of the cursor.
+func (s *Service) addRequest(ctx context.Context, n *subject, r domain.ReplayRequest) error {
 	id := n.definition.ID.Cursor()
 	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
 	switch domain.KindOf(err) {
-	case domain.Conflict, domain.Uncertain: // this attempt, or an earlier one whose signal was lost, may have stored the request
+	case domain.Conflict, domain.Uncertain: // the request may be stored: by this call, or by an earlier call that did not notify the owner of the cursor
 		s.opts.Changed(id)
 	default:
 		if err == nil {
@@ -106,11 +106,11 @@ func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayReques
 	return err
 }
 
-// One replays one delivery: a dead letter, or another ended delivery whose message is still stored.
+// ReplayOne replays one delivery: a dead letter, or another ended delivery whose message is still stored.
 // It fails with NotFound if owner has no such delivery, and with Conflict if the delivery is
 // outstanding.
-func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error {
-	n, err := s.find(ctx, owner, id.Subscription)
+func (s *Service) ReplayOne(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error {
+	n, err := s.findSubject(ctx, owner, id.Subscription)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.Deliv
 	if err != nil {
 		return err
 	}
-	return s.request(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Delivery: wanted})
+	return s.addRequest(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Delivery: wanted})
 }
 
 // findEnded returns the replay of an ended delivery. It fails with Conflict if the delivery has not
@@ -160,7 +160,7 @@ func (s *Service) findEntry(ctx context.Context, n *subject, e domain.EntryID) (
 	if err != nil || at.Number > e.Number {
 		return nil, err
 	}
-	at.EntryID = e // Read begins at the page of at and continues to the page of the entry
+	at.EntryID = e // Read starts at at.Page, the page that Seek found, and finds the entry on this page or a later page
 	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != e {
 		return nil, err

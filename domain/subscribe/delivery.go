@@ -55,7 +55,7 @@ func (s *Service) readDelivery(ctx context.Context, d *repository.Definition) (*
 // serves the cursor may not know of the change yet.
 func DeliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *Delivery {
 	found := &Delivery{State: DeliveryActive, Waiting: s.Outstanding(), Counters: s.Counters}
-	isResumed := d.Resumed > s.Resumed // the owner resumed after s was stored, which ends the pause, the hold and the breaker of s
+	isResumed := d.Resumed > s.Resumed // the owner resumed the subscription after s was stored, so the pause, hold and breaker in s have ended
 	if !isResumed {
 		found.Failures = s.Failures
 		for _, t := range []time.Time{s.Hold, s.BreakerTo} {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestADelivery_SaysWhyNothingIsCalled(t *testing.T) {
+func TestADelivery_ShowsWhyTheReceiverIsNotCalled(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	later := now.Add(time.Hour)
 	for _, tc := range []struct {

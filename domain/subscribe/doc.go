@@ -5,6 +5,6 @@
 // end of the stream. A crash between the steps leaves a subscription without a cursor. It is not
 // served until its owner repeats the request.
 //
-// Secrets and the values of headers are sealed before they are stored. This package returns only
-// one of them: a rotation returns the secret that the hub has generated.
+// Secrets and the values of headers are sealed, that is, encrypted with a [Keyring], before they are
+// stored. A [Service] never returns them, except that Rotate returns a secret that it generated.
 package subscribe

@@ -21,13 +21,13 @@ func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	return s.opts.CheckHeaders(headers, secret)
 }
 
-// checkTogether checks the headers and the secret together if the draft has only one of them, and
-// the other is stored in the subscription. If the stored value cannot be opened, nothing is
-// checked: should both set the same header, calls have the header that the hub sets for the secret.
-func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) error {
+// checkWithStored checks the headers of a draft together with the stored secret, or the secret of a
+// draft together with the stored headers. If the stored value cannot be opened, checkWithStored
+// checks nothing. If the headers and the secret set the same header, the secret then takes precedence.
+func (s *Service) checkWithStored(wanted *repository.Definition, draft *Draft) error {
 	headers, secret := draft.Headers, textOf(draft.Secret)
 	if s.keys == nil || (headers == nil) == (draft.Secret == nil) {
-		return nil // the draft has both, which were checked, or neither
+		return nil // the draft has neither, or it has headers and a secret, which were checked together
 	}
 	var err error
 	if headers == nil {

@@ -15,7 +15,8 @@ type Match struct {
 	Versions []string
 }
 
-// isSet reports whether m restricts the change: only an existing subscription can fulfil m.
+// isSet reports whether m restricts the change. A subscription that does not exist cannot fulfil m
+// if m is set.
 func (m *Match) isSet() bool { return m.Exists || m.Versions != nil }
 
 // canChange reports whether m permits a change of the version v of a subscription.

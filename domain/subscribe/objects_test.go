@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-func TestChangesOfObjects_AreForOperatorsIfTheHubPublishesThem(t *testing.T) {
+func TestTheTopicOfObjects_IsOnlyForOperators(t *testing.T) {
 	for _, hasObjects := range []bool{false, true} {
 		w := newWorld(t, subscribe.Options{HasObjects: hasObjects})
 		d := w.draft()

@@ -10,7 +10,7 @@ import (
 )
 
 // The first call may have failed after it stored the pause and before it notified the engine.
-func TestAPauseThatIsRepeated_IsNotifiedAgain(t *testing.T) {
+func TestARepeatedPause_NotifiesTheEngineAgain(t *testing.T) {
 	notified := 0
 	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { notified++ }})
 	s, err := w.Create(t.Context(), w.draft())

@@ -92,7 +92,7 @@ func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 		"of another owner":   {repositorytest.NewActor(), nil, domain.NotFound},
 		"to no secret":       {w.owner, &none, domain.Invalid},
 		"to a long one":      {w.owner, &long, domain.Invalid},
-		"to a generated one": {w.owner, nil, domain.Invalid}, // the secret in the draft is a value for the header Authorization
+		"to a generated one": {w.owner, nil, domain.Invalid}, // the current secret does not begin with whsec_, so the hub cannot replace it with a generated secret
 	} {
 		_, _, err := w.Rotate(t.Context(), tc.owner, s.ID, tc.wanted, subscribe.Match{})
 		require.Equal(t, tc.kind, domain.KindOf(err), name)
@@ -140,7 +140,8 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	require.NoError(t, err)
 	_, made := rotate(first)
 	require.Equal(t, lost, made)
-	// A rotation is not a repetition if its Match names the current version, or after RepeatTime.
+	// A rotation whose Match names the current version is not a repetition. After RepeatTime, no
+	// rotation is a repetition.
 	_, next := rotate(subscribe.Match{Versions: []string{paused.Version}})
 	require.Equal(t, []string{next, lost}, w.readSecrets(t, s.ID))
 	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, first)

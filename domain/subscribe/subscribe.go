@@ -258,7 +258,7 @@ func (s *Service) replaceDefinition(ctx context.Context, found, wanted *reposito
 	if keepsHeaders {
 		wanted.Headers, wanted.HeaderNames = found.Headers, found.HeaderNames
 	}
-	if err := s.checkTogether(wanted, draft); err != nil {
+	if err := s.checkWithStored(wanted, draft); err != nil {
 		return nil, err
 	}
 	wanted.Paused, wanted.Resumed, wanted.Created, wanted.Version = found.Paused, found.Resumed, found.Created, found.Version
@@ -342,8 +342,8 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 	return viewDefinition(d), nil
 }
 
-// notifyChange calls Options.Changed if the change with the result err succeeded or may have
-// succeeded.
+// notifyChange calls Options.Changed unless err, the result of a change, shows that the change
+// failed.
 func (s *Service) notifyChange(id domain.SubscriptionID, err error) {
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
 		s.opts.Changed(id.Cursor())

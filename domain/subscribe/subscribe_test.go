@@ -86,7 +86,7 @@ func TestASubscription_BeginsAtTheCurrentEnd(t *testing.T) {
 	require.EqualValues(t, 3, standing.At[0].Number)
 }
 
-func TestAPut_IsIdempotentAndReplaces(t *testing.T) {
+func TestPut_IsIdempotentAndReplacesTheSubscription(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	id := repositorytest.NewDefinition(w.owner).ID
 	version := func() repository.DefinitionVersion {
@@ -195,7 +195,7 @@ func TestASealedSecret_OpensOnlyForItsSubscriptionAndKey(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-func TestABadDraft_IsNotStored(t *testing.T) {
+func TestAnInvalidDraft_IsNotStored(t *testing.T) {
 	refused := domain.Errorf(domain.Invalid, "/callback_url: private")
 	w := newWorld(t, subscribe.Options{CheckURL: func(_ context.Context, url string) error {
 		if strings.Contains(url, "private") {
@@ -223,7 +223,7 @@ func TestABadDraft_IsNotStored(t *testing.T) {
 	require.Empty(t, all)
 }
 
-func TestTheLimitAndDeletions_AreEnforcedByTheStore(t *testing.T) {
+func TestCreate_FailsAtTheLimitUntilASubscriptionIsDeleted(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	var last *subscribe.Subscription
 	for range domain.MaxSubscriptions {

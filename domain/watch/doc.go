@@ -31,15 +31,15 @@
 //	delete   delete the watch. The owner of its cursor cancels outstanding deliveries, and removes
 //	         the cursor
 //
-// The changes of objects of a store are in the store of objects: [WithObjects] combines them with the
+// The changes of objects are stored together with the objects; [WithObjects] combines them with the
 // other changes. The id of each row of an object also names the object.
 //
 // When a watched bundle is dequeued, the hub stores a notice in its outbox instead of a change. The
 // notice relay of any node passes the notices to [Relay.Notify], in the order in which the bundles
 // were closed. When the retention removes the bundle, another notice is stored in one batch with
-// the removal. This notice reports the deletion and has the next version. It waits until the earlier
-// versions are in the stream, and has no order among the notices of other bundles. Only an open
-// bundle can be watched.
+// the removal. This notice reports the deletion and has the next version. The notice is published
+// after the earlier versions of its bundle; notices of different bundles are published in any
+// order. Only an open bundle can be watched.
 //
 // # Departures from the design
 //
@@ -48,8 +48,8 @@
 //     sweep after its retention, or for ever if the retention is unlimited. If a node of an older
 //     version closed the bundle, the bundle has a time to live, and expires without a notification.
 //   - The id of a bundle that was removed may be used again. The versions of the new bundle
-//     begin at 1, and the stream drops versions that it has already, without a notification. So
-//     actors should use a new id for each bundle.
+//     begin at 1, and the stream drops the versions that it already contains, so their watches are
+//     not notified. Actors should therefore use a new id for each bundle.
 //   - The watches of a resource are stored in pages for each shard, so that each node calls a part
 //     of the watches. Package delivery describes how a node visits the pages.
 //   - A change is removed once it is in the stream of its resource, before all watches have

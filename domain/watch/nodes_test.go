@@ -73,7 +73,7 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 		first, second := w.startOn(w.cursors, nodes, true), w.startOn(w.cursors, nodes, true)
 		defer first.stop()
 		defer second.stop()
-		sleep(time.Minute) // in this time, the nodes share the cursors
+		sleep(time.Minute) // time for the nodes to divide the shards between them
 		const documents, changes = 10, 100
 		var ids []domain.WatchID
 		for i := range documents {
@@ -182,7 +182,7 @@ func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
 	})
 }
 
-func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
+func TestOneNodeAtATime_SearchesForUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var searches atomic.Int64

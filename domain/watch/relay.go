@@ -136,7 +136,7 @@ func (r *Relay) publishOverdue(ctx context.Context) bool {
 	return len(found) > 0 || hasOthers
 }
 
-// maxAttempts is the maximum number of attempts for a queued change. After the last one, the change
+// maxAttempts is the maximum number of attempts for a queued change. If all attempts fail, the change
 // waits until a search finds it.
 const maxAttempts = 5
 

@@ -296,7 +296,7 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	c := standing.Counters
 	v.Counters = Counters{Triggered: c.Triggered, Delivered: c.Delivered, Errored: c.Errored + c.Expired, Cancelled: c.Cancelled}
 	for _, p := range end.Positions {
-		if p.Priority == 0 { // the cursor has not counted changes that it has not taken
+		if p.Priority == 0 { // add the changes that the cursor has not reached: its counters do not include them
 			v.Triggered += max(p.Number-max(standing.Position(0).Number, w.After), 0)
 		}
 	}

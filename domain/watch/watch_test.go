@@ -137,7 +137,7 @@ func TestW4_AWatchThatAnotherNodeHasDeleted_IsRetiredAlthoughReadsAreStale(t *te
 	})
 }
 
-func TestW6_ACreationAndAChangeThatFailNotifyNoWatch(t *testing.T) {
+func TestW6_CreationsAndFailedChangesNotifyNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
