@@ -245,7 +245,7 @@ func findCosts(t *testing.T) {
 		_, err := node.Save(ctx, actor, repositorytest.Events(2, actor))
 		require.NoError(t, err)
 	}
-	price("event, in 1,000 mailboxes with a few events each", 1200, func(node *Repository) {
+	price("an event in 1,000 mailboxes with a few events each", 1200, func(node *Repository) {
 		search, err := node.FindEvent(ctx, repository.EventQuery{ID: repositorytest.NewEventID()})
 		require.NoError(t, err)
 		require.Empty(t, search.Found)
@@ -277,32 +277,32 @@ func findCosts(t *testing.T) {
 	require.NoError(t, err)
 	node.AwaitHints(ctx, full)
 
-	price("trace, in a mailbox with 10,000 events", 50, func(node *Repository) {
+	price("a trace in a mailbox with 10,000 events", 50, func(node *Repository) {
 		search, err := node.FindEvent(ctx, repository.EventQuery{Trace: domain.TraceID{1}, Recipient: full})
 		require.NoError(t, err)
 		require.Len(t, search.Saves, 10)
 	})
-	price("bundle, its actor named", 6, func(node *Repository) {
+	price("a bundle, with `--actor`", 6, func(node *Repository) {
 		search, err := node.FindBundle(ctx, b.ID, last.Recipient, 20)
 		require.NoError(t, err)
 		require.Len(t, search.Found, 1)
 	})
-	price("bundle", 10, func(node *Repository) {
+	price("a bundle, without `--actor`", 10, func(node *Repository) {
 		search, err := node.FindBundle(ctx, b.ID, domain.ActorID{}, 20)
 		require.NoError(t, err)
 		require.Len(t, search.Found, 1)
 	})
-	price("event of a small mailbox, its actor named", 25, func(node *Repository) {
+	price("an event in a small mailbox, with `--actor`", 25, func(node *Repository) {
 		search, err := node.FindEvent(ctx, repository.EventQuery{ID: last.ID, Recipient: last.Recipient})
 		require.NoError(t, err)
 		require.Len(t, search.Found, 1)
 	})
-	price("event in the middle of 10,000, its actor named", 60, func(node *Repository) {
+	price("an event in the middle of a mailbox with 10,000 events, with `--actor`", 60, func(node *Repository) {
 		search, err := node.FindEvent(ctx, repository.EventQuery{ID: inFull.ID, Recipient: full})
 		require.NoError(t, err)
 		require.Len(t, search.Found, 1)
 	})
-	price("event, in 2,001 mailboxes, half of them with up to 60 events", 6500, func(node *Repository) {
+	price("an event in 2,001 mailboxes, half of which have up to 60 events", 6500, func(node *Repository) {
 		search, err := node.FindEvent(ctx, repository.EventQuery{ID: inFull.ID})
 		require.NoError(t, err)
 		require.Empty(t, search.Unread)

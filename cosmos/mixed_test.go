@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,10 +60,13 @@ func buildMixed(ctx context.Context, dir string, edits []edit) (binary string, e
 			}
 			sources[e.file] = string(text)
 		}
-		if strings.Count(sources[e.file], e.old) != 1 {
+		// gofmt aligns the columns of a struct, so another field changes the number of spaces.
+		old := regexp.MustCompile(regexp.MustCompile(" +").ReplaceAllString(regexp.QuoteMeta(e.old), " +"))
+		found := old.FindAllStringIndex(sources[e.file], -1)
+		if len(found) != 1 {
 			return "", fmt.Errorf("%s has no such line, or several: %s", e.file, e.old)
 		}
-		sources[e.file] = strings.Replace(sources[e.file], e.old, e.new, 1)
+		sources[e.file] = sources[e.file][:found[0][0]] + e.new + sources[e.file][found[0][1]:]
 	}
 	overlay := struct{ Replace map[string]string }{make(map[string]string)}
 	for file, text := range sources {

@@ -183,7 +183,7 @@ func TestOpen_ReportsWhyItFails(t *testing.T) {
 		"the file is cut off": {func(t *testing.T, dir string) {
 			fillFolder(t, dir)
 			require.NoError(t, os.Truncate(filepath.Join(dir, disk.FileName), 64<<10))
-		}, disk.ErrDamaged, "65536 bytes of"},
+		}, disk.ErrDamaged, "only 65536 of"},
 		"the file is nearly empty": {func(t *testing.T, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, disk.FileName), []byte("x"), 0o600))
 		}, disk.ErrDamaged, "damaged"},
