@@ -27,7 +27,7 @@ const (
 	Consumer     Kind = "consumer"
 )
 
-// Stopped, as Query.State, selects receivers in every state except active.
+// Stopped as a Query.State selects receivers in every state except active.
 const Stopped = "stopped"
 
 // States lists the states that a Query can name: Stopped, and states of [subscribe.Delivery].

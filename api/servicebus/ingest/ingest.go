@@ -134,7 +134,7 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce, as the cause of the end of Run's context, makes Run return immediately. Messages that
+// ErrAtOnce as the cause with which Run's context ends makes Run return immediately. Messages that
 // are not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 

@@ -45,7 +45,7 @@ type Options struct {
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
 
-// ErrAtOnce, as the cause of the end of Run's context, makes Run return immediately.
+// ErrAtOnce as the cause with which Run's context ends makes Run return immediately.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // Limits of the held messages, and of one attempt to store them.

@@ -92,7 +92,7 @@ func parseMutant(text string) (*mutant, error) {
 		}
 	}
 	if m.rule == "" || m.invariant == "" || m.killer.pkg == "" {
-		return nil, errors.New("Rule, Invariant or Killer is missing above the patch")
+		return nil, errors.New("the head of the patch lacks Rule, Invariant or Killer")
 	}
 	return m, nil
 }
