@@ -36,13 +36,13 @@ type region struct {
 }
 
 // readsWhereItWrites reports whether reads go to the write region. [Connect] sets no preferred regions,
-// so azcosmos sends reads to the first readable location.
+// so azcosmos sends reads to the first readable region.
 func (a *accountProperties) readsWhereItWrites() bool {
 	return len(a.Readable) == 1 ||
 		len(a.Readable) > 1 && len(a.Writable) > 0 && a.Readable[0].Name == a.Writable[0].Name
 }
 
-// findFault returns the reason why the hub cannot work on the account. A nil error means that it can.
+// findFault returns the reason why the hub cannot use the account, or nil if it can.
 func (a *accountProperties) findFault() error {
 	if len(a.Writable) < 2 {
 		return nil
@@ -73,7 +73,8 @@ func (db *Database) ReadsMayBeStale() bool {
 }
 
 // An accountObserver records the properties of the account when azcosmos reads them, because azcosmos
-// does not return them. While the properties have a fault, it refuses all other requests.
+// does not return them. While the properties have a fault, the accountObserver refuses all other
+// requests.
 type accountObserver struct {
 	next policy.Transporter
 	db   *Database

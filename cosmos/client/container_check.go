@@ -21,7 +21,7 @@ type ContainerError struct {
 	Container string
 	Text      string // what is wrong, and the consequence
 
-	// Warning reports that the hub works in spite of the mismatch, at a cost that Text names.
+	// Warning reports that the hub works in spite of the mismatch, at a cost that Text describes.
 	Warning bool
 
 	// isWiderIndex reports that the container has more indexes than it needs. Provision
@@ -141,7 +141,7 @@ func parseContainer(name string, resp *azcosmos.ContainerResponse) (*containerSt
 // errContainerMissing reports that a container, or its database, does not exist.
 var errContainerMissing = errors.New("it does not exist")
 
-// explainRead adds advice to an error of reading a container.
+// explainRead adds advice to err, with which a read of the properties of a container failed.
 func (db *Database) explainRead(name string, err error) error {
 	switch {
 	case StatusOf(err) == http.StatusNotFound && !FailureOf(err).behind: // not missing if the replica is only stale

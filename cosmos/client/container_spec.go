@@ -101,9 +101,8 @@ func (c *ContainerSpec) Properties() azcosmos.ContainerProperties {
 // allPaths matches every property in an indexing policy.
 const allPaths = "/*"
 
-// A containerState holds the properties of a container as the account returns
-// them. The raw JSON is kept because azcosmos drops members that it does not
-// know.
+// A containerState contains the properties of a container as the account returns them. It retains the
+// raw JSON, because azcosmos drops unknown members.
 type containerState struct {
 	raw []byte
 

@@ -8,9 +8,9 @@ import (
 )
 
 // noDiagnosticsPolicy stops azcosmos from recording diagnostics of each request. The hub does not read
-// them, and they are about a quarter of the memory that a request allocates. azcosmos has no option to
+// the diagnostics, and they take about a quarter of the memory that a request allocates. azcosmos cannot
 // disable them, but records them in a value of the request's context. So the policy replaces this
-// context by that of the call.
+// context by the context of the call.
 type noDiagnosticsPolicy struct{}
 
 func (noDiagnosticsPolicy) Do(req *policy.Request) (*http.Response, error) {

@@ -37,8 +37,8 @@ func (n FormatNumber) DocumentFormat() int { return n.StoredFormat }
 // only these members, or nothing. It is never changed in place.
 type UnknownMembers = jsontext.Value
 
-// A Document is embedded in the type of every document that is replaced. It keeps the
-// members that the type does not name.
+// A Document is embedded in the type of every document that is replaced. It retains the members that the
+// type does not name.
 type Document struct {
 	FormatNumber
 	SystemMembers

@@ -181,7 +181,7 @@ func TestLeader_FinishesItemsOfCallersThatHaveGone(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.Equal(t, domain.Uncertain, domain.KindOf(<-b))
-		g.begin <- struct{}{} // completes a, whose caller must continue to lead, because the context of b has ended
+		g.begin <- struct{}{} // complete a; the caller of a continues to lead, because the context of b has ended
 		g.begin <- struct{}{}
 		assert.NoError(t, <-a)
 		assert.Len(t, g.rounds, 2)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requestMetrics counts the requests to Cosmos, and their request units, by name of the call.
+// requestMetrics counts requests to Cosmos and their request units, for each name of a call.
 type requestMetrics struct {
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec

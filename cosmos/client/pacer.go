@@ -15,7 +15,7 @@ type pacer struct {
 
 	mu        sync.Mutex
 	rate      float64   // current rate, up to limit, in request units per second
-	debt      float64   // request units that were spent and not yet paid off, as of at
+	debt      float64   // request units, at the time at, that were spent and are not paid off
 	at        time.Time // time of the last update of rate and debt
 	throttled time.Time // when the rate was last halved
 }

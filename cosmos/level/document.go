@@ -19,7 +19,7 @@ const (
 	documentID    = "level"
 )
 
-// A levelDocument is the level of a store and the nodes that work on it.
+// A levelDocument stores the level of a store, and the nodes that work on the store.
 type levelDocument struct {
 	ID           string                `json:"id"`
 	PartitionKey string                `json:"partitionKey"`

@@ -151,8 +151,8 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	})
 }
 
-// A node of an older version is paused, and removed as dead. When it continues, its next beat makes it
-// end.
+// A node of an older version is paused, and another node removes it as dead. When it continues, its next
+// beat fails, and the node ends.
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
@@ -183,7 +183,8 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 	})
 }
 
-// The older node starts after the upgrade has read the nodes, and before it writes.
+// A node of an older version joins after the upgrade has read the nodes, and before the upgrade
+// announces the level. The upgrade detects the node.
 func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
@@ -199,9 +200,8 @@ func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	})
 }
 
-// The upgrade is killed at each of its requests, before or after the request is applied. Another upgrade
-// continues it, or the announcement is taken back. Until the level is active, the previous version can
-// be used again.
+// The upgrade crashes before or after one of its requests. Then another upgrade continues it, or the
+// announcement is taken back. Until the level is active, the previous version can open the store again.
 func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 	var states []string
 	for n := 1; ; n++ {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The kinds of entries of the history.
+// The values of Change.What.
 const (
 	created   = "created"
 	announced = "announced"

@@ -18,9 +18,9 @@ func (s *Store) Amend(ctx context.Context, name domain.ObjectName, id domain.Obj
 	return row, c.Outcome("amend object", err)
 }
 
-// amend writes the object, and the documents of the row if it is spilled, in one batch. The object
-// stores the id of the write in the same list as the ids of rounds, so a retry after a lost reply finds
-// the id.
+// amend changes a row of an object in one batch, which also replaces the separate documents of a spilled
+// row. The object stores the id of the write, so a retry after a lost reply detects that the change was
+// made.
 func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error) {
 	ids := []string{s.client.NewID()}
 	var amended domain.ObjectRow

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Each request of an amendment is broken once in every way. The change is made once in the object, in
-// the document of the row, and in the copy of the version's newest row.
+// Each request of Amend fails once with each fault. Afterwards the object, the document of the spilled
+// row and the copy of this row contain the change exactly once.
 func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 	for _, fault := range faulty.CommonFaults() {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 					heads, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: objecttest.Calls("[D@0006/z]")[0][0]}})
 					require.NoError(t, err)
 					require.NoError(t, heads[0].Err)
-					o, err = node.Object(t.Context(), name) // the current row is read from the copy
+					o, err = node.Object(t.Context(), name) // Object reads the current row from its copy
 					require.NoError(t, err)
 					require.Equal(t, "x", o.Current.Attributes, "request %d", n)
 					if !broken {

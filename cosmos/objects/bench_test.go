@@ -48,7 +48,7 @@ func BenchmarkPage(b *testing.B) {
 
 func benchKey(i int) string { return fmt.Sprintf("runs/%07d/sample.bam", i) }
 
-// ingestMany stores a creation of each of n objects.
+// ingestMany stores an event for each of n objects.
 func ingestMany(b *testing.B, s *Store, n int) {
 	e := objecttest.Calls("[C@C1]")[0][0]
 	e.ETag, e.StorageClass, e.Reason = `"0123456789abcdef0123456789abcdef"`, domain.ClassStandard, domain.CreatedPut

@@ -26,14 +26,15 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A script is a list of Ingest calls for some objects of one shard, with their expected result.
+// A script contains Ingest calls for some objects of one shard, and the rows that the objects must have
+// afterwards.
 type script struct {
 	calls [][]repository.ObjectReport
 	names []domain.ObjectName
 	want  []string
 }
 
-// newScript returns a script with each event of a few random histories twice, in mixed order.
+// newScript returns a script that delivers each event of some random histories twice, in random order.
 func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *script {
 	s := &script{}
 	rng := rand.New(rand.NewPCG(seed, seed))
@@ -60,7 +61,7 @@ func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *scrip
 	return s
 }
 
-// describeObjects returns the rows of each object.
+// describeObjects returns, for each object, its rows as text.
 func (s *script) describeObjects(t *testing.T, o repository.Objects) (all []string) {
 	for _, name := range s.names {
 		object, err := o.Object(t.Context(), name)
@@ -78,7 +79,7 @@ func (s *script) describeObjects(t *testing.T, o repository.Objects) (all []stri
 	return all
 }
 
-// run makes the calls, and returns the first failure.
+// run makes the calls until one fails, and returns the error.
 func (s *script) run(ctx context.Context, o repository.Objects) error {
 	for _, call := range s.calls {
 		results, err := o.Ingest(ctx, call)
@@ -94,11 +95,11 @@ func (s *script) run(ctx context.Context, o repository.Objects) error {
 	return nil
 }
 
-// triesEveryCase makes tests try all cases instead of a selection, as make campaign does.
+// triesEveryCase makes tests try all cases instead of a selection. The command make campaign sets it.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A node crashes at a request, before or after the request is carried out, also between the two halves of
-// a batch that was too large. Another node receives all messages again, beginning with the first.
+// A node crashes before or after one of its requests. Then another node receives all messages again,
+// from the first, and stores the same rows as without the crash.
 func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	step := 7
 	if triesEveryCase {
@@ -133,8 +134,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	}
 }
 
-// Each request is broken once in every way, and the call repeats the request. The repetition does not
-// count as a duplicate.
+// Each request fails once with each fault, and Ingest sends it again. The second request does not count
+// the events as duplicates.
 func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	all := faulty.CommonFaults()
 	if triesEveryCase {
@@ -166,7 +167,8 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 }
 
-// Reads on a session account are stale at random.
+// Some reads return an old state, as an account with session consistency may do. The stored rows are the
+// same as with current reads.
 func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(20) {
@@ -187,7 +189,8 @@ func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 	})
 }
 
-// Each of two nodes receives all events, and one request of twelve is broken.
+// Two nodes each receive all events, while one of twelve requests fails. Each event is counted as
+// delivered twice.
 func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -220,8 +223,8 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	}
 }
 
-// A batch that may be stored is abandoned, and its objects are stored one by one. If an object cannot
-// then be read, the outcome of its events is unknown.
+// Every attempt to store a batch is refused, but the lost first attempt may have been stored. If the
+// objects cannot be read, the outcome of their events is Uncertain.
 func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

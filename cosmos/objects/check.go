@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// CheckOptions are options of a Check. The zero value is valid.
+// CheckOptions are the options of [Store.Check]. The zero value is valid.
 type CheckOptions struct {
-	Resume string // position to resume from, as in an earlier report; empty: from the start
+	Resume string // CheckReport.Resume of an earlier check, which this check continues; empty: check from the start
 
 	// Progress is called after each page with the report so far; it may be nil.
 	Progress func(repository.CheckReport)
@@ -27,12 +27,12 @@ const (
 	checkedPage = 100
 	maxFindings = 10_000
 
-	// positionPrefix begins each position of this check. Positions of other checks contain no dot, so they
-	// never begin with it.
+	// positionPrefix is the prefix of every resume position that this check reports. The positions of
+	// the check of mailboxes contain no dot, so they never have this prefix.
 	positionPrefix = "objects."
 )
 
-// The kinds of findings.
+// The values of Finding.Kind.
 const (
 	unreadable   = "unreadable"
 	shardWrong   = "shard-wrong"
@@ -50,13 +50,13 @@ const (
 // IsCheckPosition reports whether resume is a position that a check of objects has reported.
 func IsCheckPosition(resume string) bool { return strings.HasPrefix(resume, positionPrefix) }
 
-// Check reads all documents and compares them with the invariants L1 to L6 and L8, as far as they are
-// visible in one state of the store. Nodes may be running. The memory that Check needs grows with the
-// largest number of versions of an object, but not with the number of objects. An account without the
-// container has no objects. If Check fails, the report contains the findings before the error.
+// Check reads all documents, and reports violations of the invariants L1 to L6 and L8 that one state of
+// the store can show. Nodes may be running. The memory that Check needs grows with the largest number of
+// versions of an object, but not with the number of objects. If the account has no container for
+// objects, Check finds no objects. If Check fails, the report contains the findings before the error.
 //
-// Check repairs nothing. Every finding is damage, which only a repetition of the events from the object
-// stores could repair.
+// Check repairs nothing. A finding means that data is damaged, and that only the object stores can
+// restore it, by sending their events again.
 func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &objectChecker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	err := c.checkAll(ctx)
@@ -102,7 +102,7 @@ func (c *objectChecker) checkAll(ctx context.Context) error {
 		if c.opts.Progress != nil {
 			c.opts.Progress(c.copyReport())
 		}
-		q.UseCall(c.begin()) // each page has a full budget
+		q.UseCall(c.begin()) // each page may use a full budget of retries
 	}
 	return c.checkJobs(ctx)
 }
@@ -127,14 +127,15 @@ func errPosition(err error) error {
 
 func (c *objectChecker) begin() *client.Call { return c.store.client.Begin("check objects") }
 
-// A storedDocument contains the members that all documents have.
+// A storedDocument contains the members that every document has.
 type storedDocument struct {
 	PartitionKey string `json:"partitionKey"`
 	ID           string `json:"id"`
 	Kind         string `json:"kind"`
 }
 
-// checkDocument checks a document of the container. Unknown kinds belong to newer versions.
+// checkDocument checks a document of the container. It ignores documents of unknown kinds, which newer
+// versions store.
 func (c *objectChecker) checkDocument(ctx context.Context, q *client.Query, strays *strayCheck, item []byte) error {
 	var at storedDocument
 	if err := json.Unmarshal(item, &at); err != nil {
@@ -184,12 +185,12 @@ const (
 // checked documents changed during the check.
 type findingsCheck func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
 
-// confirm repeats a check, and adds to the report the findings that every repetition has. A stale read, or
-// a write between two reads, may cause findings that disappear. If reads are never stale, two checks of
-// an unchanged state suffice. Findings about documents that change during every check are dropped.
+// confirm runs a check several times, and reports only the findings of every run: a stale read, or a
+// write between two reads, may cause a false finding. If reads are never stale, two runs on an unchanged
+// state suffice. Findings about documents that change during every run are dropped.
 func (c *objectChecker) confirm(ctx context.Context, check findingsCheck) error {
 	var confirmed []repository.Finding
-	counted := 0 // number of checks of an unchanged state
+	counted := 0 // number of runs on an unchanged state
 	for n := range maxRepeats {
 		if n > 0 && !client.Sleep(ctx, firstPause<<n/2+c.store.client.Jitter(firstPause<<n)) {
 			return domain.Errorf(domain.Unavailable, "check objects: %w", context.Cause(ctx))
@@ -218,8 +219,8 @@ func (c *objectChecker) confirm(ctx context.Context, check findingsCheck) error 
 	return nil
 }
 
-// hasFinding reports whether all contains a finding of the same kind and the same place as f. It does
-// not compare texts, because texts contain numbers that change.
+// hasFinding reports whether all contains a finding with the Kind and Where of f. It ignores Text, which
+// may contain numbers that change.
 func hasFinding(all []repository.Finding, f *repository.Finding) bool {
 	return slices.ContainsFunc(all, func(other repository.Finding) bool { return other.Kind == f.Kind && other.Where == f.Where })
 }
@@ -249,7 +250,7 @@ func (c *objectChecker) copyReport() repository.CheckReport {
 	return report
 }
 
-// bucketOf returns the bucket of a partition, or "" if the partition belongs to no bucket.
+// bucketOf returns the bucket of a partition key, or "" if the partition belongs to no bucket.
 func bucketOf(partition string) string {
 	if bucket, ok := strings.CutPrefix(partition, "bucket|"); ok {
 		return bucket

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkJobs checks all jobs.
+// checkJobs compares each job with its other documents.
 func (c *objectChecker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
 		l := &jobsComparison{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
@@ -23,7 +23,7 @@ func (c *objectChecker) checkJobs(ctx context.Context) error {
 	})
 }
 
-// A jobsComparison compares jobs with the documents that mark them as running, and with their requests.
+// A jobsComparison contains the documents of all jobs.
 type jobsComparison struct {
 	*objectChecker
 	jobs    []*jobDoc
@@ -39,7 +39,7 @@ func (l *jobsComparison) addViolation(bucket, where, format string, args ...any)
 	})
 }
 
-// read reads all jobs. A store has few jobs.
+// read reads the documents of all jobs.
 func (l *jobsComparison) read(ctx context.Context) error {
 	q := l.begin().Query(l.store.objects, jobsKey, "SELECT * FROM c")
 	for !q.IsDone() {
@@ -60,7 +60,7 @@ func (l *jobsComparison) read(ctx context.Context) error {
 	return nil
 }
 
-// add adds a document. It fails if the document cannot be read.
+// add decodes a document and adds it to the comparison.
 func (l *jobsComparison) add(decode func(doc []byte, into any) error, item []byte) error {
 	var at storedDocument
 	if err := decode(item, &at); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkObject checks an object that was read. If the check has findings, it reads the object again.
+// checkObject checks the object in d. Before it reports findings, it reads the object again to confirm
+// them.
 func (c *objectChecker) checkObject(ctx context.Context, d *objectDoc) error {
 	c.report.Objects++
 	c.report.Rows += int64(len(d.Rows)) + d.Spilled
@@ -73,7 +74,7 @@ func (l *objectComparison) addViolation(rule, kind, format string, args ...any) 
 	}
 }
 
-// noteUnreadable adds a finding if err is about the content of a document, and returns any other error.
+// noteUnreadable turns an error about unreadable content into a finding, and returns any other error.
 func (l *objectComparison) noteUnreadable(err error) error {
 	if !isUnreadable(err) {
 		return err
@@ -108,7 +109,7 @@ func (l *objectComparison) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// checkShard checks that the object is in the shard from which it is read.
+// checkShard checks that the partition of the object belongs to the shard of its key.
 func (l *objectComparison) checkShard(ctx context.Context) error {
 	d := l.doc
 	shards, err := l.store.shardsOf(ctx, l.begin(), d.Bucket)
@@ -160,10 +161,9 @@ func (l *objectComparison) count(r *domain.ObjectRow) {
 	l.numbers[r.Number] = true
 }
 
-// read reads and checks the object again, with its spilled rows and their copies. Each page of a query
-// returns one state of the partition, which may be stale. Queries usually return documents in order of
-// creation, so the object comes before its spilled rows. Documents that come before the object are
-// checked at the end.
+// read reads the object again, with its spilled rows and their copies, and checks them. Each page of the
+// query returns one state of the partition, which may be stale. The query usually returns documents in
+// order of creation, the object first. Documents that come before the object are checked at the end.
 func (l *objectComparison) read(ctx context.Context) error {
 	p := &params{}
 	id := p.add(l.id)
@@ -227,7 +227,7 @@ func (l *objectComparison) checkSpilled(d *rowDoc) {
 		if d.ID != headID(l.doc.Key, r.Version) || d.Version != versionText(r.Version) {
 			l.addViolation("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
 		}
-		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // copies of older versions lack the member
+		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // copies that older versions stored lack the member live
 			l.addViolation("L4", copyWrong, "document %s has the value %v for live, want %v", d.ID, d.Live, want)
 		}
 		return
@@ -255,8 +255,8 @@ func (l *objectComparison) checkSpilled(d *rowDoc) {
 	}
 }
 
-// checkCopies checks that each version has a copy of its newest spilled row, and that the object lists
-// the version.
+// checkCopies checks that each version with spilled rows has a copy of the newest one, and is listed in
+// the object.
 func (l *objectComparison) checkCopies() {
 	listed := l.object.SpilledVersions
 	for v, r := range l.newest {
@@ -347,7 +347,7 @@ func (s *strayCheck) check(ctx context.Context, d *rowDoc) error {
 			return nil, false, err
 		}
 		if _, err := s.begin().Read(ctx, s.store.objects, d.PartitionKey, d.ID, &rowDoc{}); client.IsNotFound(err) {
-			return nil, true, nil // the row was deleted in between
+			return nil, true, nil // the row was deleted after the query had returned it
 		} else if err != nil && !isUnreadable(err) {
 			return nil, false, err
 		}

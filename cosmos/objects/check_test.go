@@ -24,7 +24,8 @@ import (
 // checkedScript produces spilled rows of several versions, a generated row, duplicates, and a late event.
 const checkedScript = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [C@70/5+70] [C@-/5+80]"
 
-// A checkedStore is an account with two objects and a running job. Tests damage their documents.
+// A checkedStore contains two objects and a running job. A test damages one of their documents and runs
+// a check.
 type checkedStore struct {
 	t         *testing.T
 	store     *Store
@@ -261,8 +262,8 @@ func TestCheckFindsEachViolation(t *testing.T) {
 	}
 }
 
-// A check stops after each page, and the next check resumes at the position of its report. Together they
-// find what a single check finds.
+// Each check stops after one page, and the next check resumes at the reported position. Together they
+// find the same as a single check.
 func TestACheck_ResumesWhereAnotherCheckStopped(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	store := New(a.Connect(), Options{Shards: 3})
@@ -295,7 +296,7 @@ func TestACheck_RefusesAPositionThatNoCheckHasReported(t *testing.T) {
 	}
 }
 
-// A check finds nothing while events arrive, a sweep forgets old rows, and reads are stale.
+// A check that runs while events arrive, a sweep forgets rows and reads are stale finds nothing.
 func TestACheckOfObjectsThatChange_FindsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		draw := lockedDraws(rand.New(rand.NewPCG(1, 2)))

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nodes passes each call to the next of several nodes, so that concurrent callers use several nodes.
+// nodes distributes calls over several nodes, round robin.
 type nodes struct {
 	all  []*Store
 	next atomic.Int64
@@ -56,7 +56,8 @@ func (n *nodes) Amend(ctx context.Context, name domain.ObjectName, id domain.Obj
 	return n.node().Amend(ctx, name, id, change)
 }
 
-// runConformance runs the suite on two nodes of one account.
+// runConformance runs the tests that every implementation of repository.Objects must pass, on two nodes
+// of one account.
 func runConformance(t *testing.T, opts Options, histories uint64) {
 	t.Parallel()
 	a := accounttest.New(t, embedded.Options{}, Containers())

@@ -9,7 +9,7 @@ import (
 
 const objectsContainer = "objects"
 
-// Containers returns the containers of objects.
+// Containers returns the specification of the container that a Store uses.
 func Containers() []client.ContainerSpec {
 	return []client.ContainerSpec{{
 		Name: objectsContainer, Holds: "the states of objects that stores report",

@@ -53,8 +53,8 @@ func newSourceObject(key string) repository.SourceObject {
 	}}
 }
 
-// TestCrawlOfUnchangedObjectsStaysWithinItsPrice measures objects with keys of 40 characters. Half of them
-// were reported by events like those of S3.
+// TestCrawlOfUnchangedObjectsStaysWithinItsPrice measures the request units of a crawl for each object.
+// Keys have 40 characters, and half of the objects were reported by events with the fields of S3.
 func TestCrawlOfUnchangedObjectsStaysWithinItsPrice(t *testing.T) {
 	const n, limit = 3000, 0.15 // limit in request units for each object
 	a := accounttest.New(t, embedded.Options{}, Containers())
@@ -90,8 +90,8 @@ func lockedDraws(rng *rand.Rand) func(n int) int {
 	}
 }
 
-// The bucket and the stored objects differ at random, and have short and long keys. Either one request of
-// twelve is broken, or reads are stale at random.
+// A crawl finds random differences between the bucket and the stored objects, while one of twelve
+// requests fails or some reads are stale. In the end, the stored objects equal the bucket.
 func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T) {
 	for _, isStale := range []bool{false, true} {
 		for seed := range uint64(3) {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The kinds of documents. Kind.Name is also the value of the member kind.
+// The kinds of documents. The member kind of a document contains the Name of its kind.
 var (
 	bucketDocument = client.DocumentKind{Name: "bucket", Format: 1}
 	objectDocument = client.DocumentKind{Name: "object", Format: 1}
@@ -39,14 +39,14 @@ func (d *bucketDoc) Validate() error {
 	return nil
 }
 
-// An objectDoc is the document of a domain.Object.
+// An objectDoc is a domain.Object as it is stored.
 type objectDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
 	Kind         string      `json:"kind"`
 	Bucket       string      `json:"bucket"`
 	Key          string      `json:"key"`
-	Live         bool        `json:"live,omitempty"` // the object has a current row
+	Live         bool        `json:"live,omitempty"` // whether the object has a current row
 	Current      *rowFields  `json:"current,omitempty"`
 	Rows         []rowFields `json:"rows"`
 	Events       int64       `json:"events"`
@@ -71,7 +71,7 @@ type objectDoc struct {
 
 func (*objectDoc) DocumentKind() client.DocumentKind { return objectDocument }
 
-// An orderDoc is a domain.ObjectOrder in a document.
+// An orderDoc is a domain.ObjectOrder as it is stored.
 type orderDoc struct {
 	Base      string `json:"base,omitempty"`
 	Rank      int    `json:"rank,omitempty"`
@@ -95,7 +95,7 @@ type rowDoc struct {
 	Row          rowFields   `json:"row"`
 	Micros       float64     `json:"micros"` // time of the event in microseconds, for queries
 	IsGenerated  bool        `json:"isGenerated,omitempty"`
-	IsAnchor     bool        `json:"isAnchor,omitempty"` // rows with generated places may follow this row
+	IsAnchor     bool        `json:"isAnchor,omitempty"` // whether rows with generated places may follow this row
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -107,7 +107,8 @@ func (d *rowDoc) DocumentKind() client.DocumentKind {
 	return rowDocument
 }
 
-// rowFields are the fields of a domain.ObjectRow.
+// rowFields is the part of a domain.ObjectRow that the object and its spilled rows store in the same
+// form.
 type rowFields struct {
 	Version    string `json:"version,omitempty"` // empty for the null version
 	Type       int    `json:"type"`
@@ -152,7 +153,7 @@ func encodeRow(r *domain.ObjectRow) rowFields {
 	return f
 }
 
-// A documentParser parses members of a document, and stores the first error.
+// A documentParser parses members of a document, and retains the first error.
 type documentParser struct{ err error }
 
 func (p *documentParser) keepError(err error) {
@@ -219,8 +220,8 @@ func (p *documentParser) parseRow(f *rowFields) domain.ObjectRow {
 	return r
 }
 
-// newObjectDoc returns the document of an object, with the unknown members of the document that it
-// replaces. replaced is nil for a new object.
+// newObjectDoc returns the document of an object. It copies the unknown members of replaced, the
+// document that the new document replaces. replaced is nil for a new object.
 func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc {
 	d := &objectDoc{
 		ID: objectID(o.Name.Key()), PartitionKey: key, Kind: objectDocument.Name, Bucket: o.Name.Bucket(), Key: o.Name.Key(),
@@ -267,13 +268,13 @@ func (p *documentParser) parseOrder(d *orderDoc) domain.ObjectOrder {
 	switch {
 	case d.After != "":
 		o.After = p.number(d.After)
-	case o.Rank == domain.OverRow: // stored by an older version, which had no member after, and in which no row could follow an over row
+	case o.Rank == domain.OverRow: // an older version stored the order without the member after, because no row could follow an over row
 		o.After = o.Time
 	}
 	return o
 }
 
-// object returns the object in d.
+// object decodes the object in d.
 func (d *objectDoc) object() (domain.Object, error) {
 	var p documentParser
 	name, err := domain.ParseObjectName(d.Bucket, d.Key)
@@ -313,7 +314,7 @@ func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	}
 }
 
-// newHeadDoc returns the document of a copy of the newest spilled row of a version.
+// newHeadDoc returns the copy of r, where r is the newest spilled row of its version.
 func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	d := &rowDoc{
 		ID: headID(key, r.Version), PartitionKey: partition, Kind: headDocument.Name, Object: objectID(key),
@@ -334,7 +335,7 @@ func (d *rowDoc) toRow() (domain.ObjectRow, error) {
 	return r, nil
 }
 
-// micros returns a time in microseconds. The zero time sorts before all others.
+// micros returns t in microseconds since 1970. The zero time sorts before all other times.
 func micros(t time.Time) float64 {
 	if t.IsZero() {
 		return math.MinInt64

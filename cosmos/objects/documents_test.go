@@ -22,7 +22,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// randomRow returns a row. Each field may be empty, or equal to the field of another row.
+// randomRow returns a row with random fields, which may be empty or equal to fields of other rows.
 func randomRow(rng *rand.Rand) domain.ObjectRow {
 	texts := []string{"", "0", "00", "a", "A", "ab", "null", "!", "~", "é", "日本"}
 	text := func() string { return texts[rng.IntN(len(texts))] }
@@ -99,7 +99,7 @@ func TestAnObjectDocument_KeepsAllMembers(t *testing.T) {
 	}
 }
 
-// Older versions, in which no row could follow an over row, did not store its time in its order.
+// Older versions stored the order of a row without the member after. Such an order can still be read.
 func TestAnOrderWithoutAfterIsRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 100 {
@@ -113,7 +113,7 @@ func TestAnOrderWithoutAfterIsRead(t *testing.T) {
 	}
 }
 
-// Cosmos sorts rows by the text of their order.
+// Cosmos sorts rows by orderText, so the texts sort as the orders do.
 func TestTheTextOfAnOrderSortsAsTheOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 20_000 {

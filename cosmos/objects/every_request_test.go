@@ -24,8 +24,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A protocol is a sequence of requests of a node, which the node repeats after a failure. It has only one
-// possible result.
+// A protocol is an operation that a node repeats after a failure, and that always leads to the same
+// documents.
 type protocol struct {
 	name      string
 	retention bool // whether the store has a retention, after which sweeps remove rows
@@ -46,7 +46,7 @@ type trial struct {
 	*testing.T
 	protocol
 	account *accounttest.Account
-	watcher *Store // node whose requests are never broken
+	watcher *Store // node whose requests never fail
 	source  *memory.Source
 	clock   setClock // clock of a store that has a retention
 	sweeps  time.Duration
@@ -66,8 +66,8 @@ func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
 	return r
 }
 
-// node returns a node with a connection. The document of an object has up to two rows, so most decisions
-// depend on spilled rows.
+// node returns a node that sends its requests over line. An object stores up to two rows in its
+// document, so most decisions depend on spilled rows.
 func (r *trial) node(line policy.Transporter) *Store {
 	options := Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}}
 	if r.retention {
@@ -87,8 +87,8 @@ func (r *trial) ingestScript(key, script string) {
 	}
 }
 
-// prepareCrawl creates a bucket and stored objects that differ in each possible way, on three pages of a
-// crawl.
+// prepareCrawl creates a bucket, and stores objects that differ from the bucket in each possible way. A
+// crawl reads the bucket in three pages.
 func prepareCrawl(r *trial) {
 	r.ingestScript("a", "[C@10]")
 	r.ingestScript("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
@@ -117,7 +117,7 @@ func runCrawl(r *trial, node *Store) error {
 	})
 }
 
-// runPatchJob changes all rows of an object. A repeated job has nothing to change.
+// runPatchJob runs a job that changes all rows of an object. A repeated job has nothing to change.
 func runPatchJob(r *trial, node *Store) error {
 	return r.runJob(node, func(s *ledger.Service) (domain.Job, error) {
 		query := map[string][]string{"bucket": {"bucket"}, "key": {"key"}, "currentState": {"false"}}
@@ -192,7 +192,8 @@ func prepareForget(r *trial) {
 	r.clock.after = 15 * 24 * time.Hour
 }
 
-// runForget sweeps all shards. Each sweep is due, and begins after the lease of the previous one.
+// runForget sweeps all shards. It first advances the clock, so that a sweep is due and no other node has
+// the lease.
 func runForget(r *trial, node *Store) error {
 	r.sweeps += 25 * time.Hour
 	now := func() time.Time { return objecttest.FirstMoment.Add(r.sweeps) }
@@ -224,8 +225,8 @@ func (r *trial) finish() {
 	require.NoError(r, err)
 }
 
-// volatile are the members of documents that differ between runs: members that the engine adds, ids of
-// writes, and times.
+// volatile lists the members of documents that differ between two runs, such as ids of writes, times,
+// and the members that the engine adds.
 var volatile = []string{
 	"_etag", "_rid", "_self", "_ts", "_attachments", "writes", "writeId", "time", "micros", "order", "spilledTo",
 	"message", "began", "moved", "after", "patches",
@@ -304,7 +305,8 @@ func requestsToBreak(requests, fault int) (all []int) {
 	return all
 }
 
-// Each request is broken once in every way, and the calls that failed are repeated.
+// Each request fails once with each fault, and failed calls are repeated. The stored documents are the
+// same as without faults.
 func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	faults := slices.Concat(faulty.CommonFaults(), faulty.RareFaults())
 	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // no call repeats a forbidden request
@@ -327,8 +329,8 @@ func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	}
 }
 
-// A node crashes at a request, before or after the request is carried out. Another node continues the
-// job, or repeats the call.
+// A node crashes before or after one of its requests, and another node continues the job or repeats the
+// call. The stored documents are the same as without the crash.
 func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	for _, p := range protocols {
 		for i, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -349,7 +351,8 @@ func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	}
 }
 
-// Each read in turn is stale by some commits.
+// In each run, one read returns a state that is some commits old. The objects are the same as with
+// current reads.
 func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {

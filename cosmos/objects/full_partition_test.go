@@ -23,7 +23,7 @@ import (
 type fullPartition struct {
 	next        faulty.Doer
 	key         string
-	byOperation bool // whether an operation of the batch fails, as in Azure, or the whole request, as in an embedded engine
+	byOperation bool // true: one operation of the batch fails, as in Azure; false: the whole request fails, as in an embedded engine
 }
 
 func (f *fullPartition) Do(req *http.Request) (*http.Response, error) {

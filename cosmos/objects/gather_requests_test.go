@@ -19,7 +19,7 @@ import (
 
 const lateBy = 10 * time.Millisecond
 
-// A delayedTransport delays each request.
+// A delayedTransport delays each request by lateBy.
 type delayedTransport struct{ next *faulty.Transport }
 
 func (l delayedTransport) Do(req *http.Request) (*http.Response, error) {
@@ -27,7 +27,8 @@ func (l delayedTransport) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// A refusal means that two nodes store events of the same objects, each for half of the callers.
+// After a refused batch, the rounds of a node wait for further requests. Without a refusal they do not
+// wait.
 func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 	for _, wasRefused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

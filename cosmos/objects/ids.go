@@ -33,7 +33,7 @@ const (
 // keyEncoding preserves the byte order of keys.
 var keyEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
 
-// objectID returns the id of the object with a key.
+// objectID returns the id of the document of an object.
 func objectID(key string) string {
 	if len(key) <= plainKey {
 		return keyEncoding.EncodeToString([]byte(key))
@@ -69,11 +69,11 @@ func rowID(key string, id domain.ObjectRowID) string {
 	return rowPrefix + hashOf(key, id.Version.String(), id.Type.String(), id.Sequencer, id.Carrier.Message, fmt.Sprint(id.Carrier.Index))
 }
 
-// headID returns the id of the copy of the newest spilled row of a version.
+// headID returns the id of a version's copy, which repeats the newest spilled row of the version.
 func headID(key string, v domain.VersionID) string { return headPrefix + hashOf(key, v.String()) }
 
-// changeID returns the id of the document of a change that is published to the watches of an object. The
-// ids of an object's changes sort by version.
+// changeID returns the id of the document that stores a change of an object for its watches. The ids of
+// an object's changes sort by version.
 func changeID(key string, version int64) string {
 	from, _ := changeIDs(key)
 	return fmt.Sprintf("%s%020d", from, version)
@@ -85,8 +85,8 @@ func changeIDs(key string) (from, to string) {
 	return changePrefix + hash + ".", changePrefix + hash + "/"
 }
 
-// stateID returns the id of the document of a change of an object that is published to the topic. The ids
-// of an object's changes sort by version.
+// stateID returns the id of the document that stores a change of an object for the topic. The ids of an
+// object's changes sort by version.
 func stateID(key string, version int64) string {
 	return fmt.Sprintf("%s%s.%020d", statePrefix, hashOf(key), version)
 }

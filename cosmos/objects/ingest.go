@@ -134,7 +134,7 @@ func (s *Store) addToRequests(requests []*shardRequest, g *objectEvents) []*shar
 	return append(requests, &shardRequest{objects: []*objectEvents{g}})
 }
 
-// groupsByName returns the groups by object, and the sorted names of the objects.
+// groupsByName returns the sorted names of the objects, and the groups of each object.
 func groupsByName(groups []*objectEvents) ([]domain.ObjectName, map[domain.ObjectName][]*objectEvents) {
 	of := make(map[domain.ObjectName][]*objectEvents)
 	for _, g := range groups {

@@ -22,7 +22,7 @@ const separateRequest = 2
 // jobsKey is the partition of all jobs. A store has few jobs, and one query finds the running jobs.
 const jobsKey = "jobs"
 
-// A jobDoc is the document of a domain.Job.
+// A jobDoc is a domain.Job as it is stored.
 type jobDoc struct {
 	ID           string       `json:"id"`
 	PartitionKey string       `json:"partitionKey"`
@@ -30,7 +30,7 @@ type jobDoc struct {
 	JobKind      string       `json:"jobKind"`
 	UUID         string       `json:"uuid"`
 	Bucket       string       `json:"bucket,omitempty"`
-	Live         bool         `json:"live,omitempty"` // the job runs
+	Live         bool         `json:"live,omitempty"` // whether the job runs
 	Request      string       `json:"request"`        // empty if the request is in a requestDoc
 	State        string       `json:"state"`
 	Started      string       `json:"started"`
@@ -54,14 +54,14 @@ type jobDoc struct {
 	client.Document
 }
 
-// membersWithoutRequest are the members that a query selects instead of the whole jobDoc, because the
-// request in a jobDoc of an older version may have half a megabyte.
+// membersWithoutRequest lists the members of a jobDoc except its request, which may have half a megabyte
+// if an older version stored the job.
 const membersWithoutRequest = "c.id, c.v, c.partitionKey, c.kind, c.jobKind, c.uuid, c.bucket, c.live, c.state, c.started, c.ended, c.cursor, " +
 	"c.seen, c.created, c.deleted, c.changed, c.unchanged, c.refused, c.report, c.attempts, c.failures, c.owner, c.lease, c.until, c.writeId"
 
 func (*jobDoc) DocumentKind() client.DocumentKind { return jobDocument }
 
-// A failureDoc is a domain.JobFailure in a document.
+// A failureDoc is a domain.JobFailure as it is stored.
 type failureDoc struct {
 	Object string `json:"object"`
 	Reason string `json:"reason"`
@@ -92,7 +92,7 @@ type requestDoc struct {
 
 func (*requestDoc) DocumentKind() client.DocumentKind { return requestDocument }
 
-// requestID returns the id of the document with the request of a job.
+// requestID returns the id of the requestDoc of a job.
 func requestID(id domain.JobID) string { return "request." + id.UUID() }
 
 func newRequestDoc(j *domain.Job) *requestDoc {
@@ -102,19 +102,19 @@ func newRequestDoc(j *domain.Job) *requestDoc {
 // jobTTL is the time to live of the documents of an ended job, in seconds.
 const jobTTL = int64(repository.JobRetention / time.Second)
 
-// jobPrefix returns the prefix of the ids of the jobs of a kind. The ids of a kind sort by the start of
+// jobPrefix returns the prefix that the ids of all jobs of a kind have. These ids sort by the start of
 // the jobs.
 func jobPrefix(kind domain.JobKind) string { return string(kind) + "." }
 
 func jobDocID(id domain.JobID) string { return jobPrefix(id.Kind) + id.UUID() }
 
-// runningID returns the id of the runningDoc of a kind and a bucket.
+// runningID returns the id of a runningDoc.
 func runningID(kind domain.JobKind, bucket string) string {
 	return "running." + string(kind) + "." + keyEncoding.EncodeToString([]byte(bucket))
 }
 
-// newJobDoc returns the document of a job, with the unknown members of the document that it replaces.
-// replaced is nil for a new job.
+// newJobDoc returns the document of a job. It copies the unknown members of replaced, the document that
+// the new document replaces. replaced is nil for a new job.
 func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	d := &jobDoc{
 		ID: jobDocID(j.ID), PartitionKey: jobsKey, Kind: jobDocument.Name, JobKind: string(j.ID.Kind), UUID: j.ID.UUID(), Bucket: j.Bucket,

@@ -57,7 +57,8 @@ func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	require.Equal(t, job, stopped)
 }
 
-// SaveJob does not write the manifest of an inventory, which CreateJob has stored.
+// SaveJob does not write the manifest of an inventory again, so its cost does not depend on the size of
+// the manifest.
 func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 	price := func(size int) (claim, save float64) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -93,7 +94,8 @@ func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 	require.LessOrEqual(t, long, 16.0)
 }
 
-// Each request is broken once in every way.
+// Each request of an inventory fails once with each fault. The stored documents are the same as without
+// faults.
 func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
@@ -120,8 +122,8 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	}
 }
 
-// A node crashes at a request, before or after the request is carried out, and another node repeats all
-// calls.
+// A node crashes before or after one of its requests, and another node repeats all calls. The manifest
+// is stored.
 func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -146,7 +148,8 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	}
 }
 
-// The document of a job of an older version contains the request.
+// An older version stored the request of a job in the document of the job. This version can still read
+// it.
 func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{})
@@ -158,7 +161,7 @@ func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	requireInventory(t, s, 1, "manifest")
 }
 
-// All documents of an ended inventory expire together.
+// All documents of an inventory expire at the same time, some time after its end.
 func TestAManifest_IsKeptAsLongAsItsInventory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

@@ -24,8 +24,9 @@ func (s *Store) CreateJob(ctx context.Context, job *domain.Job) error {
 	return c.Outcome("create job", c.Retry(ctx, func() error { return s.createJob(ctx, c, job) }))
 }
 
-// createJob stores a job. For an exclusive kind the same batch stores the runningDoc, and for a kind with
-// long requests the requestDoc. The batch is atomic, so a crash leaves all of it or nothing.
+// createJob stores a job, its runningDoc if the kind is exclusive, and its requestDoc if the kind has
+// long requests. It writes all documents in one batch, which is atomic: a crash leaves all of them or
+// none.
 func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) error {
 	d := newJobDoc(job, s.client.NewID(), nil)
 	r := &runningDoc{
@@ -49,7 +50,7 @@ func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) 
 	var running runningDoc
 	err = s.readCurrent(ctx, c, r.ID, jobsDocument, &running)
 	if client.IsNotFound(err) {
-		return client.ErrStale // the running job has ended since the refusal, or the refusal had no cause
+		return client.ErrStale // the other job has ended since the refusal, or an earlier attempt was refused without a reason
 	}
 	if err != nil {
 		return err
@@ -70,12 +71,11 @@ func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind
 		return err
 	}
 	if _, err = c.Read(ctx, s.objects, jobsKey, id, into); err == nil || client.IsNotFound(err) {
-		err = client.ErrStale // the read is stale: only a document of a newer format does not meet the condition
+		err = client.ErrStale // NewPatch adds only a condition on the format, which a readable document meets: the read was stale
 	}
 	return err
 }
 
-// readJob reads the document of a job.
 func (s *Store) readJob(ctx context.Context, c *client.Call, id domain.JobID) (*jobDoc, error) {
 	d := &jobDoc{}
 	_, err := c.Read(ctx, s.objects, jobsKey, jobDocID(id), d)
@@ -102,7 +102,7 @@ func (s *Store) Job(ctx context.Context, id domain.JobID) (job domain.Job, err e
 	return job, c.Outcome("read job", err)
 }
 
-// wholeJob returns the job in d, with its request.
+// wholeJob decodes the job in d, and adds its request, which may be in a requestDoc.
 func (s *Store) wholeJob(ctx context.Context, c *client.Call, d *jobDoc) (domain.Job, error) {
 	job, err := d.job()
 	if err != nil || !d.hasSeparateRequest() {
@@ -203,9 +203,9 @@ func (s *Store) changeWholeJob(ctx context.Context, what string, id domain.JobID
 
 // changeJob replaces the document of a job If-Match, and returns the new document. If change ends the
 // job, the same batch deletes the runningDoc and sets the time to live of the requestDoc. The batch is
-// atomic, so a crash leaves all of it or nothing. After a refusal, the id of the write in the document
-// shows whether the write was applied. changeJob returns NotFound and Conflict errors of change only for
-// a document that is not stale.
+// atomic, so a crash leaves all of it or nothing. After a refusal, the write id in the document shows
+// whether the write was applied. If the job is not found, or change fails with Conflict, changeJob
+// repeats the decision with the current document, because the first read may be stale.
 func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, change func(*domain.Job) error) (stored *jobDoc, err error) {
 	writeID := s.client.NewID()
 	err = c.Retry(ctx, func() error {
@@ -248,8 +248,8 @@ func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, 
 	return stored, err
 }
 
-// change applies a change to the job in d, and returns the job. If d has the id of the write, the change
-// was applied before, and the job is returned as it is.
+// change applies a change to the job in d, and returns the job. If d already has the id of the write, it
+// returns the job unchanged.
 func (d *jobDoc) change(writeID string, change func(*domain.Job) error) (domain.Job, error) {
 	job, err := d.job()
 	if err == nil && d.WriteID != writeID {

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A jobNodes passes each call to the next of several nodes.
+// A jobNodes distributes calls over several nodes, round robin.
 type jobNodes struct {
 	all  []*Store
 	next atomic.Int64
@@ -120,7 +120,8 @@ func checkJobs(t *testing.T, s *Store, what ...any) {
 	require.NoError(t, s.CreateJob(t.Context(), newJob(4)), "the bucket is free: %v", what)
 }
 
-// Each request is broken once in every way.
+// Each request for a job fails once with each fault. The results of the calls are the same as without
+// faults.
 func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
 	for _, fault := range faulty.CommonFaults() {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -144,7 +145,8 @@ func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
 	}
 }
 
-// Reads on a session account are stale at random. No decision about a job depends on a stale read.
+// Some reads of jobs return an old state, as an account with session consistency may do. The results of
+// the calls are the same as with current reads.
 func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(50) {
@@ -164,7 +166,7 @@ func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 	})
 }
 
-// The document of an ended job expires, and that of a running job does not.
+// The document of an ended job expires. The document of a running job does not expire.
 func TestAJobThatHasEndedIsKeptForAMonth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

@@ -41,7 +41,7 @@ func (l *sizeLimit) Do(req *http.Request) (*http.Response, error) {
 	return &http.Response{Request: req, StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
-// The attributes of objects may be so large that the events of one message need several batches.
+// Events with large attributes exceed the size of a batch. They are stored in several batches.
 func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 	const names = 64
 	a := accounttest.New(t, embedded.Options{}, Containers())

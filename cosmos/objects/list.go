@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// matchMembers are the indexed members of the current row by which lists select objects.
+// matchMembers contains, for each field by which a list can select objects, the indexed member of the
+// current row.
 var matchMembers = map[domain.ObjectField]string{
 	domain.FieldVersion: "version", domain.FieldSize: "size", domain.FieldETag: "eTag", domain.FieldSHA256: "sha256",
 	domain.FieldStorageClass: "storageClass", domain.FieldArchiveStatus: "archiveStatus", domain.FieldReason: "reason", domain.FieldIngestID: "ingestId",
@@ -51,7 +52,7 @@ func (s *Store) list(ctx context.Context, c *client.Call, r repository.ObjectRan
 	return page, nil
 }
 
-// rangeCondition returns the condition for the objects of a range in a shard.
+// rangeCondition returns the condition of a query for the objects of a range in one shard.
 func rangeCondition(r repository.ObjectRange, after string, p *params) string {
 	from, to := idRange(r.Prefix)
 	where := "c.id >= " + p.add(from)

@@ -34,7 +34,7 @@ func newVersionedObject(t *testing.T, versions int, opts Options) *versionedObje
 	return o
 }
 
-// event returns a creation or a deletion of a version, with a sequencer.
+// event returns the creation of a version, or its deletion.
 func (o *versionedObject) event(kind string, version, sequencer int) domain.ObjectEvent {
 	return objecttest.Calls(fmt.Sprintf("[%s@%08X/v%d]", kind, sequencer, version))[0][0]
 }
@@ -87,7 +87,7 @@ func TestDeletingTheNewestVersion_CostDoesNotDependOnTheirNumber(t *testing.T) {
 	require.LessOrEqual(t, few, 90.0)
 }
 
-// Copies that an older version of the hub stored have no member that shows whether their rows are live.
+// Copies that an older version of the hub stored lack the member live. They are still read.
 func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 	const versions = 30
 	o := newVersionedObject(t, versions, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 4}})

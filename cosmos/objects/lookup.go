@@ -40,8 +40,8 @@ func (p *params) list() string {
 	return strings.Join(names, ", ")
 }
 
-// answer reads the rows for queries, and adds the rows to answers. It fails with client.ErrStale if the
-// object has changed.
+// answer reads the spilled rows that queries ask for, and adds them to answers. It fails with
+// client.ErrStale if the object has changed.
 func (l *rowLookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	p := &params{}
 	var ids, parts []string
@@ -97,7 +97,7 @@ func ofVersion(v domain.VersionID, p *params) string {
 	return " AND c.version = " + p.add(v.String())
 }
 
-// nearestRows returns queries for the rows that determine the answer to q.
+// nearestRows returns the queries of Cosmos for the rows that determine the answer to q.
 func nearestRows(q domain.SpilledQuery) []nearestQuery {
 	const (
 		isRow    = "c.kind = 'row'"
@@ -202,7 +202,7 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	}
 	for _, q := range queries {
 		known := rows
-		if q.Kind == domain.SpilledLive { // other rows do not count, because newer rows of their versions may be unread
+		if q.Kind == domain.SpilledLive { // use only copies: the newest row of a version may not be among rows
 			known = heads
 		}
 		answers[q] = q.Select(known)
@@ -210,9 +210,9 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	return nil
 }
 
-// readPage reads the object, and the rows with the greatest ids below an id that meet a condition. A
-// different replica may serve each page. So each page is a separate query and begins with the object,
-// whose etag proves that the rows are current.
+// readPage reads the object and, of the rows that meet a condition and have a lower id than below, those
+// with the greatest ids. A different replica may serve each page. So each page is a separate query and
+// begins with the object, whose etag shows whether the rows are current.
 func (l *rowLookup) readPage(ctx context.Context, where, below string, p params) (docs []*rowDoc, isLast bool, err error) {
 	text := "SELECT * FROM c WHERE c.id = " + p.add(l.doc.ID) + " OR c.id < " + p.add(below) + " AND (" + where + ") ORDER BY c.id DESC"
 	q := l.call.Query(l.shard.store.objects, l.shard.key, text, p.all...)

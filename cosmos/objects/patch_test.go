@@ -49,8 +49,8 @@ func patchRows(t *testing.T, node *Store) domain.JobCounts {
 	return job.Counts
 }
 
-// Each request of a patch job is broken once in every way. Each row is patched once, whether it is in the
-// document of its object or spilled.
+// Each request of a patch job fails once with each fault. The job patches each row once, in the document
+// of its object or in the document of the spilled row.
 func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 	const objects = 3
 	for _, fault := range faulty.CommonFaults() {

@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Spilled rows may fill several result pages, and a different replica may serve each page.
+// The spilled rows of an object fill several result pages, one of which comes from a stale replica. The
+// store detects this, and no spilled row is missing.
 func TestAStaleResultPageHidesNoSpilledRow(t *testing.T) {
 	const versions, reads = 1100, 3 // versions do not fit into a result page of 1,000 documents; reads is the number of reads by the last event
 	var staleRead atomic.Int64      // number of reads before the stale read

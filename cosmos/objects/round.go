@@ -16,14 +16,13 @@ const (
 	roundTimeout  = 30 * time.Second
 	maxOperations = 90      // limit for the operations of a batch; Cosmos permits 100
 	maxBytes      = 1 << 20 // limit for the size of the documents of a batch; Cosmos permits requests of 2 MB
-	// maxMoves is the limit for the spilled rows that a batch moves in advance. The batch may also write
-	// the copies of the newest rows of their versions, and spill rows from the object. With the limit,
-	// it has up to maxOperations.
+	// maxMoves is the limit for the spilled rows that a batch moves in advance. It is so low that the
+	// batch, which also writes copies and spills rows, does not exceed maxOperations.
 	maxMoves = 24
-	// maxRefusals is the limit for the refusals of a batch. After the last refusal, the object that caused
-	// it is stored separately, because other nodes may change this object faster than a large batch can be
-	// written. The limit is above 1, because competing nodes usually succeed in turns, and smaller batches
-	// cost more for each event.
+	// maxRefusals is the limit for the refusals of a batch. After the last refusal, the object that
+	// caused it is stored separately, because other nodes may change this object faster than a large
+	// batch can be written. The limit is above 1, because competing nodes usually succeed alternately,
+	// and smaller batches cost more for each event.
 	maxRefusals = 4
 	// gatherRounds is the number of rounds after a refusal in which a store waits for further requests.
 	gatherRounds = 256
@@ -44,7 +43,7 @@ func (e *refusedError) Error() string {
 // Unwrap returns client.ErrStale, so the next attempt reads the objects again.
 func (e *refusedError) Unwrap() error { return client.ErrStale }
 
-// A shard gathers the requests of callers for one partition.
+// A shard collects the requests of callers for one partition.
 type shard struct {
 	store  *Store
 	key    string
@@ -91,7 +90,7 @@ func (h *shard) runRound(ctx context.Context) {
 	var groups []*objectEvents
 	for _, r := range requests {
 		for _, g := range r.objects {
-			private := *g // a caller whose context ends during the round still owns its group
+			private := *g // the caller may still change its group: its context may end during the round
 			groups = append(groups, &private)
 		}
 	}
@@ -102,10 +101,11 @@ func (h *shard) runRound(ctx context.Context) {
 	}
 }
 
-// awaitRequests waits for further requests if the last round had several, and if a recent refusal shows
-// that another node stores events of the same objects. Each of two nodes has half of the callers, so
-// without the wait, each would make as many rounds as a single node, with half as many events. The wait is
-// half the duration of the last round, so its cost is small compared with that of a round.
+// awaitRequests waits for further requests if the last round had several requests, and if a batch was
+// refused recently because another node stores events of the same objects. Each of two such nodes serves
+// half of the callers. Without the wait, each would make as many rounds as a single node, with half as
+// many events. The wait is half the duration of the last round, so its cost is small compared with that
+// of a round.
 func (h *shard) awaitRequests(ctx context.Context) {
 	if h.requests > 1 && h.store.gathering.Load() > 0 {
 		h.store.gathering.Add(-1)

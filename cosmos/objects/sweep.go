@@ -133,7 +133,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 		return step, nil
 	}
 	step.isGone = p.changes.IsGone
-	// When spilled rows are forgotten, the next step may forget rows in the document of the object.
+	// After it has forgotten spilled rows, the next step may forget rows in the document of the object.
 	step.hasMore = step.hasMore || object.Spilled > 0
 	err = h.write(ctx, c, p)
 	if client.IsRefused(err) {
@@ -142,8 +142,8 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 	return step, err
 }
 
-// usageSample is the number of documents of a kind from which the size of all documents of the kind is
-// estimated.
+// usageSample is the number of documents of each kind that Usage reads to estimate the size of all
+// documents of the kind.
 const usageSample = 50
 
 // Usage implements [repository.ObjectSweeper].

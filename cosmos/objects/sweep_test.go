@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// runSweepConformance runs the suite of sweeps on two nodes of one account.
+// runSweepConformance runs the tests that every implementation of repository.ObjectSweeper must pass, on
+// two nodes of one account.
 func runSweepConformance(t *testing.T, opts Options) {
 	t.Parallel()
 	repositorytest.RunObjectSweeps(t, func(t *testing.T, keeping repository.ObjectKeeping) repository.ObjectLedger {
@@ -81,7 +82,7 @@ func sweepAll(ctx context.Context, s repository.ObjectSweeper) error {
 	return nil
 }
 
-// A setClock returns a time that a test sets, as the duration after objecttest.FirstMoment.
+// A setClock returns the time that a test sets. after is the duration since objecttest.FirstMoment.
 type setClock struct{ after time.Duration }
 
 func (c *setClock) keeping() repository.ObjectKeeping {
@@ -90,7 +91,8 @@ func (c *setClock) keeping() repository.ObjectKeeping {
 	}
 }
 
-// sweepOracle returns the rows of the oracle after a script and a sweep at the time at.
+// sweepOracle returns the rows that remain in the in-memory store after a script and a sweep at the time
+// at.
 func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 	clock := &setClock{sweptAt}
 	oracle := memory.NewObjectsWithRetention(clock.keeping())
@@ -100,7 +102,8 @@ func sweepOracle(t *testing.T, s *script, at time.Duration) []string {
 	return s.describeObjects(t, oracle)
 }
 
-// Each request of a sweep is broken once in every way. The sweep leaves the same rows as the oracle.
+// Each request of a sweep fails once with each fault. The sweep removes the same rows as the in-memory
+// store.
 func TestEveryRequestOfASweepBrokenOnce_RemovesTheSameRows(t *testing.T) {
 	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
 		for _, fault := range faulty.CommonFaults() {
@@ -133,7 +136,8 @@ func TestEveryRequestOfASweepBrokenOnce_RemovesTheSameRows(t *testing.T) {
 	}
 }
 
-// Reads on a session account are stale at random.
+// Some reads of a sweep return an old state, as an account with session consistency may do. The sweep
+// removes the same rows as the in-memory store.
 func TestASweepWithStaleReads_RemovesTheSameRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(10) {
@@ -164,7 +168,7 @@ func TestASweepWithStaleReads_RemovesTheSameRows(t *testing.T) {
 	})
 }
 
-// TestASweepStaysWithinItsPrice measures request units for each row that is forgotten.
+// TestASweepStaysWithinItsPrice measures the request units of a sweep for each row that it forgets.
 func TestASweepStaysWithinItsPrice(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	now := objecttest.FirstMoment

@@ -55,13 +55,13 @@ func (s *Store) TakeSweep(ctx context.Context, now time.Time, every, lease time.
 		d = &sweepDoc{ID: sweepID, PartitionKey: sweepKey, Kind: sweepDocument.Name, Began: now.UTC(), ETag: d.ETag, Document: d.Document}
 	}
 	sweep, err = s.writeSweep(ctx, c, d, now)
-	if client.IsRefused(err) { // another node was first; or this node's reply was lost, and the lease expires unused
+	if client.IsRefused(err) { // another node was first; or the reply to this node's write was lost, and its lease expires unused
 		return sweep, false, nil
 	}
 	return sweep, err == nil, c.Outcome("take sweep", err)
 }
 
-// MoveSweep implements [repository.ObjectSweeper]. If a reply is lost, it fails, and another node
+// MoveSweep implements [repository.ObjectSweeper]. It also fails if the reply is lost; then another node
 // continues the sweep when the lease has expired.
 func (s *Store) MoveSweep(ctx context.Context, sweep repository.ObjectSweep, now time.Time) (repository.ObjectSweep, error) {
 	if err := ctx.Err(); err != nil {

@@ -27,8 +27,8 @@ func (s *Store) Topic() *Topic { return s.topic }
 
 var stateDocument = client.DocumentKind{Name: "state-change", Format: 1}
 
-// A stateDoc is an unpublished domain.ObjectChange. It is created in one batch with the changed object,
-// and deleted once the change is in the stream of the topic. Only its id is indexed.
+// A stateDoc is a domain.ObjectChange that was not published yet. It is created in one batch with the
+// changed object, and deleted once the change is in the stream of the topic. Only its id is indexed.
 type stateDoc struct {
 	ID           string    `json:"id"`
 	PartitionKey string    `json:"partitionKey"`

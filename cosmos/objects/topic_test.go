@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// topics uses the topics of several nodes in turn.
+// topics distributes calls over the topics of several nodes, round robin.
 type topics struct{ *nodes }
 
 func (n topics) Observe(f func(domain.ObjectChange)) {
@@ -101,7 +101,8 @@ func runTopicScript(ctx context.Context, s *Store, r topicReader) error {
 	return nil
 }
 
-// Each request is broken once in every way, and its call repeats the request.
+// Each request fails once with each fault, and its call repeats the request. Each change for the topic
+// is stored once.
 func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
@@ -128,8 +129,8 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 	}
 }
 
-// A node crashes at a request, before or after the request is carried out. Another node repeats all calls.
-// No change is missing, and no change is stored twice.
+// A node crashes before or after one of its requests, and another node repeats all calls. No change for
+// the topic is missing, and none is stored twice.
 func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -156,8 +157,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	}
 }
 
-// A change for the topic needs no additional request. TestEvents_CostUpToTheirLimit has the limits for events
-// without a topic.
+// A change for the topic needs no additional request. TestEvents_CostUpToTheirLimit tests the cost of
+// events without a topic.
 func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())

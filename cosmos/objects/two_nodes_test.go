@@ -17,16 +17,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A contention is the cost of several nodes that store events of the same objects at the same time.
+// A contention contains the costs of events if several nodes store events of the same objects at the
+// same time.
 type contention struct {
 	units    float64 // request units for each event
 	requests float64 // requests for each event
 	elapsed  time.Duration
-	gathers  bool // at the end, the rounds of a node still wait for further requests
+	gathers  bool // whether the rounds of a node still wait for further requests at the end
 }
 
-// contend lets 8 callers, spread over n nodes, store events of the same 48 objects of one shard, in
-// messages of 16.
+// contend measures 8 callers, spread over n nodes, that store events of the same 48 objects of one
+// shard, in messages of 16 events.
 func contend(t *testing.T, n int) contention {
 	const callers, messages, names, size = 8, 7, 64, 16
 	a := accounttest.New(t, embedded.Options{}, Containers())
@@ -78,8 +79,8 @@ func contend(t *testing.T, n int) contention {
 	return found
 }
 
-// Two nodes whose batches have the same objects cause refusals of each other's batches. After a refusal, a
-// node reads the objects and decides again, but does not store each object separately.
+// Batches of two nodes with the same objects are refused because of each other. After a refusal, a node
+// reads the objects and decides again, but does not store each object separately.
 func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	one, two := contend(t, 1), contend(t, 2)
 	t.Logf("one node: %.1f RU and %.2f requests an event, %v", one.units, one.requests, one.elapsed)

@@ -19,8 +19,9 @@ var _ repository.StoredChanges = (*Store)(nil)
 
 var changeDocument = client.DocumentKind{Name: "change", Format: 1}
 
-// An objectChangeDoc is an unpublished domain.Change of an object. It is created in one batch with the
-// changed object, and deleted once the change is in the stream of the object. Only its id is indexed.
+// An objectChangeDoc is a domain.Change of an object that was not published yet. It is created in one
+// batch with the changed object, and deleted once the change is in the stream of the object. Only its id
+// is indexed.
 type objectChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -119,7 +120,7 @@ func noSuchObject() error {
 	return domain.Errorf(domain.NotFound, "there is no such object, or it was deleted")
 }
 
-// watchedPartition returns the partition and the name of a resource's object; see partitionOf.
+// watchedPartition returns the name of the object that r identifies, and its partition; see partitionOf.
 func (s *Store) watchedPartition(ctx context.Context, c *client.Call, r domain.Resource) (string, domain.ObjectName, error) {
 	name, err := r.Object()
 	if err != nil {

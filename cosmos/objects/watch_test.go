@@ -76,7 +76,7 @@ func runWatchScript(ctx context.Context, s *Store, isRepeated bool) error {
 		}
 	}
 	err := s.RemoveChange(ctx, domain.Change{Resource: r, Version: 1})
-	if err != nil { // a relay repeats the removal
+	if err != nil { // repeat the removal, as a relay does
 		err = s.RemoveChange(ctx, domain.Change{Resource: r, Version: 1})
 	}
 	return err
@@ -98,7 +98,8 @@ func requireChanges(t *testing.T, s *Store, n int) {
 	require.Equal(t, []domain.Resource{r}, unpublished, "request %d", n)
 }
 
-// Each request is broken once in every way, and its call repeats the request.
+// Each request fails once with each fault, and its call repeats the request. Each change for watches is
+// stored once.
 func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
@@ -125,8 +126,8 @@ func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 	}
 }
 
-// A node crashes at a request, before or after the request is carried out. Another node repeats all calls.
-// No change is missing, and no change is stored twice.
+// A node crashes before or after one of its requests, and another node repeats all calls. No change for
+// watches is missing, and none is stored twice.
 func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {

@@ -22,7 +22,7 @@ func DocumentKinds() []client.DocumentKind {
 
 const (
 	containerName = "cabinet"
-	partition     = "|survey" // no cabinet has this key
+	partition     = "|survey" // key of no cabinet
 	stateID       = "state"
 )
 
@@ -93,7 +93,7 @@ func (s *surveyState) clone() *surveyState {
 	return &c
 }
 
-// A linesPart is a document with lines.
+// A linesPart stores the lines of several mailboxes.
 type linesPart struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`

@@ -122,7 +122,8 @@ func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
 	return recipient, perr == nil
 }
 
-// A recordSet contains records to which documents are applied: the records of the survey, or copies.
+// A recordSet contains records of mailboxes, to which documents are applied. The records are those of
+// the survey or copies of them.
 type recordSet interface {
 	mailboxRecord(domain.ActorID) []byte
 	setRecord(domain.ActorID, []byte)

@@ -25,7 +25,7 @@ type followedVersion struct {
 // survey drops all of them and stops rechecks for a minute.
 const maxFollowed = 50_000
 
-// versionOf returns the name and the version of a document.
+// versionOf returns the identity and the version of a document.
 func versionOf(container string, recipient domain.ActorID, doc []byte) (followedID, followedVersion) {
 	var d struct {
 		ID       string `json:"id"`
@@ -57,8 +57,8 @@ func (s *Survey) noteFollowed(container string, docs [][]byte) {
 	}
 }
 
-// forgetFollowed drops the versions that feeds returned more than a minute ago, because reads no longer
-// return versions that are older than these.
+// forgetFollowed drops the versions that feeds returned more than a minute ago: after a minute, reads
+// return no older versions.
 func (s *Survey) forgetFollowed() {
 	now := s.opts.Clock()
 	if now.Before(s.own.followedSince) { // the clock was set back

@@ -24,7 +24,7 @@ func (s *Survey) claimSurvey(ctx context.Context) error {
 	case client.IsNotFound(err):
 		st = s.newState()
 	case domain.KindOf(err) == domain.Damaged && etag != "":
-		// Without the state, the stored lines are lost, too.
+		// Only the state names the documents that contain lines, so no line can be read.
 		st = s.newState()
 		st.etag = etag
 	case err != nil:
@@ -163,7 +163,7 @@ func (s *Survey) nextState() *surveyState {
 	return next
 }
 
-// setPosition copies the position up to which this node has read the mailboxes to next.
+// setPosition stores in next the position up to which this node has read the mailboxes.
 func (o *ownership) setPosition(next *surveyState) {
 	next.At, next.Since, next.Tokens, next.Walk = o.at, o.since, maps.Clone(o.tokens), o.walk
 	next.Recheck = o.recheck

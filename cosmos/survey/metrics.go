@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A collector exports the totals of the lines while this node surveys. Other nodes do not export these
-// series, so sums over all nodes are correct.
+// A collector exports the totals of the lines while this node surveys. Only one node surveys at a time,
+// so the sum over all nodes is the total.
 type collector struct{ survey *Survey }
 
 var (

@@ -57,7 +57,7 @@ func (p *packer) closePart() {
 	p.plain = p.plain[:0]
 }
 
-// allParts returns all parts.
+// allParts compresses the remaining lines and returns all parts.
 func (p *packer) allParts() [][]byte {
 	p.closePart()
 	return p.parts

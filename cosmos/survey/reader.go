@@ -30,9 +30,9 @@ type Reader interface {
 	// mailbox has first, which need not exist. The partition of each document is the recipient.
 	References(recipient domain.ActorID, record []byte) []Reference
 
-	// Renew returns the record of a mailbox after all its documents were read again into fresh. The record
-	// retains facts of old that no document contains any longer, such as the time when a removed bundle was
-	// dequeued, unless fresh contradicts them.
+	// Renew returns the record of a mailbox after all its documents were read again into fresh. The
+	// record retains values of old that no document contains any longer, such as the time when a removed
+	// bundle was dequeued, unless fresh contradicts them.
 	Renew(old, fresh []byte) []byte
 
 	// Mailbox returns the line for a record, and false if the record is not complete yet.

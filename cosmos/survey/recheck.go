@@ -63,7 +63,7 @@ func (s *Survey) recheck(ctx context.Context) error {
 	}
 	for began := s.opts.Clock(); ; {
 		now := s.opts.Clock()
-		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // a longer wait means that the clock was set back, and does not count
+		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // a longer wait means that the clock was set back; it is ignored
 		if isPaused || now.Sub(began) >= s.opts.Every {
 			return nil
 		}
@@ -129,10 +129,10 @@ func (s *Survey) recheckLater(recipient domain.ActorID) {
 // nextIncomplete returns a mailbox whose line must be rechecked now.
 func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok bool) {
 	for id, due := range s.own.incomplete {
-		if isFar := due.Sub(now) > feedMargin; due.After(now) && !isFar { // a far time means that the clock was set back
+		if isFar := due.Sub(now) > feedMargin; due.After(now) && !isFar { // a due time that is too far ahead means that the clock was set back
 			continue
 		}
-		if !ok || id.String() < recipient.String() { // the lowest, so that the result does not depend on the order of the map
+		if !ok || id.String() < recipient.String() { // choose the lowest recipient, because the order of the map is random
 			recipient, ok = id, true
 		}
 	}
@@ -140,8 +140,8 @@ func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok boo
 	return recipient, ok
 }
 
-// nextDue returns a mailbox whose damaged line must be rechecked now, each mailbox once per damagedEvery. If
-// more than recheckDamaged lines are damaged, it returns the next ones in the next damagedEvery.
+// nextDue returns a damaged mailbox whose line must be rechecked now. It returns up to recheckDamaged
+// mailboxes per damagedEvery, each once, and begins the next interval after the last returned mailbox.
 func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain.ActorID, ok bool) {
 	if now.Sub(d.listed) >= damagedEvery || now.Before(d.listed) {
 		all := t.inState(domain.MailboxDamaged)
@@ -177,7 +177,7 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 	suspects := newSuspects(s)
 	docs, err := s.nextOfQuery(ctx, suspects, q, container)
 	if err != nil {
-		if at.Walk.Position != "" && client.StatusOf(err) == 400 { // as in walkMailboxes: the position is not valid
+		if at.Walk.Position != "" && client.StatusOf(err) == 400 { // another version stored the position, or the store was restored since
 			next.Walk = &walkPosition{Query: at.Walk.Query}
 			s.own.recheck = next
 		}
@@ -215,7 +215,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		next.After = p.order[first+n]
 		recipient, err := domain.ParseActorID(next.After)
 		if err != nil {
-			continue // this version cannot parse the recipient
+			continue // the recipient is invalid in this version
 		}
 		for _, ref := range s.reader.References(recipient, s.table.mailboxRecord(recipient)) {
 			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
@@ -259,7 +259,7 @@ type suspect struct {
 
 func newSuspects(s *Survey) *suspects { return &suspects{survey: s} }
 
-// addSuspect adds a mailbox, and a document of it unless document is the zero Reference.
+// addSuspect adds a mailbox and, if document is not zero, a document of the mailbox.
 func (u *suspects) addSuspect(recipient domain.ActorID, document Reference) {
 	i := slices.IndexFunc(u.found, func(f suspect) bool { return f.recipient == recipient })
 	if i < 0 {

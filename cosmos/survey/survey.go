@@ -17,9 +17,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Survey. The zero value is for a node that shares the store with other nodes.
+// Options of a Survey. The zero value is valid for several nodes that share a store.
 type Options struct {
-	// If Exclusive is set, only this process uses the store, so any other node in the state is dead.
+	// Exclusive means that only this process uses the store. If the state names another node, this node
+	// is dead.
 	Exclusive bool
 	Units     float64               // limit for the request units per second of the survey; 0: no limit
 	Every     time.Duration         // interval between the starts of two rounds; default 10 s
@@ -72,7 +73,7 @@ type Survey struct {
 	known   replica
 	checked time.Time // when known was last compared with the stored state
 
-	own   ownership    // only Run uses it
+	own   ownership    // used only by Run and Round
 	call  *client.Call // last call that beginCall returned
 	spent float64      // request units of the calls before call
 }
@@ -99,7 +100,7 @@ type ownership struct {
 	recheck       *recheckPosition               // replaced as a whole, never changed in place
 	rechecked     recheckProgress
 	damaged       damagedLines
-	incomplete    map[domain.ActorID]time.Time // time of the recheck of mailboxes of which a stale document was read
+	incomplete    map[domain.ActorID]time.Time // when to recheck each mailbox of which a stale document was read
 	recheckAfter  time.Time                    // earliest time of the next step of a recheck
 
 	failure string // text of the last failure
