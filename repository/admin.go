@@ -15,9 +15,9 @@ import (
 // queue is thawed. Save still stores events. The error is of kind Unavailable.
 var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an operator has frozen it; retry after it is thawed"))
 
-// Admin has the actions by which an operator repairs the blocked queue of one recipient. An action and
-// its record are stored atomically. An action that is repeated after an Uncertain failure may fail with
-// Conflict or NotFound because the first call succeeded; the records show whether it did.
+// Admin contains the actions by which an operator repairs the blocked queue of one recipient. An action
+// and its record are stored atomically. An action that is repeated after an Uncertain failure may fail
+// with Conflict or NotFound because the first call succeeded; the records show whether it did.
 type Admin interface {
 	// Inspect returns the stored state of a queue.
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)

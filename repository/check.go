@@ -20,7 +20,7 @@ type CheckReport struct {
 	Rows       int64     `json:"rows,omitempty"` // number of rows of objects
 	Found      int64     `json:"found"`
 	Repaired   int64     `json:"mended"`
-	Findings   []Finding `json:"findings"` // the first findings; Found counts all
+	Findings   []Finding `json:"findings"` // the first findings; Found is the number of all findings
 	Resume     string    `json:"resume,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	return sum
 }
 
-// Clean reports whether nothing was found, or everything was repaired.
+// Clean reports whether nothing was found, or all findings were repaired.
 func (r *CheckReport) Clean() bool { return r.Found == r.Repaired }
 
 // A Finding is a violation of an invariant, or data of a newer format.

@@ -16,7 +16,7 @@ type Section struct {
 	Object string
 	Offset int64  // bytes
 	Length int64  // bytes
-	Sum    uint32 // CRC-32C of a payload. The caller compares it; Content does not use it
+	Sum    uint32 // CRC-32C of a payload, which the caller compares; Content ignores it
 }
 
 // SumOf returns the Sum of a payload.
@@ -31,9 +31,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // IsZero reports whether s is the zero Section.
 func (s Section) IsZero() bool { return s == Section{} }
 
-// Content keeps objects: byte strings of any length under a name. A name is one or more segments of A-Z
-// a-z 0-9 . _ - joined by slashes, up to 512 characters in all. No segment is "." or "..". Any other
-// name is Invalid.
+// Content stores objects: byte strings of any length, each under a name. A name is one or more segments
+// of A-Z a-z 0-9 . _ - joined by slashes, up to 512 characters in all. No segment is "." or "..". Any
+// other name is Invalid.
 type Content interface {
 	// Put stores the bytes of r under name, and returns once they are durable. An object is written
 	// once: if it exists already, Put does not change it and fails with Conflict. No part of a failed

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Cursors keeps the cursors of receivers, with their retries and dead letters. Any node may call any
+// Cursors stores the cursors of receivers, with their retries and dead letters. Any node may call any
 // method at any time. Only the last owner that loaded a cursor can settle it; the store refuses the
 // settlements of earlier owners.
 type Cursors interface {
@@ -17,10 +17,10 @@ type Cursors interface {
 	Create(ctx context.Context, id domain.CursorID, s domain.Standing) error
 
 	// Load returns the cursor for an owner. From then on, the store refuses the settlements of earlier
-	// owners. A conditional write proves that the cursor is current; a store without stale reads omits
-	// the write if owner was the last to load the cursor. clock is the owner's clock; Load reads it after
-	// the cursor, so that a slow read does not make a due time too early. Load fails with NotFound if
-	// the cursor does not exist.
+	// owners. A conditional write ensures that the cursor is current; a store without stale reads omits
+	// the write if owner was the last to load the cursor. clock is the owner's clock; Load reads it
+	// after the cursor, so that a slow read does not make a due time too early. Load fails with NotFound
+	// if the cursor does not exist.
 	Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (*domain.Cursor, CursorVersion, error)
 
 	// Standing returns the stored state of a cursor, without its retries. The result may be stale, so
@@ -28,11 +28,11 @@ type Cursors interface {
 	Standing(ctx context.Context, id domain.CursorID) (domain.Standing, error)
 
 	// Settle atomically stores a settlement of a cursor that has version, and returns the new version.
-	// It fails with Conflict, and stores nothing, if another owner has stored the cursor since, or if a
-	// retry of the settlement exists already: as a retry, or as a dead letter that the owner did not
-	// find. After an Uncertain failure, the settlement may have been stored. After Conflict and
-	// Uncertain, the caller loads the cursor again. After Busy and Unavailable, the settlement was not
-	// stored, and the call may be repeated.
+	// It fails with Conflict, and stores nothing, if another owner has stored the cursor since. It also
+	// fails with Conflict if the settlement adds a retry that is stored already, as a retry or as a dead
+	// letter that the owner did not find. After an Uncertain failure, the settlement may have been
+	// stored. After Conflict and Uncertain, the caller loads the cursor again. After Busy and
+	// Unavailable, the settlement was not stored, and the call may be repeated.
 	Settle(ctx context.Context, id domain.CursorID, version CursorVersion, s domain.Settlement) (CursorVersion, error)
 
 	// Retire removes a cursor that has version from its shard. The cursor must be closed, without
@@ -61,5 +61,5 @@ type Cursors interface {
 // A CursorVersion identifies a state of a cursor for its store.
 type CursorVersion string
 
-// DeadLetterRetention is the time for which a dead letter is kept.
+// DeadLetterRetention is the time for which a dead letter is stored.
 const DeadLetterRetention = 14 * 24 * time.Hour

@@ -65,7 +65,8 @@ type Next struct {
 	Waiting int64          // number of visible unacknowledged events in the requested groups, including the events of Open
 }
 
-// A Run is a range of events of one cabinet, as of the moment when it was obtained.
+// A Run is a range of events of one cabinet, in the state at the time when NextUnacknowledged or another
+// call returned it.
 type Run interface {
 	// Group returns the group of the cabinet.
 	Group() domain.Group
@@ -85,14 +86,14 @@ type Run interface {
 	Events(ctx context.Context) iter.Seq2[StoredEvent, error]
 
 	// Saves returns up to limit spans that saved the first n events of the run, the oldest first. Spans
-	// that the store did not keep are missing. The run must have yielded n events. Saves makes no
+	// that the store did not record are missing. The run must have yielded n events. Saves makes no
 	// request.
 	Saves(n, limit int) []domain.TraceContext
 
-	// BacklogAfter returns the backlog after the first n events of the run in the requested groups, at
-	// or after the moment when the run was obtained. The run must have yielded n events; for an open
-	// bundle, n may also be the number of all its events. BacklogAfter makes no request. The result is
-	// most accurate immediately after the events were read.
+	// BacklogAfter returns the backlog of the requested groups without the first n events of the run, as
+	// it was when the run was obtained or later. The run must have yielded n events; for an open bundle,
+	// n may also be the number of all its events. BacklogAfter makes no request. The result is most
+	// accurate immediately after the events were read.
 	BacklogAfter(n int) domain.Backlog
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// DeadLetterActions keeps the records of operators' actions on dead letters of Service Bus queues. A
+// DeadLetterActions stores the records of operators' actions on dead letters of Service Bus queues. A
 // change of a Service Bus queue and its record cannot be stored in one write. So the record is written
 // before the action, and the outcome is added after it.
 //

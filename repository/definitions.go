@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Definitions keeps the definitions of subscriptions. Any node may call any method at any time. After
+// Definitions stores the definitions of subscriptions. Any node may call any method at any time. After
 // an Uncertain failure, a call may be repeated with the same arguments.
 //
 // Each change or deletion of a subscription changes [ShardEntry.Changes] of its cursor, if the cursor
@@ -24,7 +24,7 @@ type Definitions interface {
 
 	// ReplaceSubscription replaces the subscription that has d.ID, d.Owner and d.Version with d, and
 	// returns the new version. It fails with Conflict if the subscription has another version, and with
-	// NotFound if it does not exist or has another owner. Created keeps its stored value.
+	// NotFound if it does not exist or has another owner. The stored value of Created does not change.
 	ReplaceSubscription(ctx context.Context, d *Definition) (DefinitionVersion, error)
 
 	// Subscription returns a subscription of any owner. It fails with NotFound if the subscription does
@@ -84,8 +84,8 @@ func (d *Definition) Clone() *Definition {
 // A DefinitionVersion identifies a state of a definition for its store.
 type DefinitionVersion string
 
-// ErrSubscriptionLimit reports that an owner has as many subscriptions as the limit permits. The error
-// of NewSubscriptionLimitError wraps it and is of kind Invalid.
+// ErrSubscriptionLimit reports that an owner has the maximum number of subscriptions.
+// NewSubscriptionLimitError returns an error that wraps it and is of kind Invalid.
 var ErrSubscriptionLimit = errors.New("the owner has the maximum number of subscriptions")
 
 // NewSubscriptionLimitError returns an Invalid error that is an [ErrSubscriptionLimit].

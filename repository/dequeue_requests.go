@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// DequeueRequests keeps, for each recipient, the subscriptions that are notified when the recipient
+// DequeueRequests stores, for each recipient, the subscriptions that are notified when the recipient
 // dequeues a bundle. While a recipient has such a subscription, each Acknowledge of the recipient writes
 // a notice for subscribers. Any node may call any method at any time, and a call may be repeated.
 type DequeueRequests interface {

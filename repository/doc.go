@@ -1,24 +1,24 @@
 // Package repository has the ports of the hub: the interfaces through which the rules use storage.
 //
-//   - [DataAvailable] keeps events in order until they are acknowledged.
-//   - [Bundles] keeps at most one open bundle for each recipient and group.
-//   - [Answers] keeps the outcome of content requests to domains.
-//   - [Survey] keeps a line for each mailbox, so that operators can list mailboxes.
-//   - [Outbox] keeps the notices that were not delivered yet.
-//   - [DeadLetterActions] keeps the records of operators' actions on dead letters of queues.
-//   - [Content] keeps payloads and bundle bodies, which are too large for the other ports.
+//   - [DataAvailable] stores events in order until they are acknowledged.
+//   - [Bundles] stores at most one open bundle for each recipient and group.
+//   - [Answers] stores the outcome of content requests to domains.
+//   - [Survey] stores a line for each mailbox, so that operators can list mailboxes.
+//   - [Outbox] stores the notices that were not delivered yet.
+//   - [DeadLetterActions] stores the records of operators' actions on dead letters of queues.
+//   - [Content] stores payloads and bundle bodies, which are too large for the other ports.
 //
 // The ports of the push side, which calls receivers:
 //
-//   - [Streams] keeps published messages, once for all receivers.
-//   - [Cursors] keeps the progress of each receiver, and failed deliveries.
+//   - [Streams] stores published messages, once for all receivers.
+//   - [Cursors] stores the progress of each receiver, and failed deliveries.
 //   - [Shards] lists the cursors for the nodes that serve them.
-//   - [Nodes] keeps the assignment of shards to nodes.
-//   - [Watches] keeps the receivers to call when a resource changes.
-//   - [Changes] keeps the changes of watched resources that were not published yet.
-//   - [Resources] keeps small documents of clients, which can be watched.
+//   - [Nodes] stores the assignment of shards to nodes.
+//   - [Watches] stores the receivers to call when a resource changes.
+//   - [Changes] stores the changes of watched resources that were not published yet.
+//   - [Resources] stores small documents of clients, which can be watched.
 //
-// [Objects] keeps the events that stores report about their objects, and the resulting state.
+// [Objects] stores the events that stores report about their objects, and the resulting state.
 //
 // [Exchange] is the storage that the hub and the domains share.
 //

@@ -32,8 +32,8 @@ type EventQuery struct {
 	Recipient domain.ActorID // zero: every mailbox
 	Origin    domain.Origin  // zero: any
 
-	// The other fields are for a search of all mailboxes. A search that reaches a limit still completes
-	// the mailboxes that it has begun.
+	// Only a search of all mailboxes uses the following fields. When the search reaches a limit, it
+	// still completes the mailboxes that it has begun.
 
 	After string        // EventSearch.Next of the previous search; "": from the start
 	Limit int           // limit for the results; 0: no limit
@@ -58,13 +58,14 @@ type BundleSearch struct {
 	Unread  []UnreadMailbox
 }
 
-// An UnreadMailbox is a mailbox that could not be read, completely or in part. It may have more results.
+// An UnreadMailbox is a mailbox that could not be read, completely or in part. The search may have
+// missed results in it.
 type UnreadMailbox struct {
 	Recipient string // "": unknown. In a damaged store, it may be invalid
 	Reason    string
 }
 
-// A FoundEvent is a retained event that its recipient has received.
+// A FoundEvent is a retained event of a recipient.
 type FoundEvent struct {
 	StoredEvent
 	Group domain.Group
@@ -72,16 +73,16 @@ type FoundEvent struct {
 
 	Save domain.TraceContext // the span that saved the event; zero: unknown
 
-	IsReserved     bool  // a Save in flight has stored the event, which is not visible yet and may never be
+	IsReserved     bool  // a Save in flight has stored the event, which is not visible and may never become visible
 	IsAcknowledged bool  // the event will not be returned again, unless its bundle is replayed
 	Before         int64 // number of visible events of the cabinet that wait before the event; -1: not counted
 
 	// Bundles are the bundles that contain or contained the event, in the order in which they were opened.
 	Bundles []FoundBundle
-	HasMore bool // other bundles, which were not searched, may contain or have contained the event
+	HasMore bool // the event may also be in bundles that were not searched
 	Mailbox MailboxState
-	// FirstWaiting is the first event of the next bundle of the group. It is nil if that event is in the
-	// same cabinet, or if a bundle is open.
+	// FirstWaiting is the first event of the next bundle of the group. It is nil if this event is in the
+	// cabinet of the found event, or if a bundle is open.
 	FirstWaiting *FirstWaiting
 }
 
@@ -118,7 +119,7 @@ type EventSlot struct {
 	InHead  bool // the event is still in the head, with the newest events of the cabinet, and not yet in the drawer
 }
 
-// A MailboxState is the part of a mailbox's state that may delay an event or a bundle.
+// A MailboxState contains the parts of a mailbox's state that may delay an event or a bundle.
 type MailboxState struct {
 	Frozen bool
 	Open   *domain.Bundle // the open bundle of the group, or nil

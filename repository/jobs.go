@@ -25,10 +25,9 @@ type Jobs interface {
 	// Job returns a job. The result may be stale. Job fails with NotFound if the job does not exist.
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)
 
-	// ListJobs returns up to limit jobs, the newest first. The jobs have the kind of the job before, and
-	// began earlier than this job. If before has no UUID, ListJobs begins with the newest job of the
-	// kind. Jobs of a kind with long requests are returned without their requests. The result may be
-	// stale.
+	// ListJobs returns up to limit jobs of before.Kind that began earlier than before, the newest first.
+	// If before has no UUID, ListJobs begins with the newest job of the kind. Jobs of a kind with long
+	// requests are returned without their requests. The result may be stale.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 
 	// RunningJobs returns all running jobs, without their requests. The result may be stale.
@@ -50,7 +49,7 @@ type Jobs interface {
 	StopJob(ctx context.Context, id domain.JobID, at time.Time) (domain.Job, error)
 }
 
-// JobRetention is the time for which an ended job is kept.
+// JobRetention is the time for which an ended job is stored.
 const JobRetention = 30 * 24 * time.Hour
 
 // A JobRunsError reports that a bucket has a running job of an exclusive kind. Its kind is Conflict.

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An ObjectTopic keeps the changes of the current state of objects ([Objects]) that were not published
+// An ObjectTopic stores the changes of the current state of objects ([Objects]) that were not published
 // to [domain.ObjectsTopic] yet. The write that changes the current state of an object also stores the
 // change, atomically. Any node may call any method at any time, and a call may be repeated.
 type ObjectTopic interface {

@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Objects keeps the events that stores report about their objects, and the resulting state.
+// Objects stores the events that object stores report about their objects, and the resulting state.
 type Objects interface {
-	// Ingest stores the events of one message, which have passed their Check, and returns the outcome
-	// of each event. If one event fails, other events may still succeed. An event with an outcome is
+	// Ingest stores the events of one message, which have passed their Check, and returns the outcome of
+	// each event. If one event fails, other events may still succeed. An event with an outcome is
 	// durable, and the state of its object includes the event.
 	//
-	// An event that is stored already is counted as a duplicate. An event that occurs twice in reports
+	// An event that is already stored is counted as a duplicate. An event that occurs twice in reports
 	// is stored or counted once. A call that is repeated after a failure counts as another delivery.
 	//
 	// Ingest fails only if its context ended before any event was stored.
@@ -73,7 +73,7 @@ type ObjectResult struct {
 	Err error
 }
 
-// ErrPartitionFull reports that the part of the store for an object is full.
+// ErrPartitionFull reports that an event cannot be stored, because the partition of its object is full.
 var ErrPartitionFull = errors.New("the part of the store to which the object belongs is full")
 
 // An ObjectRange is a part of the objects of a bucket.
@@ -105,8 +105,8 @@ func (m ObjectMatch) Has(r *domain.ObjectRow) bool {
 // An ObjectPage is a page of a list.
 type ObjectPage struct {
 	Objects []domain.Object
-	// Damaged has the objects of the page that cannot be read. Damaged objects do not count toward the
-	// limit of the page.
+	// Damaged contains the objects of the page that cannot be read. Damaged objects do not count toward
+	// the limit of the page.
 	Damaged []DamagedObject
 	// More reports that the page ended at its limit. The next page, which may be empty, begins after the
 	// key After.

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Outbox holds the notices that were not delivered yet. The write by which Acknowledge closes a
+// An Outbox stores the notices that were not delivered yet. The write by which Acknowledge closes a
 // bundle also stores its notices, atomically: one for the domain of a bundle in content mode
 // domain.Request, one for subscribers if the recipient has [DequeueRequests], and one for watchers if
 // the bundle is watched ([BundleWatches]). An operator's Skip or Release does not write notices. The
@@ -28,6 +28,7 @@ type Outbox interface {
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// MaxClockAhead is the limit by which the stored time of a notice or change may be later than the
-// parameter before of a search. An even later time was written by a node whose clock was wrong.
+// MaxClockAhead is the maximum by which the clock of a correct node may be ahead. A search with a
+// parameter before also returns notices and changes whose time is later than before by more than
+// MaxClockAhead, because their node had a wrong clock.
 const MaxClockAhead = time.Minute

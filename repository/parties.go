@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Parties keeps the parties of the broker: producers, channels, and the consumers of channels. Parties
+// Parties stores the parties of the broker: producers, channels, and the consumers of channels. Parties
 // are never removed. Any node may call any method at any time.
 type Parties interface {
 	// PutParty replaces the party that has p.ID and p.Version with p; if p.Version is empty, it stores p

@@ -7,11 +7,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Resources keeps small JSON documents of clients. Any node may call any method at any time.
+// Resources stores small JSON documents of clients. Any node may call any method at any time.
 //
-// The write that replaces or deletes a watched document also stores a change, atomically; see
-// [Changes]. The creation of a document stores no change. The replacement and deletion of an unwatched
-// document store no change either.
+// The write that replaces or deletes a watched document also stores a change, atomically; see [Changes].
+// The creation of a document stores no change. The replacement and deletion of an unwatched document
+// store no change either.
 type Resources interface {
 	// Resource returns a document. It fails with NotFound if it does not exist.
 	Resource(ctx context.Context, r domain.Resource) (*Resource, error)
@@ -39,22 +39,22 @@ type Resource struct {
 // A ResourceVersion identifies the content of a document for its store.
 type ResourceVersion string
 
-// Changes marks resources as watched, and keeps the changes of watched resources that were not
+// Changes marks resources as watched, and stores the changes of watched resources that were not
 // published to their streams yet. A resource is a document ([Resources]), a subscription ([Definitions])
 // or a party ([Parties]). Any node may call any method at any time, and a call may be repeated.
 type Changes interface {
 	StoredChanges
 
-	// TakeTurn reports whether this node must search for unpublished changes. If the last turn of any
-	// node is at least the duration every ago, TakeTurn stores a turn of this node and returns true. A
-	// turn of a node with a fast clock lasts no longer than other turns. After a failure, the turn may
-	// or may not be stored.
+	// TakeTurn reports whether this node must search for unpublished changes. If no node has been
+	// assigned a search within the duration every before now, TakeTurn stores the time now and returns
+	// true. It also returns true if the stored time is later than now, so a fast clock does not delay
+	// searches. After a failure, the time may or may not be stored.
 	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
 }
 
-// StoredChanges has the [Changes] of the resources of one store. The store of objects ([Objects]) keeps
-// the changes of objects: the write that changes the current row of an object, or the facts of that row,
-// also stores the change.
+// StoredChanges contains the methods of [Changes] for the resources of one store. The store of objects
+// ([Objects]) stores the changes of objects: the write that changes the current row of an object, or the
+// facts of that row, also stores the change.
 type StoredChanges interface {
 	// Observe sets the function that is called with each change that this process stores, soon after
 	// the write. The caller calls Observe before the first change. f must not block.

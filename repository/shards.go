@@ -51,15 +51,14 @@ type ShardEntry struct {
 	// Requested is the number of the last request to replay. It lets the owner of the cursor find a
 	// request whose signal was lost.
 	Requested int
-	// Changes has another value after each change of the cursor's subscription in [Definitions]. It lets
-	// the owner of the cursor find a change whose signal was lost.
+	// Changes gets a new value with each change of the cursor's subscription in [Definitions]. It lets the owner
+	// of the cursor find a change whose signal was lost.
 	Changes int64
 }
 
-// Nodes keeps the heartbeats of nodes and the assignment of shards to nodes. The assignment saves
-// work; safety does not depend on it. If two nodes serve one shard at the same time, no delivery is
-// lost: the store accepts settlements of a cursor only from the node that called Load last. Reads
-// may be stale.
+// Nodes stores the heartbeats of nodes and the assignment of shards to nodes. The assignment saves work;
+// safety does not depend on it. If two nodes serve one shard at the same time, no delivery is lost: the
+// store accepts settlements of a cursor only from the node that called Load last. Reads may be stale.
 type Nodes interface {
 	// Beat stores the beat of a node, unless a later beat of the node is stored. A node without a new
 	// beat for NodeRetention is removed.
@@ -77,7 +76,7 @@ type Nodes interface {
 	Leave(ctx context.Context, incarnation string) error
 }
 
-// NodeRetention is the time for which the last beat of a node is kept.
+// NodeRetention is the time for which the last beat of a node is stored.
 const NodeRetention = 10 * time.Minute
 
 // A Node is the state that a node reports to other nodes. The node counts as alive while Beat grows.
@@ -92,8 +91,8 @@ type Node struct {
 // MaxSignals is the limit for the signals of a Node.
 const MaxSignals = 64
 
-// A Signal announces a write to other nodes: new entries of Stream if Cursor is zero, a changed receiver
-// of Cursor if Stream is zero, and otherwise a new Cursor of Stream.
+// A Signal announces a write to other nodes. If Cursor is zero, Stream has new entries. If Stream is
+// zero, the receiver of Cursor was changed. If both are set, Cursor is a new cursor of Stream.
 type Signal struct {
 	Stream domain.StreamName
 	Cursor domain.CursorID

@@ -11,8 +11,8 @@ import (
 // bit, so Has may report a stream that was not added. The zero value is empty.
 type StreamSet []byte
 
-// streamSetBytes is small enough for a beat. With a hundred streams in the set, Has wrongly reports
-// about one of forty other streams.
+// streamSetBytes is the maximum size of a StreamSet, which is small enough for a beat. If a set contains
+// a hundred streams, Has wrongly reports about one of forty streams that were not added.
 const streamSetBytes = 512
 
 func streamBit(stream domain.StreamName) (index int, mask byte) {

@@ -8,24 +8,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Streams keeps published messages until their retention has passed. A stream need not be created: a
+// Streams stores published messages until their retention has passed. A stream need not be created: a
 // stream that was never used behaves as an empty stream.
 type Streams interface {
-	// Append appends up to MaxAppend messages, which have passed their Check, and returns the outcome
-	// of each message. The appended messages become visible together, and appended messages of one
-	// priority have consecutive numbers. Once Append returns without an error, the appended messages
-	// are durable and visible.
+	// Append appends up to MaxAppend messages, which have passed their Check, and returns the outcome of
+	// each message. The appended messages become visible together, and appended messages of one priority
+	// have consecutive numbers. Once Append returns without an error, the appended messages are durable
+	// and visible.
 	//
-	// A message with an ID that the stream was sent within the last IDRetention is not appended: it is
-	// a duplicate if its content is the same, otherwise a conflict. If two messages of a call have the
+	// A message with an ID that the stream was sent within the last IDRetention is not appended: it is a
+	// duplicate if its content is the same, otherwise a conflict. If two messages of a call have the
 	// same ID, the call fails with Invalid. If a call is repeated after an Uncertain failure, messages
 	// without an ID may be appended twice.
 	//
-	// A message with a Version is appended only as the entry whose number is Version - 1. The message
-	// is a duplicate if the stream has or had an entry with this number, and a gap if entries before
-	// this number are missing. A duplicate or a gap is not appended.
+	// A message with a Version is appended only as the entry whose number is Version - 1. The message is
+	// a duplicate if the stream has or had an entry with this number, and a gap if entries before this
+	// number are missing. A duplicate or a gap is not appended.
 	//
-	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Entry.Accepted. The
+	// A store may record the domain.TraceContext of ctx, if it is sampled, for Entry.Accepted. The
 	// TraceContext is not part of the content of a message.
 	Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]Appended, error)
 
@@ -36,8 +36,8 @@ type Streams interface {
 	Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (Entries, error)
 
 	// Seek returns a position of a priority at or shortly before the first entry for which isBefore is
-	// false. isBefore must be true for all entries before an entry, and false for all entries from that
-	// entry on. Seek reads a logarithmic number of pages.
+	// false. isBefore must be monotonic: once it is false for an entry, it is false for all later
+	// entries. Seek reads a logarithmic number of pages.
 	Seek(ctx context.Context, stream domain.StreamName, priority int, isBefore func(number int64, published time.Time) bool) (domain.Position, error)
 
 	// Find returns the position of the message with an ID that its sender chose. It fails with NotFound
@@ -54,9 +54,9 @@ type Streams interface {
 	// Sync returns the stream's list of sync cursors. The result may be stale.
 	Sync(ctx context.Context, stream domain.StreamName) ([]domain.CursorID, error)
 
-	// End returns the positions after the last entries. A cursor that begins there takes all entries
-	// that are appended after the call began. It may also take earlier entries, because the result may
-	// be stale.
+	// End returns the positions after the last entries. A cursor that begins there receives all entries
+	// that are appended after the call began. It may also receive earlier entries, because the result
+	// may be stale.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
 
 	// CurrentEnd is like End, but its result is never stale: all entries that were appended before the
@@ -112,7 +112,7 @@ type Entry struct {
 	Accepted       domain.TraceContext // span that appended the message; zero: unknown
 }
 
-// A StreamEnd has the position after the last entry of each priority that has entries.
+// A StreamEnd contains, for each priority that has entries, the position after its last entry.
 type StreamEnd struct {
 	Segment   int // the segment in which a priority without entries begins
 	Positions []domain.Position

@@ -8,10 +8,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Survey keeps a line for each mailbox, so that operators can list all mailboxes. One node at a time
-// reads the changes of mailboxes and updates the lines; every node can read the lines. A line shows its
-// mailbox at an earlier moment, perhaps in a state that no other call returned, so it is only for
-// display.
+// Survey stores a line for each mailbox, so that operators can list all mailboxes. One node at a time
+// reads the changes of mailboxes and updates the lines; every node can read the lines. A line contains
+// an earlier state of its mailbox, perhaps one that no other call returned, so it is only for display.
 type Survey interface {
 	// Surveyed returns the newest lines that this node can read. It may be called often, because it
 	// reads only lines that are new to this node. The result is empty before the first survey of the
@@ -19,8 +18,8 @@ type Survey interface {
 	Surveyed(ctx context.Context) (Surveyed, error)
 }
 
-// Surveyed has the lines of a survey. It is safe for concurrent use. Lines may be updated between two
-// calls of its methods.
+// Surveyed contains the lines of a survey. It is safe for concurrent use. Lines may be updated between
+// two calls of its methods.
 type Surveyed interface {
 	// At returns the time of the survey, by the clock of the surveying node or of the store. The lines
 	// include all writes before this time, and perhaps later writes. At returns zero until the first

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// WatchPages keeps, in each shard, the cursors of the watches of a resource in pages of up to
+// WatchPages stores, in each shard, the cursors of the watches of a resource in pages of up to
 // WatchPageSize cursors, so that a node can read a shard with a million watches page by page.
 //
 // The cursor of a watch has an entry in its shard only while the cursor has outstanding deliveries: see
@@ -30,11 +30,11 @@ type WatchedStream struct {
 	Pages  int // number of pages; the last pages may not exist yet
 }
 
-// A WatchPage has cursors of watches. Some of these cursors may not be created yet.
+// A WatchPage contains the cursors of watches. Some of these cursors may not be created yet.
 type WatchPage struct {
 	Cursors []domain.CursorID // in the order in which they were added
-	// Served is the number after the last entry that every cursor of the page has taken. A cursor with
-	// an outstanding delivery of an entry before Served has an entry in its shard.
+	// Served is a number that the position of every cursor of the page has reached. A cursor with an
+	// outstanding delivery of an entry before Served has an entry in its shard.
 	Served  int64
 	Version WatchPageVersion
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Watches keeps the watches of owners. Any node may call any method at any time. After an Uncertain
+// Watches stores the watches of owners. Any node may call any method at any time. After an Uncertain
 // failure, a call may be repeated with the same arguments.
 //
 // A replacement or deletion of a watch creates the shard entry of its cursor, or changes the entry's

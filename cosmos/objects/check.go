@@ -27,8 +27,8 @@ const (
 	checkedPage = 100
 	maxFindings = 10_000
 
-	// positionPrefix is the prefix of every resume position that this check reports. The positions of
-	// the check of mailboxes contain no dot, so they never have this prefix.
+	// positionPrefix is the prefix of every resume position of this check. The positions of the mailbox
+	// check contain no dot, so they never have this prefix.
 	positionPrefix = "objects."
 )
 

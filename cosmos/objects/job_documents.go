@@ -142,7 +142,7 @@ func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 // hasSeparateRequest reports whether the request of the job is in a requestDoc.
 func (d *jobDoc) hasSeparateRequest() bool { return d.StoredFormat >= separateRequest }
 
-// job returns the job in d. The job has no request if the request is in a requestDoc.
+// job decodes the job in d. The result has no request if the request is in a requestDoc.
 func (d *jobDoc) job() (domain.Job, error) {
 	var p documentParser
 	id, err := domain.ParseJobID(domain.JobKind(d.JobKind), d.UUID)

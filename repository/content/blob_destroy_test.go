@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// deletions is a transport that responds to the deletion of a container with a status and code.
+// deletions is a transport that responds to the deletion of a container with a status and an error code.
 type deletions struct {
 	status   int
 	code     string

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// classifyBlobError returns the error of a call to Blob Storage with its domain.Kind. Only this function
-// interprets a status. If ctx has ended, it returns the error of ctx.
+// classifyBlobError adds a domain.Kind to an error of Blob Storage. Only this function interprets the
+// status of a response. If ctx has ended, it returns the error of ctx.
 func classifyBlobError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

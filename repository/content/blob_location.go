@@ -12,14 +12,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A blobLocation is a container of blobs under one of its names.
+// A blobLocation is one of the addresses of a container of blobs.
 type blobLocation struct {
 	scheme, host string // in lower case; host does not include the default port
 	path         string // escaped path of the account: "" or /account
 	container    string
 }
 
-// parseLocation returns the location of a container in the account with an endpoint.
+// parseLocation returns the location of a container in the account whose URL is endpoint.
 func parseLocation(endpoint, container string) (blobLocation, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -58,8 +58,8 @@ func (p blobLocation) accountName() string {
 }
 
 // parseBlobURI returns the name of the blob that uri identifies. The blob must be in one of locations,
-// which are all locations of one container. If anyHost is true, the account also has unknown names on
-// other hosts. The query of uri may be a shared access signature, so no error contains the query.
+// which are all locations of one container. If anyHost is true, the host of uri is not compared. The
+// query of uri may be a shared access signature, so no error contains the query.
 func parseBlobURI(locations []blobLocation, anyHost bool, uri string) (string, error) {
 	const longest = 16 << 10
 	if len(uri) > longest {
@@ -67,7 +67,7 @@ func parseBlobURI(locations []blobLocation, anyHost bool, uri string) (string, e
 	}
 	u, err := url.Parse(uri)
 	switch {
-	case err != nil: // the error would contain the URI
+	case err != nil: // err is omitted, because it contains the URI
 		return "", invalidLocation("it cannot be read")
 	case u.Scheme == "" || u.Host == "" || u.Opaque != "":
 		return "", invalidLocation("want scheme, host and path, as in %s/NAME", locations[0].containerURL())
@@ -104,8 +104,8 @@ func parseBlobURI(locations []blobLocation, anyHost bool, uri string) (string, e
 	return name, nil
 }
 
-// checkForeignName refuses names of blobs that other software may interpret differently. Unlike names of
-// the hub's objects, other names may contain any characters of Unicode.
+// checkForeignName refuses names of blobs that other software may interpret differently. A domain may
+// use any characters of Unicode in a name; the hub uses only a few.
 func checkForeignName(name string) error {
 	const longest = 1024
 	switch segments := strings.Split(name, "/"); {

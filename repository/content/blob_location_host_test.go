@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// Other machines may reach an account of the hub by a host name that the hub does not know, such as the
-// name of a container or a service.
+// Other machines may reach the hub's own account by a host name that the hub does not know, such as the
+// name of a container or a service. With AnyHost, the exchange accepts a URI with this name.
 func TestAnAccountWithAnyHost_IsRecognizedByAnyHost(t *testing.T) {
 	o := inProcess(openAccount(t, ""))
 	o.Container, o.Create, o.AnyHost = "exchange", true, true

@@ -29,7 +29,8 @@ type ProbedRight struct {
 	Err      error // nil if the right is granted
 }
 
-// probeFolder is the prefix of the blobs of ProbeBlobs. No object of the hub has a name with this prefix.
+// probeFolder is the prefix of the names of the blobs that ProbeBlobs creates. No object of the hub has
+// a name with this prefix.
 const probeFolder = "doctor/"
 
 // maxProbeAge is the age, by the clock of the account, from which ProbeBlobs deletes a blob of an earlier
@@ -51,7 +52,7 @@ func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedR
 		run   func(context.Context) error
 	}{{RightWrite, p.writeBlob}, {RightRead, p.readBlob}, {RightList, p.listBlobs}, {RightDelete, p.deleteBlobs}} {
 		err := test.run(ctx)
-		if bloberror.HasCode(err, bloberror.BlobNotFound) { // the blob could not be written before
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // the blob does not exist, because it could not be written
 			err = nil
 		}
 		rights = append(rights, ProbedRight{test.right, isRefusal(err), classifyBlobError(ctx, err)})

@@ -33,10 +33,9 @@ const (
 // blocks is a pool of buffers of blockSize bytes.
 var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// Put implements [repository.Content]. An object above blockSize is staged in blocks, which are not
-// visible, and then committed. In both cases one request creates the object, on condition that the
-// object does not exist. If the outcome of this request is unknown, Put fails with Uncertain: the object
-// may become visible later.
+// Put implements [repository.Content]. An object above blockSize is first staged in blocks, which are
+// not visible. One request then creates the object, on condition that it does not exist. If the outcome
+// of this request is unknown, Put fails with Uncertain: the object may become visible later.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
@@ -91,8 +90,8 @@ func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	return n, true, nil
 }
 
-// stageAll stages the source in blocks. first is the first block, which was read before. When stageAll
-// returns, no block is in flight.
+// stageAll stages the source in blocks. first contains the first block, which was already read. When
+// stageAll returns, no block is in flight.
 func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 	group, ctx := errgroup.WithContext(outer)
 	group.SetLimit(maxInFlight)

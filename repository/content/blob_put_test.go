@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// If a buffer returned to its pool too early, one upload would fill the buffer while another upload
-// sends it.
+// Concurrent uploads share a pool of buffers. No buffer returns to the pool while its upload still sends
+// it, so each object has its own bytes.
 func TestPut_KeepsTheBytesOfConcurrentUploadsApart(t *testing.T) {
 	const uploads, length = 6, 13 << 20 // bytes; four blocks
 	o := inProcess(openAccount(t, "folder"))

@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Blobs keeps objects as block blobs in a container of a Blob Storage account. It is safe for concurrent
-// use, and need not be closed.
+// Blobs stores objects as block blobs in a container of a Blob Storage account. It is safe for
+// concurrent use, and need not be closed.
 type Blobs struct {
 	container *container.Client
 	locations []blobLocation // all locations of the container: the endpoint, then the aliases
-	anyHost   bool           // the account also has unknown names on other hosts
+	anyHost   bool           // URIs of domains may have any host; see BlobOptions.AnyHost
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	_ repository.Exchange = (*Blobs)(nil)
 )
 
-// BlobOptions say where the blobs are stored.
+// BlobOptions are the address of a container of blobs, and the credential for it.
 type BlobOptions struct {
 	// Endpoint is the URL of the account: https://account.blob.core.windows.net,
 	// or http://127.0.0.1:10000/account for an emulator.
@@ -145,8 +145,8 @@ func (identityEncoding) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// ParseConnection returns the options in a connection string of an account with its key. The Azure portal
-// and emulators show this string.
+// ParseConnection returns the options in a connection string that contains the key of an account. The
+// Azure portal and emulators show this string.
 func ParseConnection(text string) (BlobOptions, error) {
 	fields := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
 	for part := range strings.SplitSeq(text, ";") {

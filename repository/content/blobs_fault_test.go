@@ -21,14 +21,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A wire is a transport to an account. A test can change its requests and responses.
+// A wire is a transport to an account. A test can replace its responses.
 type wire struct {
 	next  *embedded.Transport
 	mu    sync.Mutex
 	calls int
 
-	// before and after, if not nil, are called before and after a request, with its number from 1 on.
-	// Their results replace the response of the account.
+	// before and after, if not nil, are called before and after each request. n is the number of the
+	// request, beginning with 1. If before returns a response or an error, the request is not sent.
 	before func(n int, r *http.Request) (*http.Response, error)
 	after  func(n int, r *http.Request, answer *http.Response) (*http.Response, error)
 }
@@ -81,7 +81,7 @@ func readObject(t *testing.T, c repository.Content, name string, length int) (st
 	return string(data), errors.Join(err, r.Close())
 }
 
-// sizes are the sizes of objects that are put in one request, and of an object that is put in blocks.
+// sizes are sizes of objects: Put stores the first two in one request, and the last in blocks.
 var sizes = []int{5, 4 << 20, 4<<20 + 5}
 
 // If a request or its response is lost, the object exists after Put, and Put recognizes the object as its
@@ -176,8 +176,8 @@ func TestPut_FailsWithConflictForTheObjectOfAnotherCaller(t *testing.T) {
 	}
 }
 
-// Another writer creates and deletes the object before the blocks are committed. This also deletes the
-// staged blocks.
+// Another writer creates and deletes the object before the blocks are committed, which also deletes the
+// staged blocks. Put fails.
 func TestPut_FailsIfAnotherWriterHasDeletedItsBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, direct := openWire(t)
@@ -344,7 +344,8 @@ func TestBlobStream_ResumesAfterAStalledConnection(t *testing.T) {
 	})
 }
 
-// A reader never joins parts of two versions.
+// A blob is replaced or removed while it is read. The reader fails with Damaged, and never joins parts
+// of two versions.
 func TestBlobStream_FailsWithDamagedIfTheBlobChanges(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *content.Blobs){
 		"removed": func(t *testing.T, b *content.Blobs) { require.NoError(t, b.Delete(t.Context(), "a/b")) },

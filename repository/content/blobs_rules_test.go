@@ -218,7 +218,8 @@ func TestAnAccount_IsRecognizedByEachOfItsNames(t *testing.T) {
 	require.Equal(t, before, calls, "no request is sent for a foreign URI")
 }
 
-// An actor would receive a compressed blob without a header that names the compression.
+// Fetch refuses a blob that is stored with compression, because an actor would receive the content
+// without the header that names the compression.
 func TestFetch_RefusesCompressedContent(t *testing.T) {
 	account := openAccount(t, "memory")
 	for _, o := range []content.BlobOptions{inProcess(account), overTCP(t, account)} {

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Dir keeps objects as files in a folder. It is safe for concurrent use.
+// A Dir stores objects as files in a folder. It is safe for concurrent use.
 type Dir struct {
 	root    *os.Root
 	remover datafolder.Remover
@@ -31,14 +31,15 @@ type Dir struct {
 
 var _ repository.Content = (*Dir)(nil)
 
-// unfinished is the folder of the files that are being written. No object is in this folder, because a
-// plus sign cannot occur in the name of an object.
+// unfinished is the folder that contains the files of unfinished Puts. No object is in this folder,
+// because a plus sign cannot occur in the name of an object.
 const unfinished = "+unfinished"
 
-// FileFormat is the number of the format of a folder.
+// FileFormat is the format number of folders that this version reads and writes.
 const FileFormat = 1
 
-// formatFile has the number of the format of a folder. A folder without this file has format 1.
+// formatFile is the name of the file that contains the format number of a folder. A folder without this
+// file has format 1.
 const formatFile = "+format"
 
 // OpenDir opens the folder dir, and creates dir if necessary. It removes files that a crash left
@@ -112,7 +113,7 @@ func (d *Dir) tryWrite() error {
 	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), datafolder.SyncIn(d.root, "."))
 }
 
-// Hold starts a hold: until the hold is released, the files of deleted objects are kept for
+// Hold starts a hold: until the hold is released, the files of deleted objects are retained for
 // [datafolder.Hold.Each]. The deleted objects are not readable.
 func (d *Dir) Hold() (*datafolder.Hold, error) { return d.remover.Hold(d.root) }
 

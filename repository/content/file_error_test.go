@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The test creates the errors itself, because tests may run as a user with all permissions and cannot
-// fill a disk.
+// The test creates the errors of the file system itself, because tests may run as a user with all
+// permissions and cannot fill a disk.
 func TestFileErrors_SayWhatToDo(t *testing.T) {
 	for _, tc := range []struct {
 		cause error

@@ -9,7 +9,7 @@ import (
 )
 
 // traceHeader is a policy that adds the header traceparent to requests that belong to a trace. The
-// signature of a request does not cover it.
+// signature of a request does not include this header.
 type traceHeader struct{}
 
 // Do implements [policy.Policy].

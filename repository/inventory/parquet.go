@@ -1,4 +1,5 @@
-// Package inventory reads the files of inventories whose format needs more than the standard library.
+// Package inventory reads the files of inventories whose format is not supported by the standard
+// library.
 package inventory
 
 import (
@@ -67,7 +68,7 @@ func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error)
 	isYielding := false
 	defer func() {
 		if isYielding {
-			return // the panic came from yield, that is, from the caller
+			return // the panic came from yield, a function of the caller
 		}
 		if p := recover(); p != nil {
 			err = domain.Errorf(domain.Invalid, "the Parquet file is damaged: %v", p)
@@ -106,7 +107,7 @@ func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error)
 	return nil
 }
 
-// A leaf is a column.
+// A leaf describes a column of a Parquet file.
 type leaf struct {
 	name   string                // empty for a column in a group
 	timeOf func(int64) time.Time // nil unless the values of the column are times

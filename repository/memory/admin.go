@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// executeBundleAction executes an operator's action, and records it with the bundle that do returns.
+// executeBundleAction executes an operator's action on a bundle. do makes the change and returns the
+// bundle for the record.
 func (s *Store) executeBundleAction(ctx context.Context, id domain.ActorID, what string, by repository.AdminAction, do func(r *storedRecipient) (*domain.Bundle, error)) error {
 	return s.executeAction(ctx, id, what, by, func(r *storedRecipient, record *repository.Record) error {
 		b, err := do(r)
@@ -162,8 +163,8 @@ func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.Ad
 	return s.executeBundleAction(ctx, actor, "thaw", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, false) })
 }
 
-// freezeGates freezes or thaws all gates. It also gives each gate a new generation, so that the bundle
-// of a concurrent Peek is refused.
+// freezeGates freezes or thaws all gates. It also increments the generation of each gate, so that the
+// bundle of a concurrent Peek is refused.
 func (r *storedRecipient) freezeGates(actor domain.ActorID, frozen bool) error {
 	if len(r.cabinets) == 0 {
 		return domain.Errorf(domain.NotFound, "actor %s has no mailbox: nothing was ever saved for it", actor)

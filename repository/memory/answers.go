@@ -55,7 +55,7 @@ func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.Bu
 	})
 }
 
-// noteFailure records the time of the first failure of a domain to produce the content of a bundle.
+// noteFailure records the time at which the domain first failed to produce the content of b.
 func (s *Store) noteFailure(recipient domain.ActorID, b *domain.Bundle) {
 	if gate := s.recipients[recipient].ensureGate(b.Group); b.ContentFailure.Failures == 1 {
 		gate.failingSince = s.opts.Clock()

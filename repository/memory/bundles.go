@@ -116,7 +116,7 @@ func (r *storedRecipient) gateOf(id domain.BundleID) (*storedGate, error) {
 	return nil, domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
 }
 
-// closeBundle moves the gate past its open bundle, which it returns.
+// closeBundle closes the open bundle of the gate, and returns the bundle.
 func (g *storedGate) closeBundle(r *storedRecipient) *domain.Bundle {
 	b := g.open
 	r.cabinets[b.Cabinet].acknowledged += b.Count

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Content keeps objects in a map. It is safe for concurrent use.
+// Content stores objects in a map. It is safe for concurrent use.
 type Content struct {
 	mu      sync.Mutex
 	objects map[string][]byte // the bytes of an object are never modified
@@ -42,7 +42,7 @@ func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// storeOwn stores an object that the store itself creates.
+// storeOwn stores an object that this package creates itself.
 func (c *Content) storeOwn(name string, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

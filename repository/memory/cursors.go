@@ -202,7 +202,7 @@ func (s *Cursors) ensureEntry(id domain.CursorID, stream domain.StreamName) *rep
 	return &s.shards[shard][i]
 }
 
-// countChanges returns the number of changes in the entry of a cursor.
+// countChanges returns ShardEntry.Changes of a cursor.
 func (s *Cursors) countChanges(id domain.CursorID) int64 {
 	for _, e := range s.shards[repository.ShardOf(id)] {
 		if e.Cursor == id {
@@ -261,7 +261,7 @@ func (s *Cursors) noteWatchChange(id domain.CursorID, stream domain.StreamName) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cursors[id]; c != nil && c.retired.IsZero() {
-		s.pageVersion++ // differs from the number in any earlier entry
+		s.pageVersion++ // differs from Changes of any earlier entry
 		s.ensureEntry(id, stream).Changes = int64(s.pageVersion)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Definitions keeps definitions of subscriptions in a map.
+// Definitions stores definitions of subscriptions in a map.
 type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors   // counts the changes of subscriptions in its entries; nil: not counted
+	cursors *Cursors   // counts changes of subscriptions in ShardEntry.Changes; nil: changes are not counted
 	changes *Resources // stores changes for watches; nil if they are not stored
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An Exchange keeps the content that hub and domains share in a map. It is safe for concurrent use.
+// An Exchange is a map with the content that the hub and the domains exchange. It is safe for concurrent
+// use.
 type Exchange struct{ *Content }
 
 var _ repository.Exchange = (*Exchange)(nil)

@@ -12,7 +12,7 @@ import (
 
 var _ repository.Finder = (*Store)(nil)
 
-// A bundleRecord has a bundle and its state.
+// A bundleRecord contains a bundle and its state.
 type bundleRecord struct {
 	bundle *domain.Bundle // shared with the gate in which the bundle is or was open
 	repository.FoundBundle
@@ -28,7 +28,7 @@ func (s *Store) setState(r *storedRecipient, b *domain.Bundle, state repository.
 	r.bundles[b.ID] = record
 }
 
-// toFoundBundle returns a bundle as a repository.FoundBundle.
+// toFoundBundle returns the bundle of a record as a search result.
 func (r *storedRecipient) toFoundBundle(record *bundleRecord) repository.FoundBundle {
 	f := record.FoundBundle
 	f.Bundle, f.Frozen = *cloneBundle(record.bundle), r.frozen
@@ -140,7 +140,7 @@ func (c *storedCabinet) findSaves(trace domain.TraceID) []repository.FoundSave {
 	return found
 }
 
-// toFoundEvent returns the event of a cabinet at an index.
+// toFoundEvent returns the event with an index in a cabinet as a search result.
 func (r *storedRecipient) toFoundEvent(c *storedCabinet, index int) repository.FoundEvent {
 	e := &c.events[index]
 	f := repository.FoundEvent{

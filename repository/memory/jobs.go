@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Jobs keeps jobs in a map.
+// Jobs stores jobs in a map.
 type Jobs struct {
 	mu   sync.Mutex
 	jobs map[domain.JobID]*domain.Job // a stored job is replaced, never modified
@@ -57,7 +57,7 @@ func cloneJob(job *domain.Job) *domain.Job {
 	return &c
 }
 
-// findJob returns a job.
+// findJob returns a job, or a NotFound error.
 func (s *Jobs) findJob(id domain.JobID) (*domain.Job, error) {
 	job := s.jobs[id]
 	if job == nil {

@@ -10,7 +10,7 @@ import (
 
 func TestConformance(t *testing.T) { repositorytest.Run(t, open) }
 
-// The oracle is compared with itself, which tests Random.
+// Random compares the in-memory store with itself, and must find no difference.
 func TestRandom(t *testing.T) { repositorytest.Random(t, open, open) }
 
 func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {

@@ -12,7 +12,7 @@ import (
 )
 
 // NextUnacknowledged implements [repository.DataAvailable]. If several bundles were opened at the same
-// moment, it returns the bundle with the smallest First.
+// time, it returns the bundle with the smallest First.
 func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.Next{}, fmt.Errorf("next: %w", err)
@@ -96,8 +96,8 @@ func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 }
 
 // eventsBeforeOthers returns the leading events that are older than all waiting events in other cabinets
-// of the group, if the ordering is by recipient, and all events otherwise. events are the waiting events
-// of c. If c has the oldest event of the group, the result is not empty.
+// of the group. If the ordering is not by recipient, it returns all events. events are the waiting
+// events of c. If c has the oldest event of the group, the result is not empty.
 func (s *Store) eventsBeforeOthers(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {
 	if s.opts.Ordering != domain.ByRecipient {
 		return events
@@ -130,7 +130,7 @@ type eventRange struct {
 	yielded    int // number of events that the longest iteration has yielded
 
 	groups       []domain.Group           // the groups that the caller requested
-	waiting      []repository.StoredEvent // the events of the cabinet from the first event of the range on
+	waiting      []repository.StoredEvent // the first event of the range, and all later events of the cabinet
 	otherBacklog domain.Backlog           // the backlog of all other cabinets of the groups
 }
 

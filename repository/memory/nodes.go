@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Nodes keeps nodes and their assignment in memory.
+// Nodes stores nodes and their assignment in memory.
 type Nodes struct {
 	clock func() time.Time
 

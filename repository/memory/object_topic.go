@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An ObjectTopic has the unpublished changes of the current states of objects.
+// An ObjectTopic contains the unpublished changes of the current states of objects.
 type ObjectTopic struct {
 	objects     *Objects
 	unpublished []domain.ObjectChange
@@ -30,7 +30,7 @@ func (s *Objects) Topic() *ObjectTopic {
 	return s.topic
 }
 
-// storeChanges stores the change of the current state that results from an update of an object.
+// storeChanges stores a change for the topic if an update has changed the current state of its object.
 func (t *ObjectTopic) storeChanges(changes *domain.ObjectChanges) {
 	if c := changes.StateChange(t.objects.changeTime()); c != nil {
 		t.unpublished = append(t.unpublished, *c)

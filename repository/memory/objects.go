@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Objects keeps objects with all of their rows.
+// Objects stores objects with all of their rows.
 type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object

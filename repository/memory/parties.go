@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Parties keeps the parties of the broker in a map.
+// Parties stores the parties of the broker in a map.
 type Parties struct {
 	mu      sync.Mutex
 	all     map[domain.PartyID]*repository.Party

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Resources keeps the documents of clients, and the changes of watched documents.
+// Resources stores the documents of clients, and the changes of watched documents.
 type Resources struct {
 	clock   func() time.Time
 	observe func(domain.Change)
@@ -21,7 +21,7 @@ type Resources struct {
 	mu      sync.Mutex
 	all     map[domain.Resource]*watchedResource
 	version int
-	turn    time.Time // time of the last successful TakeTurn
+	turn    time.Time // time now of the last TakeTurn that returned true
 }
 
 var (

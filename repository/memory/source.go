@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Source is a store of objects for tests: the test adds and removes the objects. It is safe for
-// concurrent use.
+// A Source is an object store for tests, which add and remove its objects. It is safe for concurrent
+// use.
 type Source struct {
 	// BeforeList, if not nil, is called with the cursor before each List. If it returns an error, List
 	// fails.
@@ -44,7 +44,7 @@ func (s *Source) Put(bucket string, o repository.SourceObject) {
 	s.buckets[bucket][o.Key] = o
 }
 
-// PutContent sets the content of an object, and its size as its only fact.
+// PutContent sets the content of an object, and its size. The other facts of the object are unknown.
 func (s *Source) PutContent(name domain.ObjectName, content []byte) {
 	size := int64(len(content))
 	s.Put(name.Bucket(), repository.SourceObject{Key: name.Key(), ObjectFacts: domain.ObjectFacts{Size: &size}})

@@ -22,7 +22,8 @@ type Options struct {
 // drawersPerRun is the limit for the number of drawers in a run for a new bundle.
 const drawersPerRun = 6
 
-// A Store implements all ports of the pull side. It is safe for concurrent use.
+// A Store implements all ports of the pull side, by which recipients fetch bundles. It is safe for
+// concurrent use.
 type Store struct {
 	*Content // payloads, under names that begin with payloads/, and the objects of callers
 
@@ -91,14 +92,14 @@ type storedCabinet struct {
 	key          domain.CabinetKey
 	group        domain.Group
 	events       []repository.StoredEvent                // events are only appended
-	acknowledged int                                     // number of acknowledged events, all at the beginning
+	acknowledged int                                     // number of acknowledged events, which are the first events
 	lost         map[domain.Sequence]bool                // events that can no longer be read; see Lose
 	saves        map[domain.Sequence]domain.TraceContext // spans of the Saves, by the numbers of events
 }
 
 type storedGate struct {
 	generation int
-	open       *domain.Bundle // has the oldest unacknowledged events of its cabinet
+	open       *domain.Bundle // the open bundle, with the oldest unacknowledged events of its cabinet; nil: none
 	requested  []domain.Group // groups of the Peek that opened the bundle
 	closed     []closedBundle // closed bundles, the first one closed first
 
@@ -113,7 +114,7 @@ type closedBundle struct {
 	requested []domain.Group
 }
 
-// recipientOf returns the recipient id, and adds it if it is new.
+// recipientOf returns the data of a recipient, and adds empty data for a new recipient.
 func (s *Store) recipientOf(id domain.ActorID) *storedRecipient {
 	r, ok := s.recipients[id]
 	if !ok {
@@ -207,7 +208,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	return saved, nil
 }
 
-// A payloadBuffer holds the concatenated payloads of one Save and cabinet.
+// A payloadBuffer contains the concatenated payloads of the events that one Save adds to a cabinet.
 type payloadBuffer struct {
 	name string
 	data []byte

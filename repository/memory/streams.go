@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Streams keeps messages in slices until their retention has passed.
+// Streams stores messages in slices until their retention has passed.
 type Streams struct {
 	retention time.Duration
 	clock     func() time.Time
@@ -108,7 +108,7 @@ func (s *Streams) AddSync(ctx context.Context, name domain.StreamName, id domain
 	defer s.mu.Unlock()
 	st := s.findStream(name, s.clock())
 	if !slices.Contains(st.sync, id) {
-		st.sync = append(slices.Clip(st.sync), id) // a new array, because callers have the old slice
+		st.sync = append(slices.Clip(st.sync), id) // a new array, because callers may still use the old slice
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 var _ repository.Survey = (*Store)(nil)
 
-// Surveyed implements [repository.Survey]. The result shows the current state of the mailboxes.
+// Surveyed implements [repository.Survey]. The lines contain the current state of the mailboxes.
 func (s *Store) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)

@@ -13,13 +13,14 @@ import (
 
 var _ repository.WatchPages = (*Cursors)(nil)
 
-// A watchedStream has the watches of a stream in a shard.
+// A watchedStream identifies a stream that has watches in a shard.
 type watchedStream struct {
 	shard  int
 	stream domain.StreamName
 }
 
-// addToPage adds the cursor of a watch to the last page, or to a new one if that page is full.
+// addToPage adds the cursor of a watch to the last page. If this page is full, it adds the cursor to a
+// new page.
 func (s *Cursors) addToPage(id domain.CursorID, standing *domain.Standing) {
 	key := watchedStream{repository.ShardOf(id), standing.Stream}
 	pages := s.pages[key]

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Watches keeps watches in a map.
+// Watches stores watches in a map.
 type Watches struct {
-	cursors *Cursors // counts changes in its entries
+	cursors *Cursors // counts changes of watches in ShardEntry.Changes
 
 	mu      sync.Mutex
 	all     map[domain.CursorID]*repository.Watch

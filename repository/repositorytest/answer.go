@@ -41,7 +41,7 @@ func (f *fixture) failContent(b PeekedBundle, reason string) PeekedBundle {
 	return b
 }
 
-// wantEverywhere requires that b is the result of each call that returns the bundle.
+// wantEverywhere requires that every call that returns the bundle returns b.
 func (f *fixture) wantEverywhere(b PeekedBundle) {
 	f.Helper()
 	next := f.readNext()

@@ -63,7 +63,7 @@ var backlogRules = []contractRule{
 	{name: "the reported age of a backlog is never too low", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
-			run := f.withActor(NewActor()) // this actor's event is saved after events, so events were saved no later than it
+			run := f.withActor(NewActor()) // the event of the new actor is saved after events, so its time is not earlier than theirs
 			run.saveNew(1)
 			saved := run.readRange(run.readNext().Run)[0].Saved
 			for _, e := range events {
@@ -162,8 +162,8 @@ func (f *fixture) acknowledgeAndCount(b PeekedBundle) domain.Backlog {
 }
 
 // requireAge requires that a backlog counts exactly the events in ages that are not in b, and that
-// backlog.Oldest is not after the time in ages of any of these events. Each event was saved before its
-// time in ages.
+// backlog.Oldest is not after the time in ages of any of these events. Each time in ages is later than
+// the Save of its event.
 func (f *fixture) requireAge(b PeekedBundle, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)

@@ -158,7 +158,7 @@ var bundleRules = []contractRule{
 		second := NewBundleID()
 		_, err = f.openBundle(second, run, 1)
 		f.wantRefusal(domain.Conflict, err)
-		_, err = f.openBundle(second, f.readNext().Run, 1) // no other bundle can be opened with the run of the open one
+		_, err = f.openBundle(second, f.readNext().Run, 1) // the run of the open bundle cannot be used to open a second bundle
 		f.wantRefusal(domain.Conflict, err)
 		f.requireClosed(second)
 		f.requireSameBundle(first, *f.readNext().Open)

@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// bundleRetention is the retention of the stores in the rules below. The rules advance the clock.
+// bundleRetention is the retention of the stores that these rules open. The rules advance the clock of
+// the stores.
 const bundleRetention = time.Hour
 
 func (f *fixture) sweepBundles() {
@@ -26,8 +27,8 @@ func (f *fixture) openWatched() PeekedBundle {
 	return b
 }
 
-// requireRemovalsOf requires that the outbox has one notice of the removal of each of these bundles, and
-// delivers them.
+// requireRemovalsOf requires that the outbox contains one notice of the removal of each bundle, and
+// delivers these notices.
 func (f *fixture) requireRemovalsOf(version int64, bundles ...PeekedBundle) {
 	f.Helper()
 	removals := make(map[domain.BundleID]domain.Notice)

@@ -20,7 +20,7 @@ func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...
 	run(t, claimed, open)
 }
 
-// selectClaimed returns the topics of all, in the same order, with only the rules that claims select.
+// selectClaimed returns the topics in all, in the same order, with only the rules that claims select.
 func selectClaimed(all []topic, claims []string) ([]topic, error) {
 	chosen := make(map[string]bool)
 	for _, claim := range claims {

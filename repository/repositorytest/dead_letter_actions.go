@@ -22,7 +22,7 @@ var deadLetterOrderRules = []contractRule{
 		f.requireLetterActions(queue, begun)
 
 		begun.Outcome, begun.Letters = "done", 1
-		for range 2 { // the second is a repeated call
+		for range 2 { // the second call repeats the first
 			require.NoError(f, f.Letters.EndDeadLetterAction(f.ctx, begun))
 			f.requireLetterActions(queue, begun)
 		}

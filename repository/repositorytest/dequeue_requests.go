@@ -16,7 +16,7 @@ func NewSubscriptionID() (id domain.SubscriptionID) {
 	return id
 }
 
-// requestDequeues requests the dequeues of the recipient for a new subscription.
+// requestDequeues adds a new subscription to the dequeues of the recipient, and returns its id.
 func (f *fixture) requestDequeues() domain.SubscriptionID {
 	f.Helper()
 	id := NewSubscriptionID()

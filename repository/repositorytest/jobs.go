@@ -26,10 +26,10 @@ func RunJobs(t *testing.T, open func(t *testing.T) repository.Jobs) {
 
 var firstJob = time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC)
 
-// jobTimes counts the cases, so that each of them has a different hour.
+// jobTimes counts the cases, so that each case can use a different hour.
 var jobTimes atomic.Int64
 
-// A jobFixture is the environment of a case, with a bucket and a time that no other case uses.
+// A jobFixture is the environment of a case. No other case uses its bucket or its time.
 type jobFixture struct {
 	*testing.T
 	repository.Jobs
@@ -56,7 +56,7 @@ func (f *jobFixture) createJob(kind domain.JobKind) *domain.Job {
 	return job
 }
 
-// claimJob gives an owner the lease of a job for a minute.
+// claimJob assigns the lease of a job to owner for a minute.
 func (f *jobFixture) claimJob(id domain.JobID, owner string) *domain.Job {
 	f.Helper()
 	job, err := f.ClaimJob(f.ctx, id, owner, f.now, f.now.Add(time.Minute))

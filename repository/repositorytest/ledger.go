@@ -53,7 +53,7 @@ func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 		if i, ok := l.indexes[key]; ok {
 			known := &l.entries[i]
 			known.unsure = known.unsure && unsure
-			continue // a duplicate keeps its position
+			continue // a duplicate does not change the position of the event
 		}
 		l.indexes[key] = len(l.entries)
 		l.entries = append(l.entries, ledgerEntry{e, saver, unsure})
@@ -147,7 +147,7 @@ func SameEvent(e *repository.StoredEvent, saved *domain.Event) bool {
 	return e.ID == saved.ID && contentOf(&e.Event, !e.PayloadAt.IsZero()) == contentOf(saved, saved.Payload != nil)
 }
 
-// findings collects errors. It keeps only the first few.
+// findings collects errors. It retains only the first few.
 type findings struct {
 	first []error
 	more  int

@@ -13,7 +13,7 @@ func TestLedger(t *testing.T) {
 	actor := NewActor()
 	events := Events(4, actor)
 	strange := Event(actor)
-	// delivered returns one bundle of the events with these indexes.
+	// delivered returns one bundle that contains the events with these indexes.
 	delivered := func(indexes ...int) PeekedBundle {
 		b := PeekedBundle{Bundle: domain.Bundle{ID: NewBundleID(), Group: TimeSeries, Cabinet: events[0].Cabinet()}}
 		var filler domain.Filler
@@ -50,7 +50,7 @@ func TestLedger(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var ledger Ledger
 			ledger.Saved(7, events[:3]...)
-			ledger.Saved(8, events[0]) // a duplicate, which keeps its position
+			ledger.Saved(8, events[0]) // a duplicate, which does not change the position of the event
 			ledger.Unsure(7, events[3])
 			err := ledger.Check(tc.bundles)
 			if tc.want == "" {

@@ -61,8 +61,8 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	})
 }
 
-// An objectFixture is the environment of a case, with a bucket and an object that no other case uses.
-// Its methods fail the test if a call fails.
+// An objectFixture is the environment of a case. No other case uses its bucket or its object. Its
+// methods fail the test if a call fails.
 type objectFixture struct {
 	*testing.T
 	repository.Objects

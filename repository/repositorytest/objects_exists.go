@@ -12,7 +12,7 @@ var objectExistsRules = []objectRule{
 	{"AResultReportsWhetherTheObjectExists", func(f *objectFixture) {
 		for _, table := range slices.Concat(objecttest.NativeTables, objecttest.NullTables) {
 			f := f.copyFor(f.T)
-			for range 2 { // the second time, all events are duplicates
+			for range 2 { // in the second iteration, all events are duplicates
 				for _, events := range objecttest.Calls(table.Script) {
 					results, err := f.Ingest(f.ctx, f.toReports(events...))
 					require.NoError(f, err)

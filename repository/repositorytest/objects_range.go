@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ingestMany ingests a creation for each key, with the facts that fill sets, in calls of 20.
+// ingestMany ingests an event for each key, with the facts that fill sets, in calls of 20 events.
 func (f *objectFixture) ingestMany(keys []string, fill func(i int, e *domain.ObjectEvent)) {
 	f.Helper()
 	var reports []repository.ObjectReport

@@ -126,8 +126,8 @@ var objectTopicRules = []struct {
 		amend(domain.ObjectRowID{}, `{"a":1}`)
 		changes := f.wantChanges("created 01", "updated 02", "updated 02")
 		require.Empty(f, changes[2].Row.Attributes)
-		amend(domain.ObjectRowID{}, `{"a":1}`)    // the facts are the same
-		amend(f.readHistory()[0].ID(), `{"a":2}`) // the row belongs to an older version
+		amend(domain.ObjectRowID{}, `{"a":1}`)    // does not change the facts
+		amend(f.readHistory()[0].ID(), `{"a":2}`) // changes a row of an older version, which is not current
 		f.wantChanges("created 01", "updated 02", "updated 02")
 	}},
 	{"AChangeHasTheFactsOfItsRow", func(f *topicFixture) {

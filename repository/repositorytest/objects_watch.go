@@ -155,10 +155,10 @@ var objectWatchRules = []struct {
 		f.markObject()
 		f.ingestScript("[M@02/m]")
 		f.wantChanges(1, deleted)
-		f.ingestScript("[D@03/m]") // the object exists again
+		f.ingestScript("[D@03/m]") // deletes the delete marker, so the object exists again
 		f.wantChanges(1, deleted)
 		f.ingestScript("[C@04/b]")
-		f.ingestScript("[D@05/b]") // the previous version is current
+		f.ingestScript("[D@05/b]") // deletes the current version, so the previous version is current
 		f.wantChanges(1, deleted, updated, updated)
 	}},
 	{"OneCallMakesOneChange", func(f *watchedFixture) {
@@ -168,7 +168,7 @@ var objectWatchRules = []struct {
 		f.wantChanges(1, updated)
 		f.ingestScript("[C@05, D@06]")
 		f.wantChanges(1, updated, deleted)
-		f.ingestScript("[C@07, D@08]") // created and deleted
+		f.ingestScript("[C@07, D@08]") // one call creates and deletes the object
 		f.wantChanges(1, updated, deleted)
 	}},
 	{"OtherFactsAreAChange", func(f *watchedFixture) {
@@ -183,8 +183,8 @@ var objectWatchRules = []struct {
 		}
 		amend(domain.ObjectRowID{}, `{"a":1}`)
 		f.wantChanges(1, updated)
-		amend(domain.ObjectRowID{}, `{"a":1}`)    // the facts are the same
-		amend(f.readHistory()[0].ID(), `{"a":2}`) // the row belongs to an older version
+		amend(domain.ObjectRowID{}, `{"a":1}`)    // does not change the facts
+		amend(f.readHistory()[0].ID(), `{"a":2}`) // changes a row of an older version, which is not current
 		f.wantChanges(1, updated)
 	}},
 	{"AnObjectWithManyRowsKeepsItsMark", func(f *watchedFixture) {

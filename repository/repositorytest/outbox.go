@@ -125,7 +125,7 @@ var outboxRules = []contractRule{
 
 	{name: "the notices of a group are in the order in which its bundles were closed", test: func(f *fixture) {
 		var bundles []PeekedBundle
-		for i := range 12 { // more than nine, so that a wrong order of numbers shows
+		for i := range 12 { // more than nine, so that the test fails if numbers are sorted as text
 			f.saveNew(1, WithOrigin([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
 			bundles = append(bundles, f.dequeueAnswered())
 		}

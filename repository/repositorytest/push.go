@@ -27,7 +27,7 @@ type PushStores struct {
 	Watches     repository.Watches
 	Resources   repository.Resources
 	Changes     repository.Changes
-	Content     repository.Content // has large payloads of entries; nil if all payloads are in the entries
+	Content     repository.Content // contains large payloads of entries; nil if all payloads are in the entries
 }
 
 // PushOptions are the requirements of a case for the stores that it opens.
@@ -145,7 +145,7 @@ func (f *pushFixture) appendMessages(messages ...domain.Message) []repository.Ap
 	return appended
 }
 
-// readAll returns all entries of a priority from a position on, with their payloads.
+// readAll returns the entry at from and all later entries of its priority, with their payloads.
 func (f *pushFixture) readAll(from domain.Position) []repository.Entry {
 	f.Helper()
 	all, err := ReadAll(f.ctx, f.PushStores, f.stream, from)
@@ -153,9 +153,8 @@ func (f *pushFixture) readAll(from domain.Position) []repository.Entry {
 	return all
 }
 
-// ReadAll returns all entries of a priority of a stream from a position on, with their
-// payloads. It fails if there is a gap, or if an entry does not have the position at which it
-// was read.
+// ReadAll returns the entry at from and all later entries of its priority, with their payloads. It fails
+// if there is a gap, or if an entry does not have the position at which it was read.
 func ReadAll(ctx context.Context, s PushStores, stream domain.StreamName, from domain.Position) ([]repository.Entry, error) {
 	var all []repository.Entry
 	for {

@@ -48,7 +48,7 @@ func (f *pushFixture) requireParty(want *repository.Party) {
 	require.Equal(f, want, got)
 }
 
-// requireParties requires that a list has exactly these parties from a name on.
+// requireParties requires that a list, read from the name first, contains exactly these parties.
 func (f *pushFixture) requireParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
 	f.Helper()
 	got, err := f.Parties.Parties(f.ctx, list, first, limit)

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requestPeek adds a request for a bundle of up to limit of the entries.
+// requestPeek adds a request for a bundle that contains up to limit of the entries.
 func (f *pushFixture) requestPeek(id string, limit int, entries ...domain.Position) {
 	f.Helper()
 	require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: id, Peek: &domain.PeekRequest{Limit: limit, Entries: entries}}))

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// isListed reports whether the shard of the cursor lists it.
+// isListed reports whether the cursor is listed in its shard.
 func (f *pushFixture) isListed() bool {
 	f.Helper()
 	entries, _, err := f.Shards.Cursors(f.ctx, repository.ShardOf(f.id))

@@ -380,7 +380,7 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return isTaken
 		}
-		now := f.readClock().Add(time.Hour) // later than the turns of other cases
+		now := f.readClock().Add(time.Hour) // later than the TakeTurn of any other case
 		require.True(f, takes(now))
 		require.False(f, takes(now))
 		require.False(f, takes(now.Add(time.Minute-time.Second)))

@@ -15,14 +15,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Random makes the same random calls to an implementation and to an oracle, package memory, and
-// compares all results: the outcome of each event, the next bundle or run and its events, errors by
-// kind, and the outbox. Sequence numbers may have other gaps, but not another order. A bundle may have
-// another time of opening, but not another order.
+// Random makes the same random calls to an implementation and to an oracle, package memory, and compares
+// all results: the outcome of each event, the next bundle or run and its events, errors by kind, and the
+// outbox. Sequence numbers may have different gaps, but must have the same order. Bundles may have
+// different opening times, but must have the same order.
 //
-// The stores are opened once for each ordering and a few small drawer capacities. They must not
-// inject faults: if a drawer is left before it is full, for example, a run ends earlier than that
-// of the oracle.
+// The stores are opened once for each ordering and a few small drawer capacities. They must not inject
+// faults: if a drawer is left before it is full, for example, a run ends earlier than that of the
+// oracle.
 func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	type kind struct {
 		capacity int
@@ -46,7 +46,7 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 		m := newTwins(ctx, oracles[k], tested[k])
 		t.Repeat(map[string]func(*rapid.T){
 			"save":        m.saveBoth,
-			"save again":  m.saveBoth, // twice as frequent as the others
+			"save again":  m.saveBoth, // a second name makes Saves twice as frequent
 			"look":        func(t *rapid.T) { m.readNext(t, m.anyActor(t), anyGroups(t), anyMost(t)) },
 			"peek":        m.peekBoth,
 			"peek again":  m.peekBoth,
@@ -81,7 +81,7 @@ type attempt struct {
 	run repository.Run // the run in the oracle
 }
 
-// A rangePair has the runs that NextUnacknowledged returned in both stores.
+// A rangePair contains the runs that NextUnacknowledged returned in both stores.
 type rangePair struct {
 	oracle, tested repository.Run
 	want, got      domain.Bundle // the first events or, if a bundle is open, all of them
@@ -297,8 +297,8 @@ func (m *twins) sameOutcome(t *rapid.T, want, got domain.Bundle, wantErr, gotErr
 	}
 }
 
-// compareNotices compares the notices of each group, and removes the first ones of each group, up to
-// delivered. It returns the number of notices that remain.
+// compareNotices compares the notices of each group, and removes up to delivered notices from the front
+// of each group. It returns the number of notices that remain.
 func (m *twins) compareNotices(t *rapid.T, actor domain.ActorID, delivered int) (left int) {
 	want, wantErr := m.oracle.Outbox.Notices(m.ctx, actor)
 	got, gotErr := m.tested.Outbox.Notices(m.ctx, actor)

@@ -202,9 +202,9 @@ var sourceRules = []sourceRule{
 		require.NoError(f, err)
 		require.Equal(f, []string{"b", "d"}, keysOf(first.Objects))
 		require.NotEmpty(f, first.Cursor)
-		f.Delete(f, "d", nil) // the last object of the page
-		f.Put(f, "a", "x")    // behind the position of the listing
-		f.Put(f, "g", "x")    // ahead of the position of the listing
+		f.Delete(f, "d", nil) // deletes the last object of the page
+		f.Put(f, "a", "x")    // adds an object behind the position of the listing
+		f.Put(f, "g", "x")    // adds an object ahead of the position of the listing
 		var rest []string
 		for cursor := first.Cursor; cursor != ""; {
 			page, err := f.List(f.ctx, f.Bucket, "", cursor, 2)

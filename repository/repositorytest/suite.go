@@ -24,7 +24,7 @@ type Stores struct {
 	Outbox   repository.Outbox
 	Dequeues repository.DequeueRequests
 	Watches  repository.BundleWatches
-	Survey   repository.Survey // its lines show the current state; nil if the store has no survey
+	Survey   repository.Survey // its lines contain the current state; nil if the store has no survey
 	Finder   repository.Finder
 	Letters  repository.DeadLetterActions
 
@@ -53,7 +53,7 @@ type contractRule struct {
 	test     func(f *fixture)
 }
 
-// A topic has the rules about one subject.
+// A topic contains the rules about one subject.
 type topic struct {
 	name  string
 	rules []contractRule

@@ -60,7 +60,7 @@ func (c *objectContent) callWithin(call func() error) error {
 		return err
 	default:
 		// err must not be wrapped: after a broken connection, it may be io.ErrUnexpectedEOF, which a
-		// reader of a compressed file takes for a damaged file.
+		// reader of a compressed file would interpret as a damaged file.
 		return domain.Errorf(domain.Unavailable, "the content ended early: %v", err)
 	}
 }

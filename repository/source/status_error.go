@@ -26,10 +26,10 @@ func ErrorOf(status int, said string) error {
 	}
 }
 
-// ErrArchived reports content that cannot be read before it is restored.
+// ErrArchived reports content that cannot be read until it is restored.
 var ErrArchived = domain.Errorf(domain.Invalid, "the content is archived; restore it first")
 
-// NoBucket returns the error of Stat for a bucket that a store does not have. Its kind is not NotFound,
+// NoBucket returns the error of Stat if the store does not have the bucket. Its kind is not NotFound,
 // because NotFound would mean that the object was deleted.
 func NoBucket(said string) error {
 	return domain.Errorf(domain.Unavailable, "%s: check which store has the bucket", said)

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Store is a store with the names of its buckets.
+// A Store is a repository.Source, and the names of the buckets that it serves.
 type Store struct {
 	Buckets string // the name of a bucket, or a prefix of names followed by an asterisk
 	repository.Source
@@ -122,8 +122,8 @@ func (s Stores) List(ctx context.Context, bucket, prefix, from string, limit int
 	return page, nil
 }
 
-// checkPage checks the keys of a page, and returns the position of the next page. If it accepted a key
-// out of order, a crawl would conclude that another object was deleted.
+// checkPage checks the keys of a page, and returns the position of the next page. If a key out of order
+// were accepted, a crawl would conclude that objects were deleted.
 func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit int) (cursor, error) {
 	end := cursor{begin.After, page.Cursor}
 	for i := range page.Objects {

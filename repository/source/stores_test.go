@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// A pageStore returns the next of its pages for each call of List.
+// A pageStore returns its pages in order, one for each call of List.
 type pageStore struct {
 	repository.Source
 	pages []repository.SourcePage
@@ -147,7 +147,8 @@ func (c *slowContent) Read(p []byte) (int, error) {
 
 func (*slowContent) Close() error { return nil }
 
-// Reading content may take any time, as long as the store sends data from time to time.
+// A reader of content may take any time, as long as the store sends data. If the store sends nothing for
+// the time limit, Read fails with Unavailable.
 func TestContentThatStalls_IsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores := source.Stores{{Buckets: "*", Source: slowStore{}}}

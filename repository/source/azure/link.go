@@ -62,10 +62,10 @@ func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSign
 
 const (
 	maxKeyTime = repository.MaxLinkTime // the limit of Azure for a user delegation key
-	clockSkew  = 5 * time.Minute        // assumed maximum by which the clock of the account is behind
+	clockSkew  = 5 * time.Minute        // assumed limit by which the clock of the account is behind
 )
 
-// delegatedKeys keeps the last user delegation key of an identity. A link expires with its key.
+// delegatedKeys caches the last user delegation key of an identity. A link expires with its key.
 type delegatedKeys struct {
 	mu      sync.Mutex
 	key     *service.UserDelegationCredential

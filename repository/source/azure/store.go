@@ -23,7 +23,7 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// Options say how to reach an account.
+// Options are the address of an account, and the credential for it.
 type Options struct {
 	// Endpoint is the URL of the account: https://account.blob.core.windows.net, or
 	// http://127.0.0.1:10000/account for an emulator.
@@ -92,8 +92,8 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// containerClient returns the client of a bucket. It returns false if the name of the bucket does not
-// belong to the account.
+// containerClient returns the client of the container that a bucket names. It returns false if the
+// bucket is not in the account of s.
 func (s *Store) containerClient(bucket string) (*container.Client, bool) {
 	account, name, _ := strings.Cut(bucket, "/")
 	if account != s.account || name == "" || strings.Contains(name, "/") {
@@ -186,8 +186,8 @@ func valueOf[T any](p *T) (v T) {
 	return v
 }
 
-// classifyError returns the error of a call with its domain.Kind. If ctx has ended, it returns the
-// error of ctx.
+// classifyError adds a domain.Kind to the error of a call. If ctx has ended, it returns the error of
+// ctx.
 func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
@@ -205,7 +205,7 @@ func classifyError(ctx context.Context, err error) error {
 		}
 	}
 	if answer.StatusCode == 404 && !bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound, "") {
-		return source.NoBucket(said) // such as ResourceNotFound: the endpoint is not a Blob Storage account
+		return source.NoBucket(said) // for example, ResourceNotFound means that the endpoint is not a Blob Storage account
 	}
 	return source.ErrorOf(answer.StatusCode, said)
 }

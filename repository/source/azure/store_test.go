@@ -28,7 +28,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // for example one of Azurite.
 const connectionVariable = "MESSAGEHUB_BLOB_TEST_CONNECTION"
 
-// The suite runs on the embedded account, or on the account in the environment variable.
+// TestSource tests the embedded account or, if the environment variable is set, the account in the
+// variable.
 func TestSource(t *testing.T) {
 	repositorytest.RunSource(t, func(t *testing.T) repositorytest.SourceStore {
 		if connection := os.Getenv(connectionVariable); connection != "" {
@@ -88,7 +89,8 @@ func openStore(t *testing.T, o azure.Options) repositorytest.SourceStore {
 	}
 }
 
-// Versions other than the null version do not exist.
+// A Store of Blob Storage knows only the current blob of a key, as the null version. Any other version
+// is not found.
 func TestOnlyTheCurrentBlobExists(t *testing.T) {
 	s := openStore(t, startServer(t))
 	s.Put(t, "a", "x")

@@ -44,7 +44,7 @@ func (s *Store) List(ctx context.Context, _, prefix, cursor string, limit int) (
 		return repository.SourcePage{}, classifyError(ctx, err)
 	}
 	page := repository.SourcePage{Objects: w.found}
-	if len(page.Objects) > limit { // the extra object shows that there is another page
+	if len(page.Objects) > limit { // the additional object means that there is another page
 		page.Objects = page.Objects[:limit]
 		page.Cursor = page.Objects[limit-1].Key
 	}
@@ -106,8 +106,8 @@ func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
 	return object
 }
 
-// A folderWalk finds objects in the order of their keys. It skips folders that cannot have objects of
-// its page.
+// A folderWalk finds objects in the order of their keys. It skips folders that cannot contain objects of
+// the page.
 type folderWalk struct {
 	ctx    context.Context //nolint:containedctx // the context of the call
 	root   *os.Root
@@ -202,7 +202,7 @@ func (w *folderWalk) add(e folderEntry) error {
 	return err
 }
 
-// classifyError returns the error of a call with its domain.Kind.
+// classifyError adds a domain.Kind to the error of a call.
 func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended

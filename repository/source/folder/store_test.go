@@ -44,7 +44,8 @@ func open(t *testing.T, dir string) *folder.Store {
 	return store
 }
 
-// Files that are not objects, and links that lead out of the folder, are not listed.
+// The folder contains files that are not objects, and links that lead out of the folder. They are not
+// listed.
 func TestListHasOnlyObjects(t *testing.T) {
 	dir := t.TempDir()
 	written, err := content.OpenDir(dir)

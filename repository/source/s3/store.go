@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// Options say how to reach a store.
+// Options are the address of a store, and the credential for it.
 type Options struct {
 	Endpoint             string // https://s3.eu-west-1.amazonaws.com
 	Region               string // default us-east-1
@@ -71,7 +71,7 @@ func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, 
 		if found.Err != nil {
 			return repository.SourcePage{}, found.Err
 		}
-		if found.Key < last || n == 0 && found.Key == cursor { // without this check, the iterator would not end
+		if found.Key < last || n == 0 && found.Key == cursor { // without this check, the iterator would not end if the store repeats a page
 			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q after %q", domain.Shorten(found.Key), domain.Shorten(last))
 		}
 		if n, last = n+1, found.Key; !withVersions || found.IsLatest {
@@ -148,8 +148,8 @@ func (s *Store) Link(ctx context.Context, name domain.ObjectName, version domain
 
 const archiveStatusHeader = "X-Amz-Archive-Status"
 
-// objectOf returns the facts of an object in a listing or in a response to HEAD. The header of the
-// response omits the storage class if it is the standard one.
+// objectOf returns the facts of an object from a listing or from a response to HEAD. The response has no
+// storage class if the class is the standard one.
 func objectOf(found *minio.ObjectInfo) (object repository.SourceObject, err error) {
 	object = repository.SourceObject{Key: found.Key, Marker: found.IsDeleteMarker}
 	object.LastModified, object.Reason = found.LastModified, domain.Crawl
@@ -165,8 +165,8 @@ func objectOf(found *minio.ObjectInfo) (object repository.SourceObject, err erro
 	return object, nil
 }
 
-// classifyError returns the error of a call with its domain.Kind. If ctx has ended, it returns the
-// error of ctx.
+// classifyError adds a domain.Kind to the error of a call. If ctx has ended, it returns the error of
+// ctx.
 func classifyError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -33,7 +33,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// The listing is the same for a store that cannot list versions.
+// A store that cannot list versions returns all keys in order, too.
 func TestSourceWithoutListingOfVersions(t *testing.T) {
 	endpoint := startServer(t, bucket, false)
 	store := openStore(t, endpoint, false)
@@ -110,8 +110,8 @@ func connectStore(t *testing.T, endpoint string, transport http.RoundTripper) *s
 	return store
 }
 
-// The header of a response to HEAD has facts that a listing does not have: whether an object is archived
-// or restored.
+// The response to HEAD says whether an object is archived or restored. Stat reports this state, which is
+// missing in a listing.
 func TestStat_ReportsArchivedObjects(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -157,14 +157,14 @@ func TestStat_ReportsArchivedObjects(t *testing.T) {
 	}
 }
 
-// A headerTransport responds to each request with a header.
+// A headerTransport responds to each request with the same header.
 type headerTransport struct{ header http.Header }
 
 func (a headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: a.header, Body: http.NoBody, Request: r}, nil
 }
 
-// S3 responds with 405 to a HEAD of a version that is a delete marker.
+// S3 responds with 405 to a HEAD of a version that is a delete marker. Stat returns the delete marker.
 func TestStatFindsAMarkerByItsVersion(t *testing.T) {
 	store := connectStore(t, "http://store.test", marker{})
 	name, err := domain.ParseObjectName(bucket, "a")
