@@ -16,8 +16,8 @@ import (
 type Answers interface {
 	// Answer records object, a name in the content store, as the content of bundle id, and body as its
 	// length and digest. Only the first call for a bundle has an effect. Answer returns the stored
-	// bundle, which has the Object of the first call and a zero ContentFailure. It fails with Invalid
-	// if Content does not accept the name.
+	// bundle, whose Object is that of the first call and whose ContentFailure is zero. It fails with
+	// Invalid if Content does not accept the name.
 	Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error)
 
 	// Fail records another failure of the domain, and returns the stored bundle. It ignores

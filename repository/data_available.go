@@ -27,7 +27,7 @@ type DataAvailable interface {
 	// listed in Saved.Conflicts. All other events are stored. Once Save returns without an error, these
 	// events are durable and visible.
 	//
-	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Run.Saves.
+	// A store may record the domain.TraceContext of ctx, if it is sampled, for Run.Saves.
 	Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (Saved, error)
 
 	// NextUnacknowledged returns the bundle of groups that has been open for the longest time. If no

@@ -1,4 +1,4 @@
-// Package repository has the ports of the hub: the interfaces through which the rules use storage.
+// Package repository defines the ports of the hub: the interfaces through which the rules use storage.
 //
 //   - [DataAvailable] stores events in order until they are acknowledged.
 //   - [Bundles] stores at most one open bundle for each recipient and group.

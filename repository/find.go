@@ -58,8 +58,8 @@ type BundleSearch struct {
 	Unread  []UnreadMailbox
 }
 
-// An UnreadMailbox is a mailbox that could not be read, completely or in part. The search may have
-// missed results in it.
+// An UnreadMailbox is a mailbox that could not be read, completely or in part, so that results may be
+// missing.
 type UnreadMailbox struct {
 	Recipient string // "": unknown. In a damaged store, it may be invalid
 	Reason    string

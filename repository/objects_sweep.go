@@ -30,7 +30,7 @@ type ObjectSweeper interface {
 	TakeSweep(ctx context.Context, now time.Time, every, lease time.Duration) (sweep ObjectSweep, isTaken bool, err error)
 
 	// MoveSweep stores the progress of a sweep at a time, and returns the stored sweep. It fails with
-	// Conflict if another node has taken the sweep over.
+	// Conflict if another node has continued the sweep.
 	MoveSweep(ctx context.Context, sweep ObjectSweep, now time.Time) (ObjectSweep, error)
 }
 
@@ -77,7 +77,7 @@ type ObjectLedger interface {
 	ObjectSweeper
 }
 
-// ObjectKeeping sets for how long a store keeps rows, and by which clock.
+// ObjectKeeping is the retention of a store for rows, and the clock by which it is measured.
 type ObjectKeeping struct {
 	Retention domain.ObjectRetention
 	Clock     func() time.Time

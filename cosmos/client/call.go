@@ -48,7 +48,8 @@ func (c *Call) Renew() *Call {
 }
 
 // BatchSize returns the number of operations for a batch of c, up to limit, if each operation costs
-// price. A batch in the background costs up to half a second of the permitted request units.
+// price request units. A batch in the background costs up to half a second of the permitted request
+// units.
 func (c *Call) BatchSize(price float64, limit int) int {
 	if !c.paced {
 		return limit

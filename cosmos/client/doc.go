@@ -12,7 +12,7 @@
 //
 // Every write must be conditional: a creation, a replacement or deletion with an etag, or a patch
 // with a condition. So a write whose reply was lost can be sent again. A refusal (404, 409 or 412, see
-// [IsRefused]) is ambiguous: an earlier attempt may have applied the write. So every document carries
+// [IsRefused]) is ambiguous: an earlier attempt may have applied the write. So every document contains
 // the id of its last write ([Client.NewID]), and after a refusal the caller reads the document back and
 // compares the ids. If the document has the id of another write, the caller returns [ErrStale] from the
 // function that [Call.Retry] runs, and Retry calls the function again, which begins with fresh reads.
@@ -55,12 +55,12 @@
 // An adapter describes its containers by a list of [ContainerSpec]. [Client.Provision]
 // creates them and corrects properties in place where possible. [Client.CheckContainers] reads
 // their properties before a node serves, and [Client.ContainersFault] every few minutes
-// after that, because no reply would show that an index path is missing or that a default
+// after that, because no reply would say that an index path is missing or that a default
 // TTL deletes documents.
 //
 // # Formats
 //
 // Nodes of two versions work on one store while a deployment is upgraded. A type that embeds
-// [Document] keeps the members that it does not name. Decoding a document with an unknown format
+// [Document] retains the members that it does not name. Decoding a document with an unknown format
 // number fails with NewerFormat, and no [NewPatch] applies to it.
 package client

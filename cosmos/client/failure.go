@@ -28,7 +28,7 @@ type Failure struct { //nolint:errname // its user asks what failed, not which e
 	unsuited  bool          // the request was not sent, because the account has several write regions
 	damage    bool          // the document is damaged in the file of an embedded engine
 	partition string        // the key of the damaged partition; "" if it is not known
-	resume    string        // the continuation with which a query skips the damage
+	resume    string        // continuation token with which a query continues after the damaged document
 	err       error
 }
 
@@ -72,11 +72,11 @@ func FailureOf(err error) *Failure {
 	return f
 }
 
-// ErrPartitionFull reports that a logical partition has the maximum size that Cosmos permits, 20 GB.
-// Its kind is Unavailable, as for every 403, but only the deletion of documents in the partition helps.
-// azcosmos does not return the substatus of the operations of a batch, so each 403 of an operation
-// counts as a full partition. A refused credential cannot cause such a 403, because the whole request
-// would fail.
+// ErrPartitionFull reports that a logical partition has reached 20 GB, the maximum size that Cosmos
+// permits. Its kind is Unavailable, as for every 403, but only the deletion of documents in the
+// partition helps. azcosmos does not return the substatus of the operations of a batch, so each 403 of
+// an operation counts as a full partition. A refused credential cannot cause such a 403, because the
+// whole request would fail.
 var ErrPartitionFull = errors.New("the logical partition is full; writes succeed again when documents of it are deleted")
 
 // IsFull reports whether err means that a partition is full.
@@ -106,7 +106,7 @@ func (f *Failure) readDamage(h http.Header) {
 // messageOf returns the first line of the message in a response.
 func messageOf(e *azcore.ResponseError) string {
 	if e.RawResponse == nil || e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusPreconditionFailed {
-		return "" // these statuses are frequent and need no explanation
+		return "" // these statuses are frequent and need no message
 	}
 	body, err := runtime.Payload(e.RawResponse)
 	var answer struct {
@@ -195,9 +195,9 @@ func (f *Failure) domainKind() domain.Kind {
 const (
 	statusRetryWith         = 449    // a concurrent write of the same document: retry
 	substatusOwnerNotFound  = "1003" // with 404: the container or its database does not exist
-	substatusSessionBehind  = "1002" // with 404: the replica does not have the writes of the session yet
+	substatusSessionBehind  = "1002" // with 404: the replica lacks the writes of the session
 	substatusWriteForbidden = "3"    // with 403: the region does not accept writes now
-	substatusPartitionFull  = "1014" // with 403: the logical partition has the maximum size
+	substatusPartitionFull  = "1014" // with 403: the logical partition has reached the maximum size
 )
 
 // StatusOf returns the HTTP status of err, or 0 if err has no status.

@@ -33,7 +33,7 @@ func (c *Call) Feed(container *azcosmos.ContainerClient, since time.Time, token 
 }
 
 // ErrFeedLost reports that a feed cannot continue at its token: the token belongs to another container,
-// or the container no longer has the position. The caller must read all documents again.
+// or its position no longer exists. The caller must read all documents again.
 var ErrFeedLost = errors.New("the change feed cannot continue where it was")
 
 // Next returns the next changes, up to size documents. An empty result means that the feed has no more

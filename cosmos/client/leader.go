@@ -85,7 +85,7 @@ func (l *Leader[T]) Take(fits func(T) bool) []T {
 	return items
 }
 
-// Complete returns err to the caller of an item that was taken.
+// Complete returns err to the caller of an item that Take has returned.
 func (l *Leader[T]) Complete(item T, err error) {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.callers, func(c *queuedCall[T]) bool { return c.item == item })
@@ -96,7 +96,7 @@ func (l *Leader[T]) Complete(item T, err error) {
 	c.complete(err)
 }
 
-// Queued returns the number of items in the queue that no round has taken.
+// Queued returns the number of items in the queue that are not in a round.
 func (l *Leader[T]) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,8 +80,9 @@ func (p *pacer) noteThrottled() {
 	p.debt = max(p.debt, p.rate*throttledPause.Seconds())
 }
 
-// batchSize returns the number of operations for a batch if each operation costs price: at least 1, up
-// to limit. A batch costs up to half a second of the rate, because the pacer cannot delay a part of it.
+// batchSize returns the number of operations for a batch if each operation costs price request units: at
+// least 1, up to limit. A batch costs up to half a second of the rate, because the pacer cannot delay a
+// part of it.
 func (p *pacer) batchSize(price float64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -242,7 +242,7 @@ func (p *Provisioned) report(mismatches []*ContainerError) {
 	}
 }
 
-// replaceProperties corrects index paths and TTL. It keeps all other properties, including properties
+// replaceProperties corrects index paths and TTL. It retains all other properties, including properties
 // that azcosmos does not know.
 func (c *Client) replaceProperties(ctx context.Context, spec *ContainerSpec, s *containerState, narrow bool) ([]string, error) {
 	body, changes, err := spec.correct(s, narrow)

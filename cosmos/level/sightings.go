@@ -44,7 +44,7 @@ func (s sightings) observeNodes(nodes []Node, now time.Time) []nodeObservation {
 	return all
 }
 
-// anyBeat makes removeNodes remove a node without a condition on its number of beats.
+// anyBeat is a number of beats with which removeNodes removes a node unconditionally.
 const anyBeat = -1
 
 // maxRemoved is the limit for the nodes that one patch removes: a patch has up to 10 operations.

@@ -22,8 +22,8 @@ import (
 type Options struct {
 	Table   Table
 	Version string // version of the program
-	// IsUsed reports whether nodes of a version before levels have used the store. Such a store has
-	// level 1. IsUsed must not depend on stale reads. nil: the store is not used.
+	// IsUsed reports whether nodes of a version that did not know levels have used the store. Such a
+	// store has level 1. IsUsed must not depend on stale reads. nil: the store is not used.
 	IsUsed func(context.Context) (bool, error)
 
 	BeatEvery  time.Duration         // interval between beats; default and maximum 10 s
@@ -195,7 +195,7 @@ type Status struct {
 	History   []Change
 }
 
-// A Node is a node in the document. It may have died.
+// A Node describes a node that has joined the store. It may have died.
 type Node struct {
 	ID      string
 	Version string

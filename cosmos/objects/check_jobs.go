@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkJobs compares each job with its other documents.
+// checkJobs compares the document of each job with the documents that mark it as running or contain its
+// request.
 func (c *objectChecker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
 		l := &jobsComparison{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}

@@ -98,7 +98,8 @@ func (c *checkedStore) object() map[string]any {
 	return c.find(func(doc map[string]any) bool { return doc["kind"] == "object" && doc["key"] == "key" })
 }
 
-// findSpilled returns the document of a kind (a spilled row, or a copy) that has the sequencer.
+// findSpilled returns the document with a kind and a sequencer. The kind is that of spilled rows or of
+// copies.
 func (c *checkedStore) findSpilled(kind, sequencer string) map[string]any {
 	return c.find(func(doc map[string]any) bool {
 		fields, _ := doc["row"].(map[string]any)

@@ -35,7 +35,7 @@
 //  3. If the decision depends on spilled rows, read these rows and the object by one query. The rows
 //     are valid only if the object has the etag that step 1 read. A replica applies the writes of a
 //     partition in order, every change of a spilled row is in one batch with a change of its object,
-//     and step 4 proves that the object has not changed. A different replica may serve each result
+//     and step 4 ensures that the object has not changed. A different replica may serve each result
 //     page, so each page contains the object. A query for the nearest row may be stale: it only limits
 //     the rows that the query with the object must read. Of the copies, only the highest live copies
 //     are read, by a member that sorts as the rows do. So the cost of deleting the newest version does
@@ -49,7 +49,7 @@
 //     in a batch. A batch that is too large is halved. Each part has the ids of the batches from which
 //     it was split.
 //
-// A refused batch shows that several nodes store events of the same objects, each for a part of the
+// A refused batch means that several nodes store events of the same objects, each for a part of the
 // callers. For some rounds after a refusal, a round of a shard with several callers first waits for half
 // the duration of the last round, so that fewer and larger rounds store the same events.
 //

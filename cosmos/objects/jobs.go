@@ -50,7 +50,7 @@ func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) 
 	var running runningDoc
 	err = s.readCurrent(ctx, c, r.ID, jobsDocument, &running)
 	if client.IsNotFound(err) {
-		return client.ErrStale // the other job has ended since the refusal, or an earlier attempt was refused without a reason
+		return client.ErrStale // no job runs now: try again
 	}
 	if err != nil {
 		return err

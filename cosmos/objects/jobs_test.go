@@ -72,7 +72,7 @@ func newJob(n byte) *domain.Job {
 }
 
 // runJobs runs two crawls of a bucket one after the other, and requests a third crawl, which is refused.
-// Each call has only one possible result.
+// A repeated call has the same result.
 func runJobs(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()

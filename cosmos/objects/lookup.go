@@ -140,8 +140,8 @@ func nearestRows(q domain.SpilledQuery) []nearestQuery {
 	}
 }
 
-// nearestCondition reads the nearest rows, and returns a condition that selects these rows and all rows
-// that are nearer. The read may be stale, but the nearest rows of the current state meet the condition, too.
+// nearestCondition reads the nearest rows, and returns a condition that selects them and all nearer
+// rows. The read may be stale, but the nearest rows of the current state meet the condition, too.
 func (l *rowLookup) nearestCondition(ctx context.Context, n nearestQuery, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND %s ORDER BY c['order'] %s", n.limit, first.add(l.doc.ID), n.condition(first), n.direction)

@@ -24,7 +24,7 @@ const (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Shards     int                               // number of shards of a new bucket; default 16, 1 to 256
+	Shards     int                               // number of shards of a new bucket, from 1 to 256; default 16
 	Limits     domain.ObjectLimits               // limits for the rows in the document of an object; default domain.DefaultObjectLimits
 	Retention  domain.ObjectRetention            // default: unlimited
 	Retentions map[string]domain.ObjectRetention // retentions of single buckets, by name; they override Retention
@@ -77,7 +77,7 @@ func New(db *client.Database, opts Options) *Store {
 	}
 	if opts.Topic {
 		s.topic = &Topic{store: s, observe: func(domain.ObjectChange) {}}
-		s.names = maxOperations / 2 // a batch may also create a change for each object
+		s.names = maxOperations / 2 // a batch may also create a change for each object, so only half as many objects fit
 	}
 	return s
 }

@@ -22,7 +22,7 @@ func DocumentKinds() []client.DocumentKind {
 
 const (
 	containerName = "cabinet"
-	partition     = "|survey" // key of no cabinet
+	partition     = "|survey" // no cabinet has this partition key
 	stateID       = "state"
 )
 

@@ -142,7 +142,7 @@ func (s *Survey) endSnapshot(ctx context.Context) error {
 	next := s.nextState()
 	next.Snapshot, next.Parts, next.SnapshotBytes = done.id, len(done.parts), done.bytes
 	next.First = done.upTo + 1
-	next.LogBytes = 0 // the size of the remaining log documents is negligible
+	next.LogBytes = 0 // the remaining log documents are small, so their size is not counted
 	if err := s.writeState(ctx, next, nil); err != nil {
 		return err
 	}

@@ -330,7 +330,8 @@ func (m *mailboxCopy) mailboxRecord(domain.ActorID) []byte { return m.renewed }
 func (m *mailboxCopy) setRecord(_ domain.ActorID, record []byte) { m.renewed = record }
 
 // canApply implements recordSet. It rejects documents of other mailboxes: a query by id may return a bundle
-// of another mailbox that has the same id.
+// canApply implements recordSet. It rejects a document of another mailbox: a query for a bundle's id
+// also returns bundles with this id in other mailboxes.
 func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc []byte) bool {
 	if recipient != m.recipient {
 		return false

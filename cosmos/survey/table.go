@@ -115,7 +115,7 @@ func (t *mailboxTable) At() time.Time {
 	return t.at
 }
 
-// Summaries implements repository.Surveyed. The iterator holds a lock, so no line changes during the
+// Summaries implements repository.Surveyed. The iterator locks the table, so no line changes during the
 // iteration.
 func (t *mailboxTable) Summaries() iter.Seq[domain.MailboxSummary] {
 	return func(yield func(domain.MailboxSummary) bool) {

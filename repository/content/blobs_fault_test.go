@@ -156,7 +156,7 @@ func TestPut_ReportsATrueOutcomeIfTheAccountDisappears(t *testing.T) {
 	require.Positive(t, uncertain)
 }
 
-// Put fails with Conflict for the object of another caller, even if the 409 responses are lost.
+// Put fails with Conflict if another caller has created the object, even if the 409 responses are lost.
 func TestPut_FailsWithConflictForTheObjectOfAnotherCaller(t *testing.T) {
 	for _, size := range sizes {
 		synctest.Test(t, func(t *testing.T) {

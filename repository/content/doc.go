@@ -1,4 +1,4 @@
-// Package content keeps the objects of [repository.Content], which are payloads and bundle bodies: a
+// Package content stores the objects of [repository.Content], which are payloads and bundle bodies: a
 // [Dir] as files in a folder, [Blobs] as blobs in a container of an Azure Storage account. Blobs is also
 // a [repository.Exchange].
 //
@@ -23,7 +23,7 @@
 // # Blobs
 //
 // One request creates an object, on condition that the object does not exist; content above 4 MiB is
-// staged in blocks before. The metadata of the object has the id of its Put. When the response is a
+// staged in blocks before. The metadata of the object contains the id of its Put. When the response is a
 // conflict or is lost, Put reads the metadata: its own id means success, another id means Conflict. If
 // the response was lost and the read finds no object, Put fails with Uncertain: only after this failure,
 // the object may become visible later.
@@ -35,7 +35,7 @@
 // Damaged.
 //
 // A request has up to four attempts of up to 15 seconds, with pauses of up to two seconds. The error of
-// the last attempt has the error code of the account and the id of the request. Its kind is Busy if the
+// the last attempt contains the error code of the account and the id of the request. Its kind is Busy if the
 // request was throttled, and NotFound if the blob does not exist. It is Unavailable if the request was
 // refused (because of a key, a role, a firewall, a clock) or if the container is missing, because an
 // operator can repair these faults while callers retry.

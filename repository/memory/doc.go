@@ -1,7 +1,7 @@
-// Package memory keeps events, bundles and content in maps and slices. It is the smallest correct
+// Package memory stores events, bundles and content in maps and slices. It is the smallest correct
 // implementation of the ports, and the oracle with which all other implementations are compared.
 //
-// It is for tests and for experiments. It shows what the contracts of package repository mean: where
+// It is for tests and for experiments. It explains the contracts of package repository by example: where
 // a durable store needs drawers, pages and conditional writes, this store needs a lock and a few
 // assignments:
 //
@@ -14,7 +14,7 @@
 // generation from which it was computed, so a bundle made from an outdated run is refused.
 //
 // [Streams] and [Cursors] belong to the push side and are separate types. [Objects] is also a separate
-// type, which keeps all rows of an object in one value.
+// type, which stores all rows of an object in one value.
 //
 // Every call is atomic, so a failure leaves nothing behind. Only entries of streams and dead letters
 // expire. All data is lost when the process ends.

@@ -122,8 +122,8 @@ func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (re
 	return stored.Version, nil
 }
 
-// checkVersion returns an error unless the document has the version. An empty version means that the
-// document does not exist.
+// checkVersion returns an error unless the document has this version. The empty version requires that
+// the document does not exist.
 func (r *watchedResource) checkVersion(name domain.Resource, version repository.ResourceVersion) error {
 	switch {
 	case r.document == nil && version != "":

@@ -44,7 +44,7 @@ func (s *Source) Put(bucket string, o repository.SourceObject) {
 	s.buckets[bucket][o.Key] = o
 }
 
-// PutContent sets the content of an object, and its size. The other facts of the object are unknown.
+// PutContent sets the content of an object. The object has no properties other than its size.
 func (s *Source) PutContent(name domain.ObjectName, content []byte) {
 	size := int64(len(content))
 	s.Put(name.Bucket(), repository.SourceObject{Key: name.Key(), ObjectFacts: domain.ObjectFacts{Size: &size}})

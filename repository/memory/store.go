@@ -16,7 +16,7 @@ type Options struct {
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
 	Ordering       domain.Ordering  // default domain.ByCabinet
-	Retention      time.Duration    // retention of watched bundles after they are closed; default unlimited. Other bundles are retained without limit
+	Retention      time.Duration    // retention of closed bundles that are watched; default unlimited. Unwatched bundles are always retained
 }
 
 // drawersPerRun is the limit for the number of drawers in a run for a new bundle.

@@ -55,7 +55,7 @@ var deadLetterOrderRules = []contractRule{
 	}},
 }
 
-// requireLetterActions requires that a queue has the records want.
+// requireLetterActions requires that want are the records of a queue, in order.
 func (f *fixture) requireLetterActions(queue string, want ...repository.DeadLetterAction) {
 	f.Helper()
 	got, err := f.Letters.DeadLetterActions(f.ctx, queue, 10)

@@ -91,7 +91,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The UUIDs of this process contain a counter, which shows the order of their creation.
+// The UUIDs of this process contain a counter, so they sort in the order of their creation.
 var (
 	process [8]byte
 	made    atomic.Uint64

@@ -7,7 +7,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lostSave is the number of events of a Save that is lost: more than fit in a head.
+// lostSave is the number of events of a lost Save. It is larger than the number of events that fit in a
+// head.
 const lostSave = 201
 
 // lostRules are rules about stores that have lost events.

@@ -40,7 +40,7 @@ var doubtRules = []objectRule{
 	}},
 }
 
-// outcomeAndDoubt returns a result with only these two members of r.
+// outcomeAndDoubt returns a copy of r in which only Outcome and Doubt are set.
 func outcomeAndDoubt(r repository.ObjectResult) repository.ObjectResult {
 	return repository.ObjectResult{Outcome: r.Outcome, Doubt: r.Doubt}
 }

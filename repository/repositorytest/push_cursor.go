@@ -63,7 +63,7 @@ func (o *loadedCursor) callNext() domain.Call {
 	return call
 }
 
-// noteAnswer settles a call in memory with a status as its result.
+// noteAnswer records in memory that a receiver answered a call with a status.
 func (o *loadedCursor) noteAnswer(call domain.Call, status int) {
 	o.cursor.Settle(domain.Outcome{
 		Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: o.f.readClock(), Answer: domain.Answer{Began: o.f.readClock(), Took: time.Millisecond, Status: status},
@@ -117,7 +117,7 @@ var cursorRules = []pushRule{
 		first, second := a.callNext(), a.callNext()
 		a.noteAnswer(first, 200)
 		a.storeSettlement()
-		_ = second // node a ends before this call has a result
+		_ = second // node a crashes before the second call has a result
 
 		b := f.loadCursor("b")
 		s := b.cursor.Standing()
@@ -182,7 +182,7 @@ var cursorRules = []pushRule{
 		require.Equal(f, domain.Conflict, domain.KindOf(b.trySettle()))
 		require.EqualValues(f, 0, a.cursor.Position(0).Number)
 		a.takeEntries()
-		a.storeSettlement() // stores the result that reloadCursor retained: the cursor has taken its entry again
+		a.storeSettlement() // stores the result that reloadCursor retained, although the cursor has begun its delivery again
 		require.EqualValues(f, 1, f.loadCursor("c").cursor.Standing().Counters.Delivered)
 	}},
 	{"AFailedDeliveryIsARetryUntilItsAttemptsAreSpent", func(f *pushFixture) {

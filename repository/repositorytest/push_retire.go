@@ -22,7 +22,7 @@ func (f *pushFixture) isListed() bool {
 	return false
 }
 
-// closeCursor gives the cursor a dead letter, cancels all other deliveries, and returns the closed
+// closeCursor adds a dead letter to the cursor, cancels all other deliveries, and returns the closed
 // cursor.
 func (f *pushFixture) closeCursor() *loadedCursor {
 	f.Helper()

@@ -412,7 +412,8 @@ func (m *twins) drainBoth(t *rapid.T) {
 	}
 }
 
-// requireSequence requires that an event keeps its sequence number in both stores.
+// requireSequence requires that an event has the same sequence number as before, in each of the two
+// stores.
 func (m *twins) requireSequence(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
 	known, ok := m.sequences[actor][want]
 	if !ok {

@@ -26,8 +26,8 @@ type SourceStore struct {
 	Put    func(t testing.TB, key, content string) domain.VersionID
 	Delete func(t testing.TB, key string, version *domain.VersionID)
 
-	HasVersions bool          // the bucket keeps versions, and Delete makes delete markers
-	HasETags    bool          // all objects have an ETag, and the time of their last change
+	HasVersions bool          // the bucket stores versions, and Delete creates delete markers
+	HasETags    bool          // each object has an ETag and the time of its last change
 	HasAnyKey   bool          // keys may be any UTF-8, not only names of repository.Content
 	HasLinks    bool          // the store has links, and HTTP follows them
 	HTTP        *http.Client  // follows links

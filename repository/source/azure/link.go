@@ -62,7 +62,7 @@ func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSign
 
 const (
 	maxKeyTime = repository.MaxLinkTime // the limit of Azure for a user delegation key
-	clockSkew  = 5 * time.Minute        // assumed limit by which the clock of the account is behind
+	clockSkew  = 5 * time.Minute        // maximum time by which the clock of the account may be behind
 )
 
 // delegatedKeys caches the last user delegation key of an identity. A link expires with its key.

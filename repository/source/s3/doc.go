@@ -1,6 +1,6 @@
 // Package s3 reads buckets of S3, and of other stores with the same protocol.
 //
-// A listing has the latest version of each key. If the versions of a key fill a page, the next page
+// A listing contains the latest version of each key. If the versions of a key fill a page, the next page
 // begins after the key, and the remaining versions are not read. If a store cannot list versions, which
 // is the case for some outside AWS, a listing is made without versions.
 //

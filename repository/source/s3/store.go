@@ -106,7 +106,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	if domain.KindOf(err) != domain.NotFound {
 		return repository.SourceObject{}, err
 	}
-	// The response to HEAD does not show whether the bucket or the object was not found.
+	// A 404 to HEAD does not say whether the bucket or the object was not found.
 	isThere, bucketErr := s.client.BucketExists(ctx, name.Bucket())
 	switch {
 	case bucketErr != nil:
