@@ -97,7 +97,7 @@ func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }
 // A Record is the record of an operator's action on a queue.
 type Record struct {
 	AdminAction
-	What   string          // look, release, skip, replay, freeze, thaw or abandon
+	What   string          // name of the action: look, release, skip, replay, freeze, thaw or abandon
 	When   time.Time       // time of the action, by the clock of the node
 	Group  domain.Group    // zero for freeze, thaw and abandon
 	Bundle domain.BundleID // zero for freeze, thaw and abandon

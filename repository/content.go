@@ -50,7 +50,7 @@ type Content interface {
 
 	// DeleteFolder removes every object whose name begins with folder and a slash. folder has the form
 	// of a name. If DeleteFolder fails, it may have removed some objects. It may or may not remove an
-	// object that is put there during the call.
+	// object that is put into the folder during the call.
 	DeleteFolder(ctx context.Context, folder string) error
 }
 

@@ -41,8 +41,8 @@ type DataAvailable interface {
 	// newer than a waiting event in another cabinet of the same group, so no event overtakes another.
 	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
 
-	// Queues returns the queue of recipient in each group that the store knows, in the order of their
-	// names.
+	// Queues returns the queue of recipient in each group that the store knows, in the order of the
+	// groups' names.
 	Queues(ctx context.Context, recipient domain.ActorID) ([]Queue, error)
 
 	// Watermark returns the highest visible sequence number of recipient, or 0 before the first Save.

@@ -27,7 +27,7 @@ type DeadLetterActions interface {
 type DeadLetterAction struct {
 	AdminAction
 	ID    string
-	What  string    // look, resend or delete
+	What  string    // name of the action: look, resend or delete
 	When  time.Time // start of the action, by the clock of the node
 	Queue string
 

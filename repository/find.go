@@ -149,6 +149,6 @@ type BundleState string
 const (
 	BundleOpen     BundleState = "open"
 	BundleDequeued BundleState = "dequeued"
-	BundleSkipped  BundleState = "skipped"  // closed by an operator
-	BundleReleased BundleState = "released" // withdrawn by an operator
+	BundleSkipped  BundleState = "skipped"  // an operator closed the bundle
+	BundleReleased BundleState = "released" // an operator withdrew the bundle
 )

@@ -13,7 +13,7 @@ import (
 // The creation of a document stores no change. The replacement and deletion of an unwatched document
 // store no change either.
 type Resources interface {
-	// Resource returns a document. It fails with NotFound if it does not exist.
+	// Resource returns a document. Resource fails with NotFound if the document does not exist.
 	Resource(ctx context.Context, r domain.Resource) (*Resource, error)
 
 	// PutResource replaces the document that has r.Resource and r.Version with r; if r.Version is empty,

@@ -32,7 +32,7 @@ type WatchedStream struct {
 
 // A WatchPage contains the cursors of watches. Some of these cursors may not be created yet.
 type WatchPage struct {
-	Cursors []domain.CursorID // in the order in which they were added
+	Cursors []domain.CursorID // cursors, in the order in which they were added
 	// Served is a number that the position of every cursor of the page has reached. A cursor with an
 	// outstanding delivery of an entry before Served has an entry in its shard.
 	Served  int64

@@ -243,7 +243,7 @@ type containerWatch struct {
 
 	// Only the caller that holds turn may use these fields.
 	checked   time.Time         // time of the last read of the properties; zero: never
-	suspected time.Time         // time of the last read because of a failed call or a known fault
+	suspected time.Time         // time of the last read that was caused by a failed call or a known fault
 	rids      map[string]string // resource ids of the containers when the hub started, by name
 }
 

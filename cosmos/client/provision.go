@@ -26,7 +26,7 @@ type ProvisionOptions struct {
 
 // A Provisioned reports what Provision found and did for one resource.
 type Provisioned struct {
-	Kind    string         // database or container
+	Kind    string         // kind of the resource: database or container
 	Name    string         // name of the resource
 	Spec    *ContainerSpec // specification of a container; nil for a database
 	State   ProvisionState // after Provision

@@ -68,7 +68,7 @@ func (m *Member) joinStore(ctx context.Context) error {
 	return err
 }
 
-// pathOf returns the path of a node in the document.
+// pathOf returns the JSON path of a node in the level document.
 func pathOf(id string) string { return "/nodes/" + id }
 
 // youngestNode returns the id of the node with the fewest beats.

@@ -6,9 +6,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// ReadStatus reads the level and the nodes of a store. The read may be stale by some seconds. It writes
-// nothing. isThere is false if no node has opened the store yet. It fails with NewerFormat in the cases
-// in which [Open] does.
+// ReadStatus reads the level and the nodes of a store, and writes nothing. The result may be stale by
+// some seconds. isThere is false if no node has opened the store yet. ReadStatus fails with NewerFormat
+// in the cases in which [Open] does.
 func ReadStatus(ctx context.Context, db *client.Database, opts Options) (status Status, isThere bool, err error) {
 	catalog, err := db.Container(containerName)
 	if err != nil {

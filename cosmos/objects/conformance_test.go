@@ -104,7 +104,7 @@ func TestTheNumberOfShards_IsReadOnceByEachNode(t *testing.T) {
 		require.NoError(t, results[0].Err)
 		return a.Transport.Calls() - before
 	}
-	const event = 2 // requests for an event: a read and a batch
+	const event = 2 // number of requests for an event: one read and one batch
 	require.Equal(t, event+2, requests(first, "a"), "they are read and created")
 	require.Equal(t, event, requests(first, "b"))
 	require.Equal(t, event+1, requests(second, "c"), "they are read")

@@ -246,7 +246,7 @@ func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc 
 	return d
 }
 
-// newOrderDoc returns nil for the zero order.
+// newOrderDoc returns o as it is stored, and nil for the zero order.
 func newOrderDoc(o domain.ObjectOrder) *orderDoc {
 	if o == (domain.ObjectOrder{}) {
 		return nil

@@ -56,7 +56,7 @@ type trial struct {
 
 // newTrial prepares a protocol in an account.
 func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
-	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // takes no real time, because it runs in simulated time
+	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // the wait takes no real time, because trials run in simulated time
 	r := &trial{
 		T: t, protocol: p, account: accounttest.New(t, opts, Containers()), source: memory.NewSource("bucket"),
 		clock: setClock{sweptAt}, hasCrashed: func() bool { return false },

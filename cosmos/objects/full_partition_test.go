@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A fullPartition refuses batches that store the object with the key, as an account does when a partition
-// is full.
+// A fullPartition refuses each batch that stores the object called key, as an account does if the
+// partition is full.
 type fullPartition struct {
 	next        faulty.Doer
 	key         string

@@ -16,8 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A late event moves all spilled rows that follow it. It is stored, and moves more rows than fit in a
-// batch of 100 operations.
+// A late event is stored even if it moves more spilled rows than fit in a batch of 100 operations.
 func TestALateEventMovesAnyNumberOfSpilledRows(t *testing.T) {
 	const rows = 150
 	for name, version := range map[string]func(i int) string{

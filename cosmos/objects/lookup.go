@@ -97,7 +97,7 @@ func ofVersion(v domain.VersionID, p *params) string {
 	return " AND c.version = " + p.add(v.String())
 }
 
-// nearestRows returns the queries of Cosmos for the rows that determine the answer to q.
+// nearestRows returns queries whose rows determine the answer to q.
 func nearestRows(q domain.SpilledQuery) []nearestQuery {
 	const (
 		isRow    = "c.kind = 'row'"

@@ -152,8 +152,8 @@ func (s *Survey) mailboxRecord(recipient domain.ActorID) []byte {
 	return s.table.mailboxRecord(recipient)
 }
 
-// canApply implements recordSet. It returns false for a document that a feed has already returned in a
-// newer version, and schedules a recheck of the mailbox.
+// canApply implements recordSet. If a feed has already returned a newer version of the document,
+// canApply returns false and schedules a recheck of the mailbox.
 func (s *Survey) canApply(container string, recipient domain.ActorID, doc []byte) bool {
 	if len(s.own.followed) == 0 || !s.isOutdated(versionOf(container, recipient, doc)) {
 		return true

@@ -24,7 +24,8 @@ func (s *Survey) claimSurvey(ctx context.Context) error {
 	case client.IsNotFound(err):
 		st = s.newState()
 	case domain.KindOf(err) == domain.Damaged && etag != "":
-		// Only the state names the documents that contain lines, so no line can be read.
+		// The state is missing, so the documents that contain lines are unknown. The survey begins with
+		// a new state.
 		st = s.newState()
 		st.etag = etag
 	case err != nil:

@@ -49,7 +49,7 @@ const (
 const (
 	pageSize    = 50    // documents in a page of a feed: about the number that a survey may read in a second
 	walkPage    = 100   // documents in a page of a query
-	maxPending  = 2_000 // limit for changed lines that were not flushed
+	maxPending  = 2_000 // limit for changed lines that are not flushed yet
 	maxLog      = 4_096 // limit for the documents of the log
 	maxParts    = 65_536
 	compactFrom = 256     // number of documents of the log at which a new snapshot begins
@@ -80,7 +80,7 @@ type Survey struct {
 
 var _ repository.Survey = (*Survey)(nil)
 
-// An ownership is the data in memory that only the node that surveys has.
+// An ownership contains the data that only the surveying node has in memory.
 type ownership struct {
 	state   *surveyState // last stored state; nil: another node surveys
 	seen    ownerSighting

@@ -185,7 +185,7 @@ func (u *upload) resolveCommit(ctx context.Context, cause error, lost bool) erro
 	return classifyBlobError(ctx, err)
 }
 
-// hasCreated reports whether the object with this metadata was created by this Put.
+// hasCreated reports whether metadata contains the id of u, so that this Put has created the object.
 func (u *upload) hasCreated(metadata map[string]*string) bool {
 	for name, value := range metadata {
 		if strings.EqualFold(name, idName) && value != nil && *value == u.id {

@@ -83,8 +83,8 @@ func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (reposit
 	return search, nil
 }
 
-// sortedRecipients returns the recipients whose names follow after, in the order of their names. It
-// omits recipients that never had an event.
+// sortedRecipients returns the recipients whose names are greater than after, in order. It omits
+// recipients that never had an event.
 func (s *Store) sortedRecipients(after string) []domain.ActorID {
 	var names []domain.ActorID
 	for name, r := range s.recipients {

@@ -28,7 +28,8 @@ func (s *Cursors) Retries(ctx context.Context, id domain.CursorID, after domain.
 	})
 }
 
-// listRetries returns up to limit of the retries from read that follow the entry after, in order.
+// listRetries returns up to limit retries after an entry, in order. read returns all retries of a
+// cursor.
 func (s *Cursors) listRetries(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int, read func(*storedCursor) []domain.Retry) ([]domain.Retry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read the retries of a cursor: %w", err)

@@ -103,7 +103,7 @@ type storedGate struct {
 	requested  []domain.Group // groups of the Peek that opened the bundle
 	closed     []closedBundle // closed bundles, the first one closed first
 
-	failingSince time.Time // since when the domain has failed to produce the content of the open bundle
+	failingSince time.Time // time at which the domain first failed to produce the content of the open bundle
 	lastPeek     time.Time // time of the last Peek that opened a bundle
 	lastDequeue  time.Time
 }

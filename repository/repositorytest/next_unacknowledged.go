@@ -202,7 +202,7 @@ var nextRules = []contractRule{
 			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()
-		require.Len(f, bundles, 2) // 28 events: those in six drawers, and the events after them
+		require.Len(f, bundles, 2) // the first bundle contains the events of six drawers, the second the remaining events
 		f.wantSame(events[:18], bundles[0].Events)
 		f.wantSame(events[18:], bundles[1].Events)
 	}},

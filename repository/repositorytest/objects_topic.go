@@ -96,7 +96,7 @@ var objectTopicRules = []struct {
 		f.ingestScript("[C@01/a] [C@05/b]")
 		want := []string{"created 01", "updated 05"}
 		f.wantChanges(want...)
-		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
+		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and events of versions that are not current
 		f.wantChanges(want...)
 	}},
 	{"ADeletionOfAnUnknownObjectIsNoChange", func(f *topicFixture) {

@@ -146,7 +146,7 @@ var objectWatchRules = []struct {
 	{"AnEventThatKeepsTheCurrentRowIsNoChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01/a] [C@05/b]")
 		require.Zero(f, f.markObject())
-		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
+		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and events of versions that are not current
 		f.wantChanges(0)
 		require.Empty(f, f.observed)
 	}},

@@ -21,8 +21,8 @@ type SourceStore struct {
 	repository.Source
 	Bucket, Absent string // Absent is a bucket that the store does not have
 
-	// Put stores an object, and Delete deletes it, as a client of the store does. With a version,
-	// Delete deletes that version.
+	// Put stores an object, and Delete deletes it, as a client of the store does. If version is not nil,
+	// Delete deletes this version.
 	Put    func(t testing.TB, key, content string) domain.VersionID
 	Delete func(t testing.TB, key string, version *domain.VersionID)
 

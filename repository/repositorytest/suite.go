@@ -24,7 +24,7 @@ type Stores struct {
 	Outbox   repository.Outbox
 	Dequeues repository.DequeueRequests
 	Watches  repository.BundleWatches
-	Survey   repository.Survey // its lines contain the current state; nil if the store has no survey
+	Survey   repository.Survey // lines contain the current state of their mailboxes; nil if the store has no survey
 	Finder   repository.Finder
 	Letters  repository.DeadLetterActions
 
@@ -159,7 +159,7 @@ func (f *fixture) saveNew(n int, changes ...Change) []domain.Event {
 	return events
 }
 
-// readNext calls NextUnacknowledged for groups; without groups, for all.
+// readNext calls NextUnacknowledged for groups or, without groups, for all groups.
 func (f *fixture) readNext(groups ...domain.Group) repository.Next {
 	f.Helper()
 	next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
@@ -167,14 +167,14 @@ func (f *fixture) readNext(groups ...domain.Group) repository.Next {
 	return next
 }
 
-// wantNothing requires that no event waits in groups; without groups, in all.
+// wantNothing requires that no event waits in groups or, without groups, in any group.
 func (f *fixture) wantNothing(groups ...domain.Group) {
 	f.Helper()
 	_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
 	require.ErrorIs(f, err, domain.ErrNoData)
 }
 
-// peek opens or returns the next bundle of groups; without groups, of all.
+// peek returns the open bundle of groups, or opens the next one. Without groups, it peeks all groups.
 func (f *fixture) peek(groups ...domain.Group) PeekedBundle {
 	f.Helper()
 	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{})
@@ -182,7 +182,7 @@ func (f *fixture) peek(groups ...domain.Group) PeekedBundle {
 	return peeked
 }
 
-// requirePeek requires that a Peek of all groups returns exactly these events.
+// requirePeek requires that a Peek of all groups returns exactly the events in want.
 func (f *fixture) requirePeek(want ...domain.Event) PeekedBundle {
 	f.Helper()
 	peeked := f.peek()
