@@ -6,10 +6,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Answers stores the outcome of content requests: what a domain returned for an open bundle in content
-// mode domain.Request. The methods with a recipient fail with NotFound, as Find does, if the bundle is
-// not open for the recipient. They never reopen a closed bundle. They fail with Invalid if the bundle
-// has another content mode. They also work while the queue is frozen.
+// Answers stores the outcome of content requests: the content or the failure that a domain returned for
+// an open bundle in content mode domain.Request. The methods with a parameter recipient fail with
+// NotFound, as Find does, if the bundle is not open for the recipient. They never reopen a closed
+// bundle. They fail with Invalid if the bundle has another content mode. They also work while the queue
+// is frozen.
 //
 // The caller uses an object as the content of one bundle only: it passes the name of the object to one
 // call of Answer or ReplaceAnswer, and to repetitions of this call.

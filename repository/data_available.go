@@ -33,12 +33,11 @@ type DataAvailable interface {
 	// NextUnacknowledged returns the bundle of groups that has been open for the longest time. If no
 	// bundle is open, it returns a run of the cabinet whose first unacknowledged event has the smallest
 	// sequence number. groups must not be empty. It fails with ErrNoData if no bundle is open and no
-	// event waits, and with ErrNoMailbox, which is an ErrNoData, if no Save was ever begun for
-	// recipient; ErrNoMailbox costs no further read. Events that are saved during the call may or may
-	// not be included.
+	// event waits. If no Save was ever begun for recipient, it fails with ErrNoMailbox, which wraps
+	// ErrNoData, after a single read. Events that are saved during the call may or may not be included.
 	//
-	// In a store with the ordering domain.ByRecipient, the run ends before its first event that is
-	// newer than a waiting event in another cabinet of the same group, so no event overtakes another.
+	// In a store with the ordering domain.ByRecipient, the run ends before its first event that is newer
+	// than a waiting event in another cabinet of the same group, so no event overtakes another.
 	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
 
 	// Queues returns the queue of recipient in each group that the store knows, in the order of the

@@ -18,9 +18,9 @@ type ObjectTopic interface {
 	// Remove removes changes that were published. Removing a missing change is not an error.
 	Remove(ctx context.Context, changes []domain.ObjectChange) error
 
-	// Unpublished returns up to limit changes whose time is earlier than the time before. It also returns
-	// changes whose time is later by more than [MaxClockAhead]: the node that stored such a change had a
-	// wrong clock. An empty result means that no such change is stored. Changes that are returned
-	// together with an error are valid.
+	// Unpublished returns up to limit changes. It selects changes whose time is earlier than the
+	// parameter before, and also changes whose time is later by more than [MaxClockAhead], because the
+	// clock of their node was wrong. An empty result means that no change has such a time. Changes that
+	// are returned together with an error are valid.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.ObjectChange, error)
 }

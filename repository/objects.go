@@ -26,8 +26,8 @@ type Objects interface {
 
 	// History returns up to limit rows of an object that are below an order, from the newest to the
 	// oldest. With the zero order, it begins with the newest row of the object. Fewer than limit rows
-	// mean that the oldest row was reached. The result may be stale; a row that is stored or moved
-	// between two calls may be missing in the results of both, or be in both.
+	// mean that the oldest row was reached. The result may be stale. A row that is stored or moved
+	// between two calls may be missing in the results, or occur twice.
 	History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error)
 
 	// Row returns a row of an object. The result may be stale. Row fails with NotFound if the row does

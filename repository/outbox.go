@@ -21,10 +21,10 @@ type Outbox interface {
 	// Delivered removes a notice that was delivered. Removing a missing notice is not an error.
 	Delivered(ctx context.Context, n domain.Notice) error
 
-	// Waiting returns up to limit recipients that have a notice whose time is earlier than the time
+	// Waiting returns up to limit recipients that have a notice whose time is earlier than the parameter
 	// before. It also returns recipients that have a notice whose time is later by more than
-	// [MaxClockAhead]: the node that wrote such a notice had a wrong clock. An empty result means that no
-	// recipient has such a notice. Recipients that are returned together with an error have such a notice.
+	// [MaxClockAhead]: the node that wrote this notice had a wrong clock. An empty result means that no
+	// notice has such a time. Recipients that are returned together with an error are valid.
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 

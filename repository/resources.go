@@ -72,10 +72,10 @@ type StoredChanges interface {
 	// RemoveChange removes a change that was published. Removing a missing change is not an error.
 	RemoveChange(ctx context.Context, c domain.Change) error
 
-	// Unpublished returns up to limit resources that have a change whose time is earlier than the time
-	// before. It also returns resources that have a change whose time is later by more than
-	// [MaxClockAhead]: the node that stored such a change had a wrong clock. An empty result means that no
-	// resource has such a change. Resources that are returned together with an error have such a change.
+	// Unpublished returns up to limit resources that have a change whose time is earlier than the
+	// parameter before. It also returns resources that have a change whose time is later by more than
+	// [MaxClockAhead]: the node that stored this change had a wrong clock. An empty result means that no
+	// change has such a time. Resources that are returned together with an error are valid.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
 }
 

@@ -15,12 +15,12 @@ import (
 // Any method may fail with Busy and Unavailable. Unavailable may be due to the configuration: a store
 // that refuses the credentials is Unavailable.
 type Source interface {
-	// List returns a page of up to limit objects of a bucket whose keys have a prefix, in the byte
-	// order of their keys, each key once. For a bucket with versions, the page has the latest version of
+	// List returns a page of up to limit objects of a bucket whose keys have a prefix, in the byte order
+	// of their keys, each key once. For a bucket with versions, the page contains the latest version of
 	// each key, which may be a delete marker. cursor is the SourcePage.Cursor of the previous page, or
 	// empty for the first page. A page that is not the last may be empty. If a store repeats a page, or
-	// does not keep the order, List fails with Unavailable: the page can be requested again. List fails
-	// with NotFound if the bucket does not exist.
+	// returns keys out of order, List fails with Unavailable: the page can be requested again. List
+	// fails with NotFound if the bucket does not exist.
 	//
 	// Members that the list of a store does not contain are empty: on S3, SHA256 and ArchiveStatus.
 	List(ctx context.Context, bucket, prefix, cursor string, limit int) (SourcePage, error)

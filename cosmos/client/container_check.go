@@ -175,11 +175,11 @@ func (c *Client) CheckContainers(ctx context.Context) error {
 	return err
 }
 
-// ContainersFault returns the known fault of the containers, nil if no fault is known. It reads their
-// properties when the last result is older than maxContainerAge. The limit is maxSuspectAge while a
-// fault is known, or after a call failed in a way that a changed container would explain. An
-// unreachable account is not a fault of its containers. One caller reads at a time. If ctx ends while
-// another caller reads, the result is the fault that was known before.
+// ContainersFault returns the known fault of the containers, or nil. It reads the properties of the
+// containers if the last result is older than maxContainerAge. If a fault is known, or a call failed in
+// a way that a changed container would explain, it reads them after maxSuspectAge. An unreachable
+// account is not a fault of its containers. One caller reads at a time. If ctx ends while another caller
+// reads, the result is the fault that was known before.
 func (c *Client) ContainersFault(ctx context.Context) error {
 	w := &c.containers
 	if w.acquireTurn(ctx) != nil {

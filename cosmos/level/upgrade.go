@@ -55,8 +55,8 @@ func (n *Node) Name() string {
 }
 
 // Run raises the level of the store to the highest level that this version knows, one level after the
-// other, and runs the steps of each. If a living node does not know the next level, Run fails with an
-// *OlderNodesError and does not raise the level further. It may be interrupted at any point, and run
+// other, and runs the steps of each level. If a living node does not know the next level, Run fails with
+// an *OlderNodesError and does not raise the level further. Run may be interrupted at any point, and run
 // again.
 func (u *Upgrade) Run(ctx context.Context) error {
 	d, err := u.Store.ensureDocument(ctx)

@@ -102,10 +102,10 @@ func (h *shard) runRound(ctx context.Context) {
 }
 
 // awaitRequests waits for further requests if the last round had several requests, and if a batch was
-// refused recently because another node stores events of the same objects. Each of two such nodes serves
-// half of the callers. Without the wait, each would make as many rounds as a single node, with half as
-// many events. The wait is half the duration of the last round, so its cost is small compared with that
-// of a round.
+// refused recently because another node stores events of the same objects. Two such nodes serve half of
+// the callers each. Without the wait, each node would make as many rounds as a single node, with half as
+// many events. The wait takes half the time of the last round, so its cost is small compared with a
+// round.
 func (h *shard) awaitRequests(ctx context.Context) {
 	if h.requests > 1 && h.store.gathering.Load() > 0 {
 		h.store.gathering.Add(-1)

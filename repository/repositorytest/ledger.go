@@ -63,7 +63,7 @@ func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 // Check compares the ledger with all bundles that one or several recipients have dequeued. The bundles
 // of a cabinet must be in the order in which they were dequeued.
 //
-// The error has the first findings: events that are lost, in two bundles, changed or out of order,
+// The error contains the first findings: events that are lost, in two bundles, changed or out of order,
 // sequence numbers that do not ascend, and bundles with wrong members.
 func (l *Ledger) Check(dequeued []PeekedBundle) error {
 	l.mu.Lock()

@@ -21,7 +21,7 @@ import (
 // different opening times, but must have the same order.
 //
 // The stores are opened once for each ordering and a few small drawer capacities. They must not inject
-// faults: if a drawer is left before it is full, for example, a run ends earlier than that of the
+// faults: for example, if a store leaves a drawer before it is full, a run ends earlier than in the
 // oracle.
 func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	type kind struct {
