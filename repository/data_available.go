@@ -34,7 +34,8 @@ type DataAvailable interface {
 	// bundle is open, it returns a run of the cabinet whose first unacknowledged event has the smallest
 	// sequence number. groups must not be empty. It fails with ErrNoData if no bundle is open and no
 	// event waits. If no Save was ever begun for recipient, it fails with ErrNoMailbox, which wraps
-	// ErrNoData, after a single read. Events that are saved during the call may or may not be included.
+	// ErrNoData, and makes no further read. Events that are saved during the call may or may not be
+	// included.
 	//
 	// In a store with the ordering domain.ByRecipient, the run ends before its first event that is newer
 	// than a waiting event in another cabinet of the same group, so no event overtakes another.

@@ -81,7 +81,7 @@ type ObjectRange struct {
 	Bucket      string
 	Prefix      string        // prefix of the keys
 	UpTo        string        // last key of the range; empty: no limit
-	OnlyCurrent bool          // only objects that have a current row
+	OnlyCurrent bool          // whether the range has only objects with a current row
 	Matches     []ObjectMatch // the current row must meet all matches; requires OnlyCurrent
 
 	// AnyOrder lists the objects in the cheapest order of the store, which is stable but arbitrary.
@@ -117,6 +117,6 @@ type ObjectPage struct {
 // A DamagedObject is an object that cannot be read.
 type DamagedObject struct {
 	Key      string // key of the object or, if the key cannot be read, the id of its stored document
-	Err      error  // of kind Damaged
+	Err      error  // error of kind Damaged
 	Position int    // number of objects that precede this object on the page
 }

@@ -136,7 +136,7 @@ func (c *Call) Decode(doc []byte, key string, into any) error {
 	return nil
 }
 
-// refuseFormat returns the error of a document with an unknown format.
+// refuseFormat returns the error for a document with an unknown format.
 func (c *Call) refuseFormat(doc []byte, key string, known DocumentKind, format int) error {
 	id := idOf(doc)
 	err := domain.Errorf(domain.NewerFormat, "document %q in partition %s has format %d of a %s, and this version knows formats up to %d: upgrade this node, or use one of the newer version",

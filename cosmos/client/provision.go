@@ -228,7 +228,7 @@ func judgeMismatches(mismatches []*ContainerError, opts *ProvisionOptions, p *Pr
 	return wanted
 }
 
-// report adds the mismatches to Left, or to Notes.
+// report adds mismatches to Left or, if they break nothing, to Notes.
 func (p *Provisioned) report(mismatches []*ContainerError) {
 	for _, m := range mismatches {
 		switch {

@@ -106,7 +106,7 @@ func All[T any](ctx context.Context, q *Query) ([]*T, error) {
 type Unreadable struct {
 	ID       string
 	Modified int64 // time of the last write, in Unix seconds
-	Err      error // Damaged or NewerFormat
+	Err      error // error of kind Damaged or NewerFormat
 }
 
 // AllReadable returns all remaining documents of the query, decoded, and separately the documents that

@@ -62,7 +62,7 @@ func TestADamagedDocument_IsReported(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
-// patchDocument changes a member of the document directly.
+// patchDocument changes a member of the level document without the package under test.
 func (r *rig) patchDocument(path string, value any) {
 	c, err := r.account.Connect().Container(containerName)
 	require.NoError(r, err)

@@ -39,7 +39,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{t, accounttest.New(t, embedded.Options{}, []client.ContainerSpec{{Name: containerName, PartitionKey: "/partitionKey"}})}
 }
 
-// open opens the store as a version.
+// open opens the store as a node of a version does.
 func (r *rig) open(opts Options) *Store {
 	r.Helper()
 	s, err := Open(r.Context(), r.account.Connect(), opts)

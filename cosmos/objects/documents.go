@@ -76,7 +76,7 @@ type orderDoc struct {
 	Base      string `json:"base,omitempty"`
 	Rank      int    `json:"rank,omitempty"`
 	After     string `json:"after,omitempty"` // number as text, because a JSON number would not be exact
-	Time      string `json:"time,omitempty"`  // number as text, like After
+	Time      string `json:"time,omitempty"`  // time as text, because a JSON number would not be exact
 	Number    int64  `json:"number,omitempty"`
 	Type      int    `json:"type,omitempty"`
 	Version   string `json:"version,omitempty"`

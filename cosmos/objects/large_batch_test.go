@@ -45,7 +45,7 @@ func (l *sizeLimit) Do(req *http.Request) (*http.Response, error) {
 func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 	const names = 64
 	a := accounttest.New(t, embedded.Options{}, Containers())
-	line := &sizeLimit{next: a.Transport, limit: 1<<20 + 100<<10} // maxBytes, and room for the encoding of a batch
+	line := &sizeLimit{next: a.Transport, limit: 1<<20 + 100<<10} // maxBytes of documents, and room for the encoding of a batch
 	s := New(a.ConnectBy(line), Options{Shards: 1})
 	var message []repository.ObjectReport
 	for i := range names {

@@ -274,7 +274,7 @@ func refusedObject(err error, plans []*objectPlan) domain.ObjectName {
 	return plans[0].changes.Object.Name
 }
 
-// readAll reads objects, and returns their documents by id.
+// readAll reads the documents of objects, and returns them by id.
 func (h *shard) readAll(ctx context.Context, c *client.Call, names []domain.ObjectName) (map[string]*objectDoc, error) {
 	found := make(map[string]*objectDoc)
 	if len(names) == 1 { // a point read is cheaper

@@ -68,7 +68,7 @@ type recheckPosition struct {
 	Began   time.Time             `json:"began"`           // start of the recheck, by the clock of the node that surveyed
 	Ended   bool                  `json:"ended,omitempty"` // whether the recheck has ended
 	Walk    *walkPosition         `json:"walk,omitempty"`  // position of the queries; nil: all queries have ended, and the recheck reads the remaining documents of lines
-	After   string                `json:"after,omitempty"` // recipient of the last line whose remaining documents were read
+	After   string                `json:"after,omitempty"` // recipient of the last line that was compared with its remaining documents
 	Unknown client.UnknownMembers `json:",embed"`
 }
 

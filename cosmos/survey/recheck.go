@@ -35,7 +35,7 @@ type recheckProgress struct {
 // damagedLines schedules rechecks of damaged lines, because the feeds may not contain a repair.
 type damagedLines struct {
 	due    []domain.ActorID // recipients to recheck now
-	last   string           // recipient of the last damaged line that was rechecked
+	last   string           // recipient whose damaged line was rechecked last
 	listed time.Time
 }
 

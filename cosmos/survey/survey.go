@@ -59,8 +59,8 @@ const (
 // A Survey surveys the mailboxes of a store if this node has the lease. It returns the lines on any node.
 // Its methods are safe for concurrent use. Run must be called only once.
 type Survey struct {
-	client  *client.Client // for surveys; Options.Units limits its requests
-	readers *client.Client // for lists; its requests have no limit
+	client  *client.Client // client for surveys, whose requests Options.Units limits
+	readers *client.Client // client for lists, whose requests are not limited
 	db      *client.Database
 	lines   *azcosmos.ContainerClient
 	reader  Reader
@@ -89,7 +89,7 @@ type ownership struct {
 	feeds   map[string]*client.Feed // feeds by container, created on demand
 	walk    *walkPosition
 	at      time.Time
-	pending map[domain.ActorID]bool // mailboxes whose changed lines were not flushed
+	pending map[domain.ActorID]bool // mailboxes whose changed lines are not flushed yet
 	flushed time.Time
 	garbage []string // ids of documents that the state does not name
 	compact *compaction
@@ -97,7 +97,7 @@ type ownership struct {
 
 	followed      map[followedID]followedVersion // versions that the feeds returned in the last minute
 	followedSince time.Time                      // time from which followed is complete
-	recheck       *recheckPosition               // replaced as a whole, never changed in place
+	recheck       *recheckPosition               // the recheckPosition is replaced as a whole, never changed in place
 	rechecked     recheckProgress
 	damaged       damagedLines
 	incomplete    map[domain.ActorID]time.Time // when to recheck each mailbox of which a stale document was read

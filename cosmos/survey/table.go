@@ -28,7 +28,7 @@ type mailboxTable struct {
 // A tableEntry is the record of a mailbox, with the values by which lists are filtered and sorted.
 type tableEntry struct {
 	recipient domain.ActorID
-	record    []byte // replaced as a whole, never changed in place
+	record    []byte // a record is replaced as a whole, never changed in place
 	events    int64
 	oldest    int64 // time of the oldest waiting event in milliseconds since 1970; 0: unknown
 	state     uint8 // index in domain.MailboxStates, or noLine

@@ -131,7 +131,7 @@ func (u *upload) ifAbsent() *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &none}}
 }
 
-const idName = "putid" // name of the metadata entry with the id of the Put
+const idName = "putid" // name of the metadata entry that contains the id of the Put
 
 func (u *upload) blobMetadata() map[string]*string { return map[string]*string{idName: &u.id} }
 

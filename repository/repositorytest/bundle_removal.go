@@ -168,7 +168,7 @@ var bundleRemovalRules = []contractRule{
 
 	{name: "a sweep and a Replay at the same moment: the bundle is open, or it is removed with a notice", keeps: bundleRetention, test: func(f *fixture) {
 		for range 8 {
-			f := f.withActor(NewActor()) // an actor without older bundles
+			f := f.withActor(NewActor()) // this actor has no older bundles
 			b := f.openWatched()
 			f.acknowledge(b)
 			f.deliverUpdates()

@@ -198,7 +198,7 @@ var nextRules = []contractRule{
 				f.acknowledge(PeekedBundle{Bundle: b})
 				events = events[n:]
 			}
-			begun := (40 - len(events)) % 3 // acknowledged slots of the first drawer
+			begun := (40 - len(events)) % 3 // number of acknowledged slots in the first drawer
 			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()

@@ -303,7 +303,7 @@ var streamRules = []pushRule{
 			appended, err = f.Streams.Append(domain.WithTraceContext(f.ctx, spanOf(3, 0)), f.stream, m)
 			require.NoError(f, err)
 			require.Equal(f, repository.AppendDuplicate, appended[0].Outcome, "it is no part of the content")
-			f.appendMessages(Messages(60)...) // now the entry is in a page
+			f.appendMessages(Messages(60)...) // moves the entry into a page
 		}
 		entries := f.readAll(domain.Position{})
 		require.Equal(f, spanOf(1, 0), entries[0].Accepted)

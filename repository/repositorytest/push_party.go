@@ -92,7 +92,7 @@ var partyRules = []pushRule{
 	}},
 	{"OneOfManyChangesWins", func(f *pushFixture) {
 		p := f.newParty(domain.Channels)
-		for range 2 { // first the party is created, then replaced
+		for range 2 { // the first iteration creates the party, the second replaces it
 			var wins sync.Map
 			var all sync.WaitGroup
 			for i := range 8 {

@@ -41,7 +41,7 @@ type Options struct {
 	DrawerCapacity int              // 0 means 10,000
 	Ordering       domain.Ordering  // "" means domain.ByCabinet
 	Clock          func() time.Time // nil means time.Now; otherwise its time always advances
-	Retention      time.Duration    // minimum for watched bundles; 0 means at least 7 days
+	Retention      time.Duration    // minimum retention of watched bundles; 0 means at least 7 days
 }
 
 // A contractRule is a case of the suite: a sentence about the ports, and its test.

@@ -108,9 +108,9 @@ var weakRules = []contractRule{
 		run := f.readNext(TimeSeries).Run
 		first, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
-		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under the same id
+		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // a bundle of other events with the same id
 		f.requireIDInUse(err)
-		_, err = f.openBundle(first.ID, run, 1) // fewer events of the same run
+		_, err = f.openBundle(first.ID, run, 1) // a bundle of fewer events with the same id
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.requireSameBundle(first, *f.readNext().Open)
 		f.wantDequeue(events...)
@@ -134,7 +134,7 @@ var weakRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(PeekedBundle{Bundle: b})
-		_, err = f.openBundle(b.ID, run, 2) // a late request to open the bundle
+		_, err = f.openBundle(b.ID, run, 2) // a late request to open the same bundle
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.requireClosed(b.ID)
 		next := f.readNext()
