@@ -157,7 +157,7 @@ type InspectedDrawer struct {
 	ID       string
 	Ordinal  int
 	First    domain.Sequence
-	Events   int // visible
+	Events   int // number of visible events
 	Weight   domain.Weight
 	Sealed   bool
 	Position int // number of acknowledged slots, as stored in the drawer

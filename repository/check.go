@@ -50,7 +50,7 @@ type Finding struct {
 	Kind      string `json:"kind"`
 	Recipient string `json:"recipient"`        // "" if the finding is about objects
 	Bucket    string `json:"bucket,omitempty"` // bucket of the objects; "" if unknown, or if the finding is about a mailbox
-	Where     string `json:"where"`            // the document
+	Where     string `json:"where"`            // the document that the finding is about
 	Text      string `json:"text"`
 	Damage    bool   `json:"damage"` // no repair can restore the data
 	Repaired  bool   `json:"mended"`

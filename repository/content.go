@@ -14,8 +14,8 @@ import (
 // A Section is a part of an object in the content store. The zero Section is empty.
 type Section struct {
 	Object string
-	Offset int64  // bytes
-	Length int64  // bytes
+	Offset int64  // position of the first byte
+	Length int64  // number of bytes
 	Sum    uint32 // CRC-32C of a payload, which the caller compares; Content ignores it
 }
 

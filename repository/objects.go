@@ -93,7 +93,7 @@ type ObjectRange struct {
 // field does not match.
 type ObjectMatch struct {
 	Field  domain.ObjectField
-	Values []string // not empty
+	Values []string // one or more values
 }
 
 // Has reports whether a row has one of the values.

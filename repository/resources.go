@@ -31,7 +31,7 @@ type Resources interface {
 // A Resource is a document of a client.
 type Resource struct {
 	Resource domain.Resource
-	Body     []byte // JSON
+	Body     []byte // JSON document
 	Changed  time.Time
 	Version  ResourceVersion // version of the content; changes with each PutResource
 }

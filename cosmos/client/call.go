@@ -24,7 +24,7 @@ type Call struct {
 	retried prometheus.Counter
 
 	mu      sync.Mutex
-	retries int     // left
+	retries int     // number of remaining retries
 	doubt   bool    // see InDoubt
 	units   float64 // see Units
 }

@@ -41,7 +41,7 @@ var ErrFeedLost = errors.New("the change feed cannot continue where it was")
 func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	var items [][]byte
 	var lost error
-	asked := f.call.client.opts.Clock()
+	sent := f.call.client.opts.Clock()
 	err := f.call.sendRequest(ctx, f.container, false, func(ctx context.Context) (float32, error) {
 		opts := &azcosmos.ChangeFeedOptions{
 			MaxItemCount: int32(min(max(size, 1), 1000)),
@@ -58,7 +58,7 @@ func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 		}
 		if err == nil {
 			items = resp.Items
-			f.noteRead(&resp, asked)
+			f.noteRead(&resp, sent)
 			if resp.ContinuationToken != "" {
 				f.token = resp.ContinuationToken
 			}
@@ -83,10 +83,10 @@ func isLostFeed(err error) bool {
 }
 
 // noteRead records the time up to which changes were read. Within a range of keys, changes are in order.
-func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, asked time.Time) {
+func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, sent time.Time) {
 	switch {
 	case len(page.Items) == 0:
-		f.drained, f.read = asked, nil
+		f.drained, f.read = sent, nil
 	case page.FeedRange != nil:
 		if f.read == nil {
 			f.read = make(map[string]time.Time)

@@ -22,7 +22,7 @@ type NewerFormatsOptions struct {
 	Name      string             // word for a subject in the log, such as mailbox
 	Logger    *slog.Logger       // default: none
 	Refused   prometheus.Counter // counts refused documents; nil: no counter
-	Reported  prometheus.Gauge   // subjects
+	Reported  prometheus.Gauge   // number of recorded subjects; must not be nil
 }
 
 // A NewerFormats records and logs the subjects that only newer versions may change. Format numbers never

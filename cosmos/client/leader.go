@@ -21,7 +21,7 @@ type Leader[T comparable] struct {
 	mu      sync.Mutex
 	busy    bool             // whether a caller leads
 	callers []*queuedCall[T] // callers with unfinished items, in order of arrival
-	taken   int              // number of callers, from the front of the queue, whose items are in the round
+	inRound int              // number of callers, from the front of the queue, whose items are in the round
 }
 
 type queuedCall[T comparable] struct {
@@ -65,7 +65,7 @@ func (l *Leader[T]) Do(ctx context.Context, item T) error {
 		l.leadRounds(ctx)
 	case <-c.done:
 	case <-ctx.Done():
-		if err, left := l.leaveQueue(ctx, c); left {
+		if err, hasLeft := l.leaveQueue(ctx, c); hasLeft {
 			return err
 		}
 		l.leadRounds(ctx)
@@ -79,8 +79,8 @@ func (l *Leader[T]) Take(fits func(T) bool) []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var items []T
-	for ; l.taken < len(l.callers) && fits(l.callers[l.taken].item); l.taken++ {
-		items = append(items, l.callers[l.taken].item)
+	for ; l.inRound < len(l.callers) && fits(l.callers[l.inRound].item); l.inRound++ {
+		items = append(items, l.callers[l.inRound].item)
 	}
 	return items
 }
@@ -91,7 +91,7 @@ func (l *Leader[T]) Complete(item T, err error) {
 	i := slices.IndexFunc(l.callers, func(c *queuedCall[T]) bool { return c.item == item })
 	c := l.callers[i]
 	l.callers = slices.Delete(l.callers, i, i+1)
-	l.taken--
+	l.inRound--
 	l.mu.Unlock()
 	c.complete(err)
 }
@@ -100,7 +100,7 @@ func (l *Leader[T]) Complete(item T, err error) {
 func (l *Leader[T]) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.callers) - l.taken
+	return len(l.callers) - l.inRound
 }
 
 func (c *queuedCall[T]) startLeading() {
@@ -114,14 +114,14 @@ func (c *queuedCall[T]) complete(err error) {
 }
 
 // leaveQueue removes c, whose context has ended, unless c has just become the leader.
-func (l *Leader[T]) leaveQueue(ctx context.Context, c *queuedCall[T]) (err error, left bool) {
+func (l *Leader[T]) leaveQueue(ctx context.Context, c *queuedCall[T]) (err error, hasLeft bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.state == leading {
 		return nil, false
 	}
 	c.state = gone
-	if i := slices.Index(l.callers, c); i >= l.taken {
+	if i := slices.Index(l.callers, c); i >= l.inRound {
 		l.callers = slices.Delete(l.callers, i, i+1)
 		return domain.Errorf(domain.Unavailable, "%s: the context ended before the item was taken: %w", l.name, ctx.Err()), true
 	}
@@ -151,7 +151,7 @@ func (l *Leader[T]) failAfterPanic() {
 	}
 	l.mu.Lock()
 	left := l.callers
-	l.callers, l.taken = nil, 0
+	l.callers, l.inRound = nil, 0
 	l.reset()
 	l.busy = false // once the lock is released, the next caller may lead
 	l.mu.Unlock()

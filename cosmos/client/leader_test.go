@@ -101,7 +101,7 @@ func TestLeader_HandsOverToTheOldestTakenItemFirst(t *testing.T) {
 		g.begin <- struct{}{}
 		require.NoError(t, <-a)
 		synctest.Wait()
-		g.begin <- struct{}{} // b leads
+		g.begin <- struct{}{} // the caller of b leads the second round
 		require.NoError(t, <-b)
 		require.NoError(t, <-c)
 		assert.Len(t, g.rounds, 2)

@@ -29,7 +29,7 @@ type Provisioned struct {
 	Kind    string         // kind of the resource: database or container
 	Name    string         // name of the resource
 	Spec    *ContainerSpec // specification of a container; nil for a database
-	State   ProvisionState // after Provision
+	State   ProvisionState // state of the resource after Provision
 	Changes []string       // changes to a resource that existed
 	Notes   []string       // mismatches that make requests more expensive, but break nothing
 	Left    []error        // corrections that the operator must make by hand or with another credential

@@ -27,7 +27,7 @@ type levelDocument struct {
 	WriteID      string                `json:"writeId"` // id of the last write other than a beat
 	Level        int                   `json:"level"`
 	Announced    int                   `json:"announced,omitempty"`
-	Nodes        map[string]storedNode `json:"nodes"` // by id
+	Nodes        map[string]storedNode `json:"nodes"` // nodes by id
 	Step         *stepPosition         `json:"step,omitempty"`
 	History      []Change              `json:"history"`
 	client.Document
@@ -55,7 +55,7 @@ type Change struct {
 	Level   int                   `json:"level"`
 	At      time.Time             `json:"at"`
 	Version string                `json:"version"`      // version of the program
-	By      string                `json:"by,omitempty"` // the operator
+	By      string                `json:"by,omitempty"` // name of the operator
 	Unknown client.UnknownMembers `json:",embed"`
 }
 

@@ -187,7 +187,7 @@ func TestAJobThatHasEndedIsKeptForAMonth(t *testing.T) {
 		}
 		<-time.After(repository.JobRetention - time.Minute)
 		require.Equal(t, []domain.JobID{running.ID, ended.ID}, lists())
-		_, err = node.StopJob(t.Context(), ended.ID, jobTime) // changes nothing
+		_, err = node.StopJob(t.Context(), ended.ID, jobTime) // an ended job does not change
 		require.NoError(t, err)
 		<-time.After(2 * time.Minute)
 		require.Equal(t, []domain.JobID{running.ID}, lists())

@@ -37,7 +37,7 @@ func TestList_OmitsDamagedObjects(t *testing.T) {
 	}
 	for _, anyOrder := range []bool{false, true} {
 		for _, limit := range []int{1, 2, 5, 100} {
-			var found, left []string
+			var found, reported []string
 			for r := (repository.ObjectRange{Bucket: "bucket", AnyOrder: anyOrder}); ; {
 				page, err := node.List(t.Context(), r, limit)
 				require.NoError(t, err)
@@ -46,14 +46,14 @@ func TestList_OmitsDamagedObjects(t *testing.T) {
 				}
 				for _, d := range page.Damaged {
 					require.Equal(t, domain.Damaged, domain.KindOf(d.Err))
-					left = append(left, d.Key)
+					reported = append(reported, d.Key)
 				}
 				if r.After = page.After; !page.More {
 					break
 				}
 			}
 			require.ElementsMatch(t, readable, found)
-			require.ElementsMatch(t, damaged, left)
+			require.ElementsMatch(t, damaged, reported)
 			require.True(t, anyOrder || found[0] == readable[0] && found[len(found)-1] == readable[len(readable)-1])
 		}
 	}

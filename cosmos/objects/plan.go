@@ -149,7 +149,7 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 			h.store.observe(*p.change) // Unpublished later finds a change whose outcome is unknown
 		}
 		if p.state != nil {
-			h.store.topic.observe(*p.state) // likewise
+			h.store.topic.observe(*p.state) // Topic.Unpublished later finds a change whose outcome is unknown
 		}
 	}
 	return nil

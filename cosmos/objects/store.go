@@ -50,7 +50,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	counts map[string]int    // numbers of shards by bucket
-	shards map[string]*shard // by partition
+	shards map[string]*shard // shards by partition key
 }
 
 var _ repository.ObjectLedger = (*Store)(nil)

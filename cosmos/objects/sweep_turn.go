@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	sweepKey = "sweep" // a partition
+	sweepKey = "sweep" // partition of the sweepDoc
 	sweepID  = "sweep"
 )
 

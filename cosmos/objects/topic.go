@@ -37,7 +37,7 @@ type stateDoc struct {
 	Key          string    `json:"key"`
 	Number       int64     `json:"number"` // version of the change
 	Event        string    `json:"event"`
-	At           int64     `json:"at"` // microseconds
+	At           int64     `json:"at"` // time of the change, in microseconds since 1970
 	Row          rowFields `json:"row"`
 	client.FormatNumber
 }

@@ -26,10 +26,10 @@ type objectChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
-	Resource     string `json:"resource"` // key
+	Resource     string `json:"resource"` // key of the resource
 	Number       int64  `json:"number"`   // version of the change
 	Event        string `json:"event"`
-	At           int64  `json:"at"` // microseconds
+	At           int64  `json:"at"` // time of the change, in microseconds since 1970
 	client.FormatNumber
 }
 

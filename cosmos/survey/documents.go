@@ -97,7 +97,7 @@ func (s *surveyState) clone() *surveyState {
 type linesPart struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
-	Lines        []byte `json:"lines"` // see packLines
+	Lines        []byte `json:"lines"` // lines as a packer packs them
 	client.FormatNumber
 }
 

@@ -125,7 +125,7 @@ func (b *Blobs) DeleteFolder(ctx context.Context, folder string) error {
 	if err := repository.CheckObjectName(folder); err != nil {
 		return err
 	}
-	const maxDeletions = 8 // in flight
+	const maxDeletions = 8 // limit for concurrent deletions
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(maxDeletions)
 	prefix := folder + "/"

@@ -24,7 +24,7 @@ var backlogRules = []contractRule{
 		f.saveNew(2, WithOrigin(domain.MarketRoles))
 		f.saveNew(4)
 		f.requireBacklog(2, f.peek(MasterData))
-		f.requireBacklog(2, f.peek(MasterData)) // again
+		f.requireBacklog(2, f.peek(MasterData)) // a repeated Peek returns the same backlog
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
 		f.requireBacklog(6, f.peek()) // Peek returns the bundle of masterdata, which was opened first; the backlog has two events of masterdata and four of timeseries

@@ -222,7 +222,7 @@ var bundleRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		again, err := f.openBundle(b.ID, run, 2)
-		if err == nil { // recognised
+		if err == nil { // the store recognizes the repeated call
 			f.requireSameBundle(b, again)
 		} else {
 			require.Equal(f, domain.Conflict, domain.KindOf(err))

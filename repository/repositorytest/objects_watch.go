@@ -133,7 +133,7 @@ var objectWatchRules = []struct {
 		require.EqualValues(f, 1, f.markObject())
 		f.ingestScript("[D@03]")
 		f.wantChanges(1, updated, deleted)
-		f.ingestScript("[C@04]") // a creation
+		f.ingestScript("[C@04]") // creates the object again, which is not a change for watches
 		all := f.wantChanges(1, updated, deleted)
 		require.EqualValues(f, 2, f.markObject())
 		f.removeChanges(all[0])

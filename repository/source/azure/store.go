@@ -198,14 +198,14 @@ func classifyError(ctx context.Context, err error) error {
 		// not distinguish from the deadline of the caller.
 		return domain.Errorf(domain.Unavailable, "the account did not respond, or no token is available for it: %v", err)
 	}
-	said := fmt.Sprintf("the account responded with %d %s", answer.StatusCode, answer.ErrorCode)
+	text := fmt.Sprintf("the account responded with %d %s", answer.StatusCode, answer.ErrorCode)
 	if answer.RawResponse != nil {
 		if id := answer.RawResponse.Header.Get("x-ms-request-id"); id != "" {
-			said += " (request " + id + ")"
+			text += " (request " + id + ")"
 		}
 	}
 	if answer.StatusCode == 404 && !bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound, "") {
-		return source.NoBucket(said) // for example, ResourceNotFound means that the endpoint is not a Blob Storage account
+		return source.NoBucket(text) // for example, ResourceNotFound means that the endpoint is not a Blob Storage account
 	}
-	return source.ErrorOf(answer.StatusCode, said)
+	return source.ErrorOf(answer.StatusCode, text)
 }

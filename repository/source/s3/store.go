@@ -183,9 +183,9 @@ func classifyError(ctx context.Context, err error) error {
 		// not distinguish from the deadline of the caller.
 		return domain.Errorf(domain.Unavailable, "the store did not respond: %v", err)
 	}
-	said := fmt.Sprintf("the store responded with %d %s", answer.StatusCode, answer.Code)
+	text := fmt.Sprintf("the store responded with %d %s", answer.StatusCode, answer.Code)
 	if answer.RequestID != "" {
-		said += " (request " + answer.RequestID + ")"
+		text += " (request " + answer.RequestID + ")"
 	}
-	return source.ErrorOf(answer.StatusCode, said)
+	return source.ErrorOf(answer.StatusCode, text)
 }
