@@ -9,7 +9,7 @@ import (
 // format that this version does not know. The mailbox or document was not checked. It is not damaged.
 const NewerFormatFinding = "newer-format"
 
-// A CheckReport is the result of a check so far.
+// A CheckReport contains the results of a check so far.
 type CheckReport struct {
 	Recipients int64     `json:"recipients"`
 	Cabinets   int64     `json:"cabinets"`

@@ -65,8 +65,7 @@ type Next struct {
 	Waiting int64          // number of visible unacknowledged events in the requested groups, including the events of Open
 }
 
-// A Run is a range of events of one cabinet, in the state at the time when NextUnacknowledged or another
-// call returned it.
+// A Run is a range of events of one cabinet, in the state in which a call returned the Run.
 type Run interface {
 	// Group returns the group of the cabinet.
 	Group() domain.Group

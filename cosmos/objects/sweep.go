@@ -133,7 +133,8 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 		return step, nil
 	}
 	step.isGone = p.changes.IsGone
-	// After it has forgotten spilled rows, the next step may forget rows in the document of the object.
+	// After a step has forgotten spilled rows, the next step may forget rows in the document of the
+	// object.
 	step.hasMore = step.hasMore || object.Spilled > 0
 	err = h.write(ctx, c, p)
 	if client.IsRefused(err) {

@@ -285,7 +285,7 @@ var streamRules = []pushRule{
 			require.NoError(f, err)
 			require.Equal(f, appended[1].Position.EntryID, at.EntryID)
 			f.requireMessages(messages[1:2], f.readAll(at))
-			f.appendMessages(Messages(60)...) // the entry is in a page, perhaps of an earlier segment
+			f.appendMessages(Messages(60)...) // moves the entry into a page, perhaps of an earlier segment
 		}
 		f.advanceClock(repository.IDRetention + time.Hour)
 		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
