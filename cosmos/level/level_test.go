@@ -151,8 +151,8 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	})
 }
 
-// A node of an older version is paused, and another node removes it as dead. When it continues, its next
-// beat fails, and the node ends.
+// A node of an older version is paused, and an upgrade removes it as dead. When the node continues, its
+// next beat detects the higher level, and the node ends.
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)

@@ -21,9 +21,8 @@
 // The ids of objects sort as their keys do. An id has up to 1,023 bytes: for a key of more than 600
 // bytes, it consists of the first 600 bytes and a hash.
 //
-// The id of a spilled row is a hash of the identity of its event, so no row is stored twice. Unlike in
-// the design, the newest spilled row of a version also has a copy in a separate document. So rows can
-// spill without a read.
+// The id of a spilled row is a hash of the identity of its event, so no row is stored twice. The newest
+// spilled row of a version also has a copy in a separate document, so that rows can spill without a read.
 //
 // # Ingest
 //

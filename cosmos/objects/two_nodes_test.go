@@ -26,8 +26,8 @@ type contention struct {
 	gathers  bool // whether the rounds of a node still wait for further requests at the end
 }
 
-// contend measures 8 callers, spread over n nodes, that store events of the same 48 objects of one
-// shard, in messages of 16 events.
+// contend lets 8 callers, spread over n nodes, store events of the same 64 objects of one shard, in
+// messages of 16 events, and measures the cost.
 func contend(t *testing.T, n int) contention {
 	const callers, messages, names, size = 8, 7, 64, 16
 	a := accounttest.New(t, embedded.Options{}, Containers())

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A collector exports the totals of the lines while this node surveys. Only one node surveys at a time,
-// so the sum over all nodes is the total.
+// A collector exports the totals of the lines while this node surveys. Other nodes export no totals, so
+// a sum over all nodes is correct.
 type collector struct{ survey *Survey }
 
 var (

@@ -19,7 +19,7 @@ import (
 
 // Options of a Survey. The zero value is valid for several nodes that share a store.
 type Options struct {
-	// Exclusive means that only this process uses the store. If the state names another node, this node
+	// Exclusive means that only this process uses the store. If the state names another node, that node
 	// is dead.
 	Exclusive bool
 	Units     float64               // limit for the request units per second of the survey; 0: no limit

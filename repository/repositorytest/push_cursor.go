@@ -44,7 +44,7 @@ func (o *loadedCursor) reloadCursor() {
 	}
 }
 
-// takeEntries takes all entries of the stream that the cursor may take.
+// takeEntries adds to the cursor the next entries of the stream, as far as the cursor accepts them.
 func (o *loadedCursor) takeEntries() {
 	o.f.Helper()
 	for _, e := range o.f.readAll(o.cursor.Position(0)) {
@@ -182,7 +182,7 @@ var cursorRules = []pushRule{
 		require.Equal(f, domain.Conflict, domain.KindOf(b.trySettle()))
 		require.EqualValues(f, 0, a.cursor.Position(0).Number)
 		a.takeEntries()
-		a.storeSettlement() // stores the result that reloadCursor retained, although the cursor has begun its delivery again
+		a.storeSettlement() // stores the retained result of the call, although the reloaded cursor has added the same entry again
 		require.EqualValues(f, 1, f.loadCursor("c").cursor.Standing().Counters.Delivered)
 	}},
 	{"AFailedDeliveryIsARetryUntilItsAttemptsAreSpent", func(f *pushFixture) {

@@ -33,7 +33,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// A store that cannot list versions returns all keys in order, too.
+// From a store that cannot list versions, pages of any size return all keys in order.
 func TestSourceWithoutListingOfVersions(t *testing.T) {
 	endpoint := startServer(t, bucket, false)
 	store := openStore(t, endpoint, false)
