@@ -143,7 +143,7 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 	for _, fault := range all {
 		if fault == faulty.Forbidden {
-			continue // the call does not repeat a forbidden request
+			continue // a call does not retry a request that is refused with 403
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()

@@ -255,8 +255,8 @@ func (l *objectComparison) checkSpilled(d *rowDoc) {
 	}
 }
 
-// checkCopies checks that each version with spilled rows has a copy of the newest one, and is listed in
-// the object.
+// checkCopies checks for each version with spilled rows that its newest spilled row has a copy, and that
+// the object lists the version.
 func (l *objectComparison) checkCopies() {
 	listed := l.object.SpilledVersions
 	for v, r := range l.newest {

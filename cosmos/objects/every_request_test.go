@@ -309,7 +309,7 @@ func requestsToBreak(requests, fault int) (all []int) {
 // same as without faults.
 func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	faults := slices.Concat(faulty.CommonFaults(), faulty.RareFaults())
-	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // no call repeats a forbidden request
+	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // no call retries a request that is refused with 403
 	for _, p := range protocols {
 		for i, fault := range faults {
 			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {

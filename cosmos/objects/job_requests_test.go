@@ -99,7 +99,7 @@ func TestSaveJob_CostDoesNotDependOnTheManifest(t *testing.T) {
 func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	for _, fault := range faulty.CommonFaults() {
 		if fault == faulty.Forbidden {
-			continue // the call does not repeat a forbidden request
+			continue // a call does not retry a request that is refused with 403
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()

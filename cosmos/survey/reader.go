@@ -38,8 +38,8 @@ type Reader interface {
 	// Mailbox returns the line for a record, and false if the record is not complete yet.
 	Mailbox(recipient domain.ActorID, record []byte) (domain.Mailbox, bool)
 
-	// Damaged returns the record with the reason why a document of the mailbox cannot be read from the
-	// file of an embedded engine. An empty reason removes the reason from the record.
+	// Damaged returns record with a reason why a document of the mailbox cannot be read from the file of
+	// an embedded engine. If reason is empty, Damaged returns record without a reason.
 	Damaged(record []byte, reason string) []byte
 }
 

@@ -71,7 +71,7 @@ type Survey struct {
 
 	mu      sync.Mutex // guards known and checked, which describe the content of table
 	known   replica
-	checked time.Time // when known was last compared with the stored state
+	checked time.Time // time of the last comparison of known with the stored state
 
 	own   ownership    // used only by Run and Round
 	call  *client.Call // last call that beginCall returned

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A mailboxTable contains the lines that this node knows, from its own survey or from that of another
-// node. It is safe for concurrent use.
+// A mailboxTable contains the lines that this node knows: either the lines of its own survey, or lines
+// that another node has stored. It is safe for concurrent use.
 type mailboxTable struct {
 	reader Reader
 

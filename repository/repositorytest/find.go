@@ -244,7 +244,7 @@ func (f *fixture) requireBundle(id domain.BundleID, of domain.ActorID) *reposito
 	return &search.Found[0]
 }
 
-// findTrace searches for a trace.
+// findTrace returns the result of a search by trace.
 func (f *fixture) findTrace(q repository.EventQuery) repository.EventSearch {
 	f.Helper()
 	search, err := f.Finder.FindEvent(f.ctx, q)

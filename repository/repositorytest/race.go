@@ -303,7 +303,7 @@ func (f *fixture) saveBatches(ledger *Ledger, saver, saves int) error {
 			e.SupportsBundling = n%5 > 0
 			events = append(events, e)
 		}
-		ledger.Saved(saver, events...) // recorded before the call, because an actor may receive the events before it returns
+		ledger.Saved(saver, events...) // recorded before the Save, because an actor may receive the events before the Save returns
 		if err := f.saveEvents(events...); err != nil {
 			return fmt.Errorf("saver %d, save %d: %w", saver, n, err)
 		}
