@@ -127,7 +127,7 @@ type Inspection struct {
 	Frozen    bool
 	Reserved  domain.Sequence // the highest assigned number
 	Watermark domain.Sequence // the highest visible number
-	Saving    bool            // an intent is stored: a Save is in flight, or its node died
+	Saving    bool            // whether an intent is stored: a Save is in flight, or its node died
 	Groups    []InspectedGroup
 	Cabinets  []InspectedCabinet
 }

@@ -35,6 +35,6 @@ type DeadLetterAction struct {
 	MessageID string // message id of the dead letter, as set by its sender
 	Reason    string // reason of the dead letter, or the common reason of several dead letters
 
-	Outcome string // "" until the action has ended
+	Outcome string // result of the action; "" until the action has ended
 	Letters int    // number of dead letters that were viewed, sent again or deleted
 }

@@ -60,7 +60,7 @@ type Definition struct {
 	// secret.
 	Rotation Rotation
 
-	Paused  bool // the owner has paused the subscription
+	Paused  bool // whether the owner has paused the subscription
 	Resumed int  // number of times that the owner resumed the subscription
 	Created time.Time
 	Version DefinitionVersion

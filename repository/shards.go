@@ -82,7 +82,7 @@ const NodeRetention = 10 * time.Minute
 // A Node is the state that a node reports to other nodes. The node counts as alive while Beat grows.
 type Node struct {
 	Incarnation string
-	Beat        int64     // 1 for the first beat
+	Beat        int64     // number of the beat; the first beat has number 1
 	Signals     []Signal  // the last signals of the node, up to MaxSignals, in order
 	Signalled   int64     // number of all signals of the node, including signals that are no longer in Signals
 	Awaits      StreamSet // data streams whose cursors the node serves

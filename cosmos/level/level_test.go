@@ -191,7 +191,7 @@ func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 		old := r.open(optionsUpTo(1))
 		s, line := r.openBy(optionsUpTo(2))
 		var end func() error
-		beforeRequest(line, 3, func() { _, end = r.join(old, "old") }) // Run reads, announceLevel reads, and the third request is the announcement
+		beforeRequest(line, 3, func() { _, end = r.join(old, "old") }) // the third request of the upgrade is the announcement
 		err := (&Upgrade{Store: s}).Run(r.Context())
 		_, isOlder := errors.AsType[*OlderNodesError](err)
 		require.True(t, isOlder, "%v", err)

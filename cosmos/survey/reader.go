@@ -49,6 +49,6 @@ type Query struct{ Container, Text string }
 // A Reference identifies a document.
 type Reference struct {
 	Container string
-	Partition string // "" means all documents with the id, in any partition
+	Partition string // partition key; "" selects the documents with the id in all partitions
 	ID        string
 }

@@ -52,8 +52,8 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 
 var errLost = errors.New("the connection was lost")
 
-// openWire returns blobs on a wire, the wire, and blobs with direct access to the same account. In a
-// synctest bubble, waits take no time.
+// openWire returns blobs whose requests use a wire, this wire, and blobs that access the same account
+// directly. In a synctest bubble, waits take no real time.
 func openWire(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
 	t.Helper()
 	account, err := embedded.Open(embedded.Options{})

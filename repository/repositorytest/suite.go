@@ -49,7 +49,7 @@ type contractRule struct {
 	name     string
 	capacity int // capacity of a drawer; 0 means 10,000
 	ordering domain.Ordering
-	keeps    time.Duration // the retention; 0 means at least 7 days
+	keeps    time.Duration // retention of watched bundles; 0 means at least 7 days
 	test     func(f *fixture)
 }
 
