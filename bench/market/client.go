@@ -60,17 +60,17 @@ func (c *marketClient) signTokens(issuer *tokens.Issuer, of *recipientCrowd) err
 
 func (c *marketClient) close() { c.http.CloseIdleConnections() }
 
-// A statusError is the status of a failed request.
-type statusError int
+// A statusCodeError is the status of a failed request.
+type statusCodeError int
 
-func (u statusError) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
+func (u statusCodeError) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
 
 // failureOf returns the kind of a failure, "" for nil.
 func failureOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	if status, ok := errors.AsType[statusError](err); ok {
+	if status, ok := errors.AsType[statusCodeError](err); ok {
 		return strconv.Itoa(int(status))
 	}
 	return "no answer"
@@ -86,7 +86,7 @@ func (c *marketClient) sendEvents(ctx context.Context, body []byte) error {
 // bundle is available.
 func (c *marketClient) fetchBundle(ctx context.Context, actor string) (bundle string, events int, err error) {
 	header, events, err := c.sendRequest(ctx, http.MethodGet, "/v1/peek", actor, nil, http.StatusOK)
-	if none, ok := errors.AsType[statusError](err); ok && none == http.StatusNoContent {
+	if none, ok := errors.AsType[statusCodeError](err); ok && none == http.StatusNoContent {
 		return "", 0, nil
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *marketClient) sendRequest(ctx context.Context, method, path, actor stri
 	defer resp.Body.Close()
 	events, err := countEvents(resp.Body)
 	if err == nil && resp.StatusCode != want {
-		err = statusError(resp.StatusCode)
+		err = statusCodeError(resp.StatusCode)
 	}
 	return resp.Header, events, err
 }

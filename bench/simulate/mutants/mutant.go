@@ -92,7 +92,7 @@ func parseMutant(text string) (*mutant, error) {
 		}
 	}
 	if m.rule == "" || m.invariant == "" || m.killer.pkg == "" {
-		return nil, errors.New("the head of the patch lacks Rule, Invariant or Killer")
+		return nil, errors.New("a line Rule, Invariant or Killer is missing above the patch")
 	}
 	return m, nil
 }
