@@ -67,8 +67,8 @@ func backupCommandOf(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// kill starts a command, and kills it after a random time of at most about
-// span.
+// kill starts a command, and kills it at a random time within span or slightly
+// later.
 func (k *backupKills) kill(span time.Duration, args ...string) {
 	k.t.Helper()
 	cmd := backupCommandOf(k.t, args...)

@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A failSafeHubs contains hubs that share their accounts. Each runs in a
-// separate process. A channel with consumers counts the calls.
+// A failSafeHubs contains hubs that share their accounts, each in a separate
+// process. It counts the calls of a channel's consumers.
 type failSafeHubs struct {
 	*testing.T
 	environ []string

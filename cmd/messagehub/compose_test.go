@@ -227,7 +227,7 @@ type composeProcess struct {
 
 	mu      sync.Mutex
 	written strings.Builder
-	more    chan struct{} // closed and replaced after each write
+	more    chan struct{} // more is closed and replaced after each write
 }
 
 // Write implements io.Writer.

@@ -82,7 +82,7 @@ func startSecuredDomainHub(t *testing.T) (hub domainHub, file string) {
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed and replaced after each write
+	more chan struct{} // more is closed and replaced after each write
 }
 
 func newScreen() *screen { return &screen{more: make(chan struct{})} }

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// metricsWithoutDemo lists the metrics that may be missing after a demo, with a
+// metricsWithoutDemo lists the metrics that may have no value after a demo, with a
 // reason for each.
 var metricsWithoutDemo = map[string]string{
 	"messagehub_certificate_expiry_timestamp_seconds": "it has no TLS",

@@ -75,7 +75,7 @@ type hubProcess struct {
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
-	more           chan struct{} // closed and replaced after each line
+	more           chan struct{} // more is closed and replaced after each line
 }
 
 // spawnHub starts a hub on a free port, which is stopped at the end of the

@@ -296,8 +296,8 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	}
 }
 
-// Creating a queue fails with 409, because another process has created it. The
-// command must accept the queue only if it has the required properties.
+// A write of a queue fails with 409, because another process has written the
+// queue. The command must succeed only if the queue has the required properties.
 func TestProvision_AcceptsAQueueThatAnotherProcessCreated(t *testing.T) {
 	right := deployment.Queue{Name: "charges", Sessions: true, Lock: "PT1M", MaxDeliveries: 10, MaxMegabytes: 1024}
 	for _, tc := range []struct {

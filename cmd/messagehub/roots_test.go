@@ -14,6 +14,7 @@ import (
 
 // azureRoot is the certificate DigiCert Global Root G2, the root of Azure's
 // certificates.
+//
 //go:embed testdata/azure-root.pem
 var azureRoot []byte
 

@@ -49,8 +49,8 @@ type contentReport struct {
 	number int64     // sequencer of the deletion of the folder
 }
 
-// newContentReports returns nil if no store is embedded, or if the node has no
-// ledger.
+// newContentReports creates a contentReports. It returns nil if no store is
+// embedded, or if the node runs without the ledger.
 func newContentReports(cfg *config.Config, opts *Options, metrics prometheus.Registerer) *contentReports {
 	if opts.PullOnly || !cfg.EmbeddedBlob() {
 		return nil

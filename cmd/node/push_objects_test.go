@@ -120,7 +120,7 @@ func TestASubscriptionToObjects_HasAFilter(t *testing.T) {
 		if strings.HasSuffix(key, "small") {
 			size = 1
 		}
-		reportSizedObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // the second report about march/1 reports an update
+		reportSizedObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // march/1 is reported twice: the second time as an update
 	}
 	keys := []string{change(<-r.calls)["key"].(string), change(<-r.calls)["key"].(string)}
 	require.ElementsMatch(t, []string{"march/1", "march/2"}, keys)

@@ -58,7 +58,7 @@ type readiness struct {
 	passed   *prometheus.GaugeVec // by check
 
 	mu      sync.Mutex
-	results map[string]readinessResult // results by check name; a check that has not ended has none
+	results map[string]readinessResult // results by check name; a check that has not run yet has none
 }
 
 // A readinessResult is the result of a check's last run.

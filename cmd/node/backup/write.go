@@ -84,7 +84,7 @@ type archiveWriter struct {
 	rested  time.Time
 }
 
-// pause waits, if enough time has passed since the last pause.
+// pause waits if the last pause was long enough ago.
 func (w *archiveWriter) pause() {
 	const (
 		turn    = 2 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 
 // A key describes one setting of an operator.
 type key struct {
-	name  string // full name: section, dot and key
+	name  string // full name, with a dot between section and key
 	flag  bool   // the key may be a flag; never true for a secret, because other users of the machine can read flags
 	usage string
 	in    func(*Config) value

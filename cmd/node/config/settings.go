@@ -4,7 +4,7 @@ import "strings"
 
 // A Setting describes a key and its value in a form that operators may see.
 type Setting struct {
-	Name     string // section, dot and key, as in the file
+	Name     string // full name, with a dot between section and key
 	Value    string // value in the syntax of the file; [redacted] for a secret, or "" if the secret is not set
 	IsSecret bool   // the key is for secrets, or the value contains a secret
 	Origin   Origin

@@ -119,7 +119,7 @@ func (r *resources) addPrivateEndpoint(symbolName, group string, account *templa
 func (r *resources) addSettings(cfg *config.Config) {
 	endpoint, namespace := runtime{r.cosmos, "documentEndpoint"}, text{r.bus.name, ".servicebus.windows.net"}
 	blobs := runtime{r.blob, "primaryEndpoints.blob"}
-	hub := r.addIdentity(deployment.Hub)
+	hub := r.findIdentity(deployment.Hub)
 	settings := array{}
 	set := func(name string, value any) {
 		settings = append(settings, orderedObject{{"name", name}, {"value", value}})
@@ -145,9 +145,9 @@ func (r *resources) addSettings(cfg *config.Config) {
 		{"hubIdentityId", "string", resourceID{hub}},
 		{"hubClientId", "string", runtime{hub, "clientId"}},
 		{"hubPrincipalId", "string", runtime{hub, "principalId"}},
-		{"scalerIdentityName", "string", r.addIdentity(deployment.Scaler).name},
-		{"scalerIdentityId", "string", resourceID{r.addIdentity(deployment.Scaler)}},
-		{"scalerClientId", "string", runtime{r.addIdentity(deployment.Scaler), "clientId"}},
+		{"scalerIdentityName", "string", r.findIdentity(deployment.Scaler).name},
+		{"scalerIdentityId", "string", resourceID{r.findIdentity(deployment.Scaler)}},
+		{"scalerClientId", "string", runtime{r.findIdentity(deployment.Scaler), "clientId"}},
 	}
 }
 

@@ -31,8 +31,8 @@ func (r *resources) addIdentities() {
 	}
 }
 
-// addIdentity returns the resource that creates an identity.
-func (r *resources) addIdentity(name string) *templateResource {
+// findIdentity returns the resource of an identity that the template creates.
+func (r *resources) findIdentity(name string) *templateResource {
 	return r.principals[name].(runtime).of
 }
 
