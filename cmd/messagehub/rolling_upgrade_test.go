@@ -20,16 +20,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestRollingUpgradeLosesNothing replaces three hubs on one account one after
+// TestRollingUpgradeLosesNothing replaces the hubs of one account one after
 // another, first by the next version and then by the old version, while domains
 // send and actors fetch. No event may be lost, duplicated or reordered, and
 // requests may fail only with 503 and Retry-After.
 //
 // By default it replaces two hubs of this version, with a small load. If
-// MESSAGEHUB_ROLLING_RESULTS names a file, the test builds the last release
-// from the commit in .ci/last-release (or MESSAGEHUB_ROLLING_BASE), upgrades
-// MESSAGEHUB_ROLLING_TIMES times to this version and back (default 10) with 500
-// events per second for 50 actors, and writes the results to the file.
+// MESSAGEHUB_ROLLING_RESULTS names a file, the test writes its results to the
+// file. It then replaces three hubs, with 500 events per second for 50 actors.
+// It builds the last release from the commit in .ci/last-release (or
+// MESSAGEHUB_ROLLING_BASE), and upgrades MESSAGEHUB_ROLLING_TIMES times (default
+// 10) to this version and back.
 func TestRollingUpgradeLosesNothing(t *testing.T) {
 	r := &rollingRun{
 		before: thisBuild(t), after: thisBuild(t), nodes: 2, actors: 6, senders: 2, rate: 100, times: 1,

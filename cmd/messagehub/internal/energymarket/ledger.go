@@ -21,10 +21,10 @@ func (l Ledger) SendEvent(sender int, e *Event) {
 }
 
 // ReceiveBundle records a bundle that an actor received in response to a Peek,
-// which began at asked. It fails if the body is malformed, or contains events
+// which began at start. It fails if the body is malformed, or contains events
 // that were not sent to the actor.
-func (l Ledger) ReceiveBundle(actor, id string, body []byte, asked ledger.Moment) error {
-	_, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return readBundle(actor, body) })
+func (l Ledger) ReceiveBundle(actor, id string, body []byte, start ledger.Moment) error {
+	_, err := l.Receive(actor, id, body, start, func() ([]ledger.Element, error) { return readBundle(actor, body) })
 	return err
 }
 
