@@ -211,7 +211,7 @@ type tokenFlag struct {
 	text  string
 	file  string
 
-	isIssuersToo bool // the flag also accepts an issuer's token
+	isIssuersToo bool // isIssuersToo means that the flag also accepts an issuer's token
 }
 
 func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {

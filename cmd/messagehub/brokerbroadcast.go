@@ -20,7 +20,7 @@ type broadcastCommand struct {
 	creds         brokerclient.Credentials
 	producerToken tokenFlag
 	channelToken  tokenFlag
-	text          *string // the message; nil if it is in a file
+	text          *string // text is the message, or nil if the message is in a file
 	metadata      []string
 
 	channel string

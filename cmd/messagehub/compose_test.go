@@ -95,7 +95,7 @@ func (c *composeServices) start(t *testing.T, name string, s *composeService) {
 	t.Helper()
 	p := &composeProcess{exited: make(chan struct{}), more: make(chan struct{})}
 	var ports []string                                                                    // addresses in the file at which the service listens
-	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // the environment of deploy/Dockerfile
+	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // deploy/Dockerfile sets MESSAGEHUB_DATA
 	if !c.isNode(name) {
 		environ = cleanEnviron()
 	}

@@ -29,7 +29,7 @@ func TestDestroy_DeletesWhatProvisionHasCreated(t *testing.T) {
 	)
 	created := d.provision(0)
 	out, _ := d.destroy(0)
-	deleted := strings.Count(created, " created\n") - 1 // the database is not deleted
+	deleted := strings.Count(created, " created\n") - 1 // one less, because the database is not deleted
 	require.Equal(t, deleted, strings.Count(out, " deleted\n"), "%s%s", created, out)
 	again, _ := d.destroy(0)
 	require.Equal(t, deleted, strings.Count(again, " missing\n"))

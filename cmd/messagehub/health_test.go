@@ -82,7 +82,7 @@ func TestHealth_FailsUnlessTheAnswerIs200InTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		cancel() // the test does not wait for the timeout
+		cancel() // cancelled, so that the test does not wait for the timeout
 		<-r.Context().Done()
 	}))
 	defer server.Close()

@@ -168,7 +168,7 @@ type busDomain struct {
 	run     *busRun
 	index   int
 	origin  string
-	request bool // the hub requests content from this domain
+	request bool // request means that the hub requests content from this domain
 	events  int
 	client  *domainclient.Client
 

@@ -54,7 +54,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
-			t.Chdir(t.TempDir()) // the default data folder does not exist here
+			t.Chdir(t.TempDir()) // a new folder, in which the default data folder does not exist
 			got := runWith(t, nil, "queue", "show", "--url", url, actorA)
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "The operator's token is missing or wrong (401)")

@@ -169,7 +169,7 @@ func (d *day) admin(hub int) string { return "http://" + adminAddress(d.T, d.hub
 // run the new version.
 func (d *day) upgrade() result {
 	settings := d.settings()
-	delete(settings, "admin") // the command finds the token in its environment
+	delete(settings, "admin") // deleted, because the command finds the token in its environment
 	text, err := yaml.Marshal(settings)
 	require.NoError(d, err)
 	file := filepath.Join(d.TempDir(), "hub.yaml")

@@ -145,7 +145,7 @@ func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 		}
 		for _, line := range r.Left {
 			if r.State == cosmosclient.StateMissing && isCheck {
-				break // the state was printed above
+				break // the state, which was printed above, already says this
 			}
 			fmt.Fprintf(p.out, "    left: %s\n", line)
 		}

@@ -60,7 +60,7 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 type hubBuild struct {
 	name     string
 	path     string
-	canDelay bool // the build supports --drain-delay
+	canDelay bool // canDelay means that the build supports --drain-delay
 }
 
 // thisBuild returns the build of this version.

@@ -29,9 +29,9 @@ type process struct {
 	levels level.Table // store levels for the command upgrade; nil for the levels of this version
 
 	access       access // token and certificates of the command
-	hasDevIssuer bool   // the hub that serve runs has a development issuer
+	hasDevIssuer bool   // hasDevIssuer means that the hub of serve has a development issuer
 
-	running bool // the command's body has begun, so its errors are not about the command line
+	running bool // running means that the command's body has begun, so its errors are not about the command line
 }
 
 // Exit statuses other than 0.

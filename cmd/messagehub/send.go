@@ -158,7 +158,7 @@ func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal
 		progress.Printf("%s", s.locateFault(f, b))
 	}
 	summary := *refused
-	summary.Errors = nil // already printed, one line each
+	summary.Errors = nil // removed, because each fault is already printed on its own line
 	return fmt.Errorf("the hub refused lines %d to %d, and stored no event of them: %w", b.lines[0], b.lines[len(b.lines)-1], &summary)
 }
 

@@ -55,7 +55,7 @@ func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, e
 	}
 	defer func() { _ = root.Close() }() // writeSecretFile has already synced the file
 	if cfg.InMemory || !cfg.UsesFolder() {
-		warnOfOpenFolder(folder, root, logger) // otherwise openStore logs this warning
+		warnOfOpenFolder(folder, root, logger) // if the folder contains stores, openStore logs this warning instead
 	}
 	token, err := ReadAdminToken(folder)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -35,7 +35,7 @@ type childTracer struct{ trace.Tracer }
 // Start implements trace.Tracer.
 func (t childTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
-		outlasted := domain.TraceContextOf(ctx) // the request that started this background work
+		outlasted := domain.TraceContextOf(ctx) // outlasted is the trace context of the request that started this background work
 		if !outlasted.Sampled {
 			return ctx, noop.Span{}
 		}

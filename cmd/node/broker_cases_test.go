@@ -190,7 +190,7 @@ func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, body := send(t, n, http.MethodGet, consumer+"/peek", "", "", "X-Broker-Consumer-Token", "of-shop")
 		if status == http.StatusNoContent {
-			return false // the failure is not stored yet
+			return false // the failed attempt is not stored yet
 		}
 		require.Equal(t, http.StatusOK, status, body)
 		require.NoError(t, json.Unmarshal([]byte(body), &bundle))

@@ -56,7 +56,7 @@ func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	consumers := &callees{policy: policy}
 	_, _, consumer := brokerParties(w.T)
 	engine := delivery.New(delivery.Ports{Streams: documents, Cursors: documents, Shards: documents, Receivers: consumers, Caller: w}, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // only this shard contains a cursor
+		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // the node serves the only shard that contains a cursor
 	})
 	b := broker.New(broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}, w.keys, broker.Options{
 		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, CheckStream: engine.CheckStream, IsCalling: engine.IsCalling, Settled: engine.Settled,

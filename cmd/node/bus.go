@@ -139,7 +139,7 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 		open := func() (*azservicebus.Client, error) {
 			return azservicebus.NewClientFromConnectionString(connection, overNetwork(opts, isEmulator(connection)))
 		}
-		client, err := open() // only parses the connection string, and does not connect
+		client, err := open() // open only parses the connection string, and does not connect
 		if err != nil {
 			return nil, errors.New("servicebus.connection: want a connection string, such as Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…")
 		}

@@ -53,7 +53,7 @@ func TestAClientDoesNotSpinWhileTheBusIsUnavailable(t *testing.T) {
 		select {
 		case <-spins:
 			require.Fail(t, "it spins")
-		case <-time.After(10 * time.Minute): // the client renews its token after five minutes
+		case <-time.After(10 * time.Minute): // long enough, because the client renews its token after five minutes
 		}
 		require.Positive(t, dials.Load(), "it has tried")
 	})

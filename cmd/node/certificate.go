@@ -22,11 +22,11 @@ type certificate struct {
 	mu        sync.Mutex
 	loaded    *tls.Certificate
 	read      []os.FileInfo // state of the files when loaded was read
-	isFailing bool          // the last attempt to read the files failed
+	isFailing bool          // isFailing means that the last attempt to read the files failed
 
 	authorities        *tls.Config // TLS settings with the client authorities; nil if client certificates are not requested
 	readAuthorities    os.FileInfo // state of the file when authorities was read
-	isAuthorityFailing bool        // the last attempt to read the file of client authorities failed
+	isAuthorityFailing bool        // isAuthorityFailing means that the last attempt to read the file of client authorities failed
 }
 
 // loadCertificate reads the certificate. It returns nil if none is configured.

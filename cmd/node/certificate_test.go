@@ -166,7 +166,7 @@ func TestTLS_OldAuthoritiesStayUntilTheFileHasNewOnes(t *testing.T) {
 			return false
 		}
 		require.Equal(t, 2, resp.ProtoMajor)
-		_, err = io.Copy(io.Discard, resp.Body) // also reads the session ticket
+		_, err = io.Copy(io.Discard, resp.Body) // reading the whole body also reads the session ticket
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		return true

@@ -109,7 +109,7 @@ func (d *diagnosis) requestBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // only the response's header is used
+	_ = resp.Body.Close() // the body is not needed, because only the header is used
 	d.setAnswer("servicebus", &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	return nil
 }

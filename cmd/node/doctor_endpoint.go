@@ -24,7 +24,7 @@ import (
 // not embedded.
 type endpoint struct {
 	setting string   // setting that specifies the service
-	url     *url.URL // nil if the service is not configured
+	url     *url.URL // url is nil if the service is not configured
 	scope   string   // scope of the tokens that the hub requests; "" if the hub uses a key
 	service string   // name of the service in findings
 }
@@ -175,7 +175,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	if err != nil {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, err))
 	}
-	_ = resp.Body.Close() // only the response's header is used
+	_ = resp.Body.Close() // the body is not needed, because only the header is used
 	d.setAnswer(part, &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))

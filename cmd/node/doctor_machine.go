@@ -39,7 +39,7 @@ func passedUnless(findings []doctor.Finding, format string, args ...any) []docto
 func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	warn := func(subject, text, remedy string) { found = append(found, doctor.Warn(subject, text, remedy)) }
-	if !d.do.Start { // not before a start, because Open logs these warnings
+	if !d.do.Start { // before a start, Open logs these warnings instead
 		for _, warning := range d.cfg.Warnings() {
 			text, remedy := splitRemedy(warning)
 			warn("", text, remedy)
@@ -421,7 +421,7 @@ func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 
 const (
 	syncFilePrefix = ".doctor-"
-	syncedWrites   = 9 // the median of this number of writes is reported
+	syncedWrites   = 9 // number of synced writes, of which the median is reported
 )
 
 // writeSynced writes and syncs a file in a folder n times, and removes the

@@ -22,8 +22,8 @@ type tokenClaims struct {
 	Issuer      string    `json:"iss"`
 	Tenant      string    `json:"tid"`
 	Object      string    `json:"oid"`
-	Application string    `json:"appid"` // only in version 1 tokens
-	Client      string    `json:"azp"`   // only in version 2 tokens
+	Application string    `json:"appid"` // client id; only in version 1 tokens
+	Client      string    `json:"azp"`   // client id; only in version 2 tokens
 	Kind        string    `json:"idtyp"`
 	User        string    `json:"upn"`
 	NotBefore   float64   `json:"nbf"` // seconds since 1970

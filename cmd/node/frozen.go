@@ -31,7 +31,7 @@ type Frozen struct {
 	Who    string    `json:"who"`
 	Why    string    `json:"why"`
 	Since  time.Time `json:"since"`
-	Done   bool      `json:"done"` // the existing queues are frozen
+	Done   bool      `json:"done"` // Done means that the existing queues are frozen
 }
 
 // Check returns an error unless f contains an operator's name and a reason.

@@ -50,7 +50,7 @@ func (o *Options) levelTable() level.Table {
 // it. The node of a data folder is not registered, because no other node can
 // use the folder, and the folder's level can rise only while no node runs.
 type levelWatch struct {
-	member *level.Member // nil for a data folder
+	member *level.Member // member is nil for a data folder
 	status level.Status  // status at the start; used only for a data folder
 }
 
@@ -62,7 +62,7 @@ func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatc
 		w.status, err = n.store.level.Status(ctx)
 		return w, err
 	}
-	host, _ := os.Hostname() // the name is only for lists for operators
+	host, _ := os.Hostname() // an error is ignored, because the name is only for operators' lists
 	w.member, err = n.store.level.Join(ctx, host)
 	return w, err
 }

@@ -19,8 +19,8 @@ import (
 // dials, resolves a host name, or has an HTTP client;
 // TestNoCallBypassesTheNetwork verifies this.
 type network struct {
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // if nil, the operating system's function is used
-	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // if nil, the operating system's function is used
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // dial replaces the operating system's function, unless nil
+	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // lookUp replaces the operating system's function, unless nil
 
 	documents *http.Client // client for Cosmos DB
 	services  *http.Client // client for Blob Storage, for the management of Service Bus, and for requests of the hub's own tokens

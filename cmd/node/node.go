@@ -108,7 +108,7 @@ type Options struct {
 	contents *ownContents
 	reports  *contentReports // may be nil
 
-	certificate *certificate // nil for plain HTTP
+	certificate *certificate // certificate is nil for plain HTTP
 
 	busRetryDelay time.Duration // pause before a Service Bus client repeats a call; 0 for the default of package servicebus
 
@@ -139,7 +139,7 @@ type Node struct {
 	listener    net.Listener
 	store       *nodeStore
 	survey      *cosmossurvey.Survey
-	isSurveyOn  bool // the configuration turns the survey on
+	isSurveyOn  bool // isSurveyOn means that the configuration turns the survey on
 	domains     *domains
 	push        *push
 	objects     *objects
@@ -151,11 +151,11 @@ type Node struct {
 	drainDelay  time.Duration
 	level       *levelWatch
 	actors      *actorRegistry
-	senders     *identity.Authenticator // nil if the hub trusts the header X-Actor-Id
+	senders     *identity.Authenticator // senders is nil if the hub trusts the header X-Actor-Id
 	handler     *drainHandler
-	failSafe    *failsafe.Worker // nil if no worker is configured
+	failSafe    *failsafe.Worker // failSafe is nil if no worker is configured
 	connections *connlimit.Limiter
-	operators   *operatorListener // nil if all routes are on one listener
+	operators   *operatorListener // operators is nil if all routes are on one listener
 	registry    *prometheus.Registry
 
 	data           string // path of the data folder
@@ -239,7 +239,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.domains.openIngestion(&cfg, &opts, h, n.registry)
 	n.objects.receive(&cfg, &opts, n.domains.bus, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
-	n.ready.runChecks(ctx) // the first response of /readyz needs results
+	n.ready.runChecks(ctx) // /readyz needs these results for its first response
 	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
 	token := n.adminToken(&cfg)
@@ -499,7 +499,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	graceCtx, cancel := context.WithTimeout(work, grace)
 	defer cancel()
-	n.api.WaitForPolls(graceCtx) // the server completes the waiting polls
+	n.api.WaitForPolls(graceCtx) // the server completes Peeks that are still waiting
 	if err := server.Shutdown(graceCtx); err != nil {
 		n.opts.Logger.Warn("requests under way were cut off", "grace_ms", grace.Milliseconds(), "error", err)
 		cutOff()

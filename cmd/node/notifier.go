@@ -12,8 +12,8 @@ import (
 // watchers through streams.
 type notifier struct {
 	domains     hub.Notifier
-	subscribers *publish.Service // nil if the node does not call receivers
-	watchers    *watches         // nil if the node does not call receivers
+	subscribers *publish.Service // subscribers is nil if the node does not call receivers
+	watchers    *watches         // watchers is nil if the node does not call receivers
 }
 
 // Notify implements [hub.Notifier].

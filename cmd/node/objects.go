@@ -25,9 +25,9 @@ import (
 // account lacks the container for objects, the node runs without it.
 type objects struct {
 	ledger   *ledger.Service
-	doubts   *ledger.Doubts         // nil if no object stores are configured
-	stored   repository.Objects     // also stores the hub's own reports
-	receiver *objectevents.Receiver // nil without a queue for object events
+	doubts   *ledger.Doubts         // doubts is nil if no object stores are configured
+	stored   repository.Objects     // stored stores events of object stores and the hub's own reports
+	receiver *objectevents.Receiver // receiver is nil without a queue for object events
 	sweeps   *ledger.Sweeper
 	changes  *objectstore.Store // reads the changes for watches of objects and for the topic of changes
 

@@ -10,10 +10,10 @@ import (
 
 // ProvisionOptions configure Provision.
 type ProvisionOptions struct {
-	CheckOnly   bool // only compare: create and change nothing
-	NarrowIndex bool // remove index paths that no query of the hub uses
-	Throughput  bool // create Cosmos containers with the recommended throughput
-	ListExtra   bool // also return queues that the hub does not need
+	CheckOnly   bool // CheckOnly creates and changes nothing
+	NarrowIndex bool // NarrowIndex removes index paths that no query of the hub uses
+	Throughput  bool // Throughput creates Cosmos containers with the recommended throughput
+	ListExtra   bool // ListExtra also returns queues that the hub does not need
 }
 
 // A Resource is an Azure resource that the hub needs. It describes the state

@@ -46,7 +46,7 @@ type push struct {
 	broker        *broker.Service
 	watches       *watches
 	receivers     *receiverlist.Service
-	objects       *publish.ObjectRelay // nil if changes of objects are not published
+	objects       *publish.ObjectRelay // objects is nil if changes of objects are not published
 
 	fault error // why the node does not call receivers; nil if it does
 }

@@ -171,7 +171,7 @@ func (w *crashWorld) publishAll(n *subscriptionNode) error {
 func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
 	n := w.startNode(w.account.Transport, retries, false, delivery.Options{
-		Owns:          func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // only this shard contains a cursor
+		Owns:          func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // the node serves the only shard that contains a cursor
 		CheckInterval: time.Hour,
 	})
 	defer n.stop()

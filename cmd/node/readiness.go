@@ -27,7 +27,7 @@ type readinessCheck struct {
 type unreadyError struct {
 	reason string // what is wrong, for clients
 	remedy string // how to repair the fault, for clients
-	cause  error  // only logged; may be nil
+	cause  error  // cause is only logged, and may be nil
 }
 
 func (e *unreadyError) Error() string {
@@ -64,7 +64,7 @@ type readiness struct {
 // A readinessResult is the result of a check's last run.
 type readinessResult struct {
 	at     time.Time
-	failed *api.FailedCheck // nil if the check passed
+	failed *api.FailedCheck // failed is nil if the check passed
 }
 
 // newReadiness returns a readiness that runs checks at this interval; 0 selects

@@ -107,7 +107,7 @@ func dataFolders(cfg *config.Config) []string {
 type diskUsage struct {
 	isKnown    bool
 	free       uint64 // bytes that the hub can still use
-	noMoreFile bool   // the file system has no free inodes
+	noMoreFile bool   // noMoreFile means that the file system has no free inodes
 	isReadOnly bool
 }
 

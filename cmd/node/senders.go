@@ -57,7 +57,7 @@ type actorRegistry struct {
 	compared  time.Time // when the file was last checked for changes
 	changed   time.Time // modification time of the file that was read
 	size      int64     // size of the file that was read
-	isFailing bool      // the last attempt to read the file failed
+	isFailing bool      // isFailing means that the last attempt to read the file failed
 }
 
 // compareEvery is the minimum time between two checks for changes of the file.

@@ -23,7 +23,7 @@ import (
 type blockingHandler struct {
 	inside  chan struct{}
 	release chan struct{}
-	cut     atomic.Bool // the request's context ended before the request was released
+	cut     atomic.Bool // cut means that the request's context ended before the request was released
 }
 
 func newBlockingHandler() *blockingHandler {
@@ -136,7 +136,7 @@ func TestARequestThatHangsIsCutOffAndTheStoreClosesAfterIt(t *testing.T) {
 	<-h.inside
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	answering.Wait() // the client's connection is closed
+	answering.Wait() // the request has failed, because its connection was closed
 	_, err := node.Open(t.Context(), settings(dir), node.Options{})
 	require.ErrorContains(t, err, "another process uses it", "the handler is still inside")
 	close(h.release)

@@ -29,13 +29,13 @@ import (
 type nodeStore struct {
 	*cosmos.Repository
 	db         *client.Database
-	engine     *embedded.Engine // nil if the documents are on Azure
-	dir        *content.Dir     // nil if the content is on Azure or in memory
+	engine     *embedded.Engine // engine is nil if the documents are on Azure
+	dir        *content.Dir     // dir is nil if the content is on Azure or in memory
 	level      *level.Store
-	content    repository.Content // the hub's own content
-	exchange   *sharedStorage     // content exchanged with the domains
+	content    repository.Content // stores the hub's own content
+	exchange   *sharedStorage     // stores content exchanged with the domains
 	groups     []domain.Group
-	frozen     *Frozen        // nil unless the data folder was restored with --freeze
+	frozen     *Frozen        // frozen is nil unless the data folder was restored with --freeze
 	diskFailed <-chan error   // receives an error when the disk becomes unwritable
 	closers    []func() error // functions that close the stores, in the order in which they were opened
 }

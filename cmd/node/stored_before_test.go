@@ -123,8 +123,8 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	}
 	require.Equal(t, 200, resp.StatusCode)
 	var entries []struct {
-		Number int    // set only in payloads
-		ID     string // set only in manifests
+		Number int    // Number is set only in payloads
+		ID     string // ID is set only in manifests
 	}
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&entries))
 	for _, e := range entries {

@@ -27,7 +27,7 @@ type Broker struct {
 // Values of FailSafe, which says when this node takes over the deliveries of a
 // node that died.
 const (
-	FailSafeOn     = "on"     // the node takes over while it runs
+	FailSafeOn     = "on"     // the node takes over at any time
 	FailSafeOff    = "off"    // the node takes over only when it starts, or when a job is re-triggered
 	FailSafeWorker = "worker" // like FailSafeOff, but a worker re-triggers overdue jobs
 )

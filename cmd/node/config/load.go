@@ -151,7 +151,7 @@ func readLayers(in Inputs) (Config, error) {
 			faults = append(faults, c.set(k, v.text, source{byFlag, "--" + f.Name})...)
 		}
 	}
-	if len(faults) > 0 { // the Config is incomplete, so it cannot be validated
+	if len(faults) > 0 { // after a fault the Config is incomplete, so it cannot be validated
 		for i := range faults {
 			faults[i] = redactError(faults[i])
 		}

@@ -139,7 +139,7 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	answer, err := c.http.Do(r)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // the inner error does not contain the URL
+			err = failed.Err // unlike err, failed.Err does not contain the URL
 		}
 		return 0, err
 	}

@@ -20,7 +20,7 @@ type spanQueue struct {
 // OnEnd implements sdktrace.SpanProcessor.
 func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
-		return // the processor also ignores the span
+		return // the processor ignores unsampled spans as well
 	}
 	if q.waiting.Add(1) > q.limit {
 		q.waiting.Add(-1)

@@ -38,7 +38,7 @@ type templateResource struct {
 	scope     *templateResource // resource that an extension resource, such as a role assignment, applies to
 	name      any               // string or expr; only the last segment of the name if the resource has a parent
 	exists    bool
-	condition expr // if nil, the resource is always created
+	condition expr // condition is nil if the resource is always created
 	body      orderedObject
 }
 

@@ -29,7 +29,7 @@ type calledActor struct {
 
 	listener net.Listener
 	called   chan struct{} // contains a value if the hub has called since the last fetch began
-	isAway   atomic.Bool   // the receiver answers 503
+	isAway   atomic.Bool   // isAway means that the receiver answers 503
 	accepted atomic.Int64  // accepted calls
 	refused  atomic.Int64  // number of calls that the receiver answered with 503
 	invalid  atomic.Int64  // number of calls with an invalid signature

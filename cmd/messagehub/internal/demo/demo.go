@@ -85,7 +85,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
 	cfg.Admin.Token = config.Secret(rand.Text())
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
-	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // the domains of the demo send over HTTP
+	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // no queues are needed, because the demo's domains send over HTTP
 	inline, err := domain.ParseOrigin(energymarket.InlineOrigin)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		return err
 	}
 	handler := busHandler(namespace)
-	serving.AnyHost = true // the HTTP handler uses checkHosts for each listener instead
+	serving.AnyHost = true // any host is accepted here, because the HTTP handler calls checkHosts
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, len(listeners))

@@ -23,7 +23,7 @@ type Market struct {
 // An Actor is a company that fetches events.
 type Actor struct {
 	GLN, Name, Role string
-	share           int // the actor's share of all events
+	share           int // share of all events that this actor receives
 }
 
 // An Event is an event that a domain sends to the hub.

@@ -18,7 +18,7 @@ type Poster struct {
 	Hub     *Client
 	Timeout time.Duration // timeout for one body, including all repetitions
 
-	reached bool // the hub has answered at least one request
+	reached bool // reached means that the hub has answered at least one request
 }
 
 // Post sends a body of events, and repeats the request until the hub accepts or

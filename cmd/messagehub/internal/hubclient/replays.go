@@ -32,7 +32,7 @@ type Replay struct {
 	Remaining int64  `json:"remaining"`
 	Complete  bool   `json:"complete"` // set only by a dry run: all deliveries were counted
 
-	Text json.RawMessage `json:"-"` // the JSON response
+	Text json.RawMessage `json:"-"` // Text is the JSON response of the hub
 }
 
 // ReplayDelivery makes the hub repeat a delivery.

@@ -20,7 +20,7 @@ type Subscription struct {
 	HeaderNames []string
 
 	ID      domain.SubscriptionID
-	Signed  bool // the subscription has a secret
+	Signed  bool // Signed means that the subscription has a secret
 	Paused  bool
 	Created time.Time
 
@@ -30,7 +30,7 @@ type Subscription struct {
 	// subscription would remove them.
 	Unknown []string
 
-	Text json.RawMessage // the JSON from the hub
+	Text json.RawMessage // Text is the JSON response of the hub
 }
 
 // A Delivery is the state of a subscription's calls.
@@ -172,8 +172,8 @@ func (c *Client) Subscription(ctx context.Context, actor string, id domain.Subsc
 
 // Hidden contains the parts of a subscription that the hub never returns.
 type Hidden struct {
-	Secret  *string           // nil: the stored secret remains; "": it is removed
-	Headers map[string]string // nil: the stored headers remain; an empty map: they are removed
+	Secret  *string           // new secret; nil retains the stored secret, and "" removes it
+	Headers map[string]string // new headers; nil retains the stored headers, and an empty map removes them
 }
 
 // PutSubscription creates or replaces the subscription id of an actor. created

@@ -18,7 +18,7 @@ const watchesPath = "/v1/_notifications/watch"
 
 // A Watch is the hub's description of a watch.
 type Watch struct {
-	ID        string `json:"id"` // set only in lists
+	ID        string `json:"id"` // ID is set only in lists
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
 	Created   int64  `json:"created"` // POSIX seconds

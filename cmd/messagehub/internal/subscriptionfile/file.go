@@ -42,8 +42,8 @@ type File struct {
 type Entry struct {
 	ID     domain.SubscriptionID
 	Draft  domain.Subscription // without an owner
-	Secret *string             // nil: the stored secret remains; "": it is removed
-	Paused *bool               // nil: the stored state remains
+	Secret *string             // new secret; nil retains the stored secret, and "" removes it
+	Paused *bool               // new state; nil retains the stored state
 	// Headers contains the headers of calls. If it is nil, the stored headers
 	// remain; if it is empty, they are removed.
 	Headers map[string]string

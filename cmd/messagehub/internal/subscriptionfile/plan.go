@@ -33,7 +33,7 @@ type Step struct {
 	URL    string   // callback URL
 	Why    []string // descriptions of the members that change
 
-	Entry *Entry // set if Action is Create, Update or Keep
+	Entry *Entry // Entry is set if Action is Create, Update or Keep
 
 	// Sends reports whether the step sends Entry to the hub. An Entry with a
 	// secret or headers is always sent: the hub does not return these values,
