@@ -142,8 +142,8 @@ func (p *process) writeBackup(ctx context.Context, file string, write func(io.Wr
 	return nil
 }
 
-// verifyWhile calls write, and verifies the archive that it writes to the
-// writer to.
+// verifyWhile calls write, which writes an archive to the writer to, and
+// verifies the archive at the same time.
 func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error, progress func(backup.Progress)) (backup.Summary, error) {
 	reading, writing := io.Pipe()
 	type result struct {

@@ -137,7 +137,7 @@ func argumentsOf(use string) cobra.PositionalArgs {
 	}
 }
 
-// connectClients creates the clients of the command name.
+// connectClients creates the clients of the command called name.
 func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error) {
 	if b.hasNewToken {
 		b.p.access.tokenFlag = operatorTokenFile

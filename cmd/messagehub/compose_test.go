@@ -223,7 +223,7 @@ func (c *composeServices) stopAll(t *testing.T) {
 type composeProcess struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
-	err    error         // error of Wait, set before exited is closed
+	err    error         // error returned by cmd.Wait; set before exited is closed
 
 	mu      sync.Mutex
 	written strings.Builder

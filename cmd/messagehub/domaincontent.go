@@ -17,7 +17,7 @@ import (
 type generatedContent struct {
 	ids           []uuid.UUID
 	head, tail    string
-	before, after func(id uuid.UUID) string // return the text before and after the data of an event
+	before, after func(id uuid.UUID) string // before and after return the text that surrounds the data of an event
 	filling       int64                     // remaining number of data bytes for all remaining events
 
 	next int       // index of the next event

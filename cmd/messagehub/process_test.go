@@ -71,7 +71,7 @@ type hubProcess struct {
 	greeted chan struct{} // closed when the hub has printed its address
 	ready   chan struct{} // closed when the hub has logged that it is ready
 	exited  chan struct{} // closed when the process has ended and its output was read
-	err     error         // error of Wait, set before exited is closed
+	err     error         // error returned by cmd.Wait; set before exited is closed
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder

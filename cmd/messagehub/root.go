@@ -21,7 +21,7 @@ type process struct {
 	in       io.Reader
 	out, err io.Writer
 
-	isWatched bool // out is a terminal
+	isWatched bool // isWatched means that out is a terminal
 	// scenarios returns the scenarios with these names. If it is nil, the
 	// scenarios of the bench are used; tests replace them.
 	scenarios func(names ...string) ([]bench.Scenario, error)

@@ -31,7 +31,7 @@ func ReadAdminToken(folder string) (config.Secret, error) {
 	if err != nil {
 		return "", tokenFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	token, err := readToken(root)
 	if err != nil {
 		return "", tokenFault(folder, err)

@@ -110,7 +110,7 @@ func folderFiles(folder string) (files []backup.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	for _, name := range []string{datafolder.IdentityFile, busFolder + "/" + datafolder.MarkFile, cosmosFolder + "/" + datafolder.MarkFile, pushKeyName} {
 		text, err := root.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && name == pushKeyName {

@@ -312,7 +312,7 @@ func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		return singleFinding(failedFolder(d.cfg.Data, err))
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	if _, err := root.Lstat(lockName); errors.Is(err, fs.ErrNotExist) {
 		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	}

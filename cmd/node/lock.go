@@ -24,7 +24,7 @@ func lockFolder(dir string) (*datafolder.HeldLock, error) {
 	if err != nil {
 		return nil, folderFault(dir, err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	file, err := datafolder.Lock(root, lockName)
 	if err != nil {
 		return nil, folderFault(dir, err)

@@ -173,7 +173,8 @@ var outgoingFunctions = map[string][]string{
 // matches every name that begins with it.
 var byPrefix = []string{"Lookup", "New", "Dial"}
 
-// allowedFiles lists the files that may use these functions, with the reason.
+// allowedFiles lists the files that may use outgoingFunctions, with a reason for
+// each.
 var allowedFiles = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
 	"api/identity/code_flow.go":         "it takes the client of the node",

@@ -31,7 +31,7 @@ func protectFolder(dir string, logger *slog.Logger) error {
 	if err != nil {
 		return folderFault(dir, err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	warnOfOpenFolder(dir, root, logger)
 	for _, name := range []string{cosmosFolder, busFolder, contentFolder, exchangeFolder} {
 		info, err := root.Lstat(name)

@@ -41,7 +41,7 @@ type Options struct {
 	Report func(Result)  // called with each result, unless nil
 
 	Random io.Reader                                        // random source for ids and secrets; default crypto/rand
-	Pause  func(ctx context.Context, d time.Duration) error // waits for d; default: a real wait
+	Pause  func(ctx context.Context, d time.Duration) error // waits for d; by default in real time
 }
 
 // A Level is the severity of a failed check.

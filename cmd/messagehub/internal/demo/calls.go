@@ -89,8 +89,8 @@ func (d *Demo) recoverActor(ctx context.Context, sent <-chan struct{}) error {
 var errNoDeadLetter = errors.New("the notification for this actor has not become a dead letter")
 
 // awaitDeadLetter waits until the actor has a dead letter, and returns the dead
-// letter. It also waits until no other delivery will be attempted again,
-// because that attempt would call the actor before the replay.
+// letter. It also waits until no delivery is waiting for another attempt, because
+// that attempt would call the actor before the replay.
 func (a *calledActor) awaitDeadLetter(ctx context.Context, limit time.Duration) (*hubclient.MessageDelivery, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoDeadLetter)
 	defer cancel()

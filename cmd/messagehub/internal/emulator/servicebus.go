@@ -22,7 +22,7 @@ type ServiceBus struct {
 
 	Listen    []string         // HOST:PORT of each listener
 	Key       string           // secret of the key that permits everything; "": the well-known secret
-	Engine    embedded.Options // Engine.Keys lists further keys; Engine.Logger is ignored, and Options.Logger used
+	Engine    embedded.Options // Engine.Keys lists further keys; Engine.Logger is ignored
 	Entities  string           // file with the entities to create; "": no file
 	TLS       bool             // permit TLS, with a self-signed certificate
 	CertFile  string           // file that receives the certificate; "": no file
