@@ -69,7 +69,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // it is the client's
 	for try := 0; ; try++ {
 		refused, err := c.postSpans(ctx, body)
-		switch failure, isFailure := errors.AsType[*statusError](err); {
+		switch failure, isFailure := errors.AsType[*responseError](err); {
 		case err == nil:
 			c.recordSuccess(ctx, n, refused)
 			return nil
@@ -105,7 +105,7 @@ func compressBody(body []byte) ([]byte, error) {
 // waitBeforeRetry waits as long as the receiver requested, or otherwise twice
 // as long as after the previous attempt. It returns false if no time remains
 // for another attempt.
-func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusError) bool {
+func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *responseError) bool {
 	const first, longest = time.Second, 30 * time.Second
 	d := min(first<<min(try, 10), longest)
 	d = time.Duration(float64(d) * (0.75 + c.random()/2))
@@ -146,7 +146,7 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	defer answer.Body.Close()
 	text, readErr := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if answer.StatusCode/100 != 2 {
-		return 0, &statusError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
+		return 0, &responseError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
 	}
 	if readErr != nil { // not an error: the receiver has already accepted the spans
 		return 0, nil // because a retry would duplicate the spans
@@ -166,19 +166,19 @@ func (c *client) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// A statusError means that a response has a status other than 2xx. It does not
+// A responseError means that a response has a status other than 2xx. It does not
 // contain the response's body, which may quote request headers.
-type statusError struct {
+type responseError struct {
 	status     int
 	retryAfter time.Duration
 }
 
-func (e *statusError) Error() string {
+func (e *responseError) Error() string {
 	return fmt.Sprintf("the receiver has answered %d %s", e.status, http.StatusText(e.status))
 }
 
 // isTransient reports whether a retry may succeed.
-func (e *statusError) isTransient() bool {
+func (e *responseError) isTransient() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
