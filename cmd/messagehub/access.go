@@ -13,32 +13,33 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// ownTokenVariable names the variable with the user's token from an issuer.
+// ownTokenVariable is the environment variable that contains the user's token
+// from an issuer.
 const ownTokenVariable = "MESSAGEHUB_TOKEN"
 
-// access has the settings with which a command connects to a hub: the token
-// that it sends, and the certificates of TLS.
+// An access contains the settings with which a command connects to a hub: the
+// token that it sends, and TLS certificates.
 type access struct {
 	tokenFile     string
-	tokenFlag     string // name of the flag that sets tokenFile; "": --token-file
+	tokenFlag     string // name of the flag that sets tokenFile; "" for --token-file
 	ca, cert, key string
 
 	isOperator bool   // the command is for operators
-	shown      string // source of the token; "": the command has no token
+	shown      string // where the token comes from; "" if the command has no token
 }
 
-// addAccess adds the flags for the token and the certificates.
+// addAccess adds flags for the token and for certificates.
 func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-file") }
 
-// addAccessBy is addAccess for commands in which --token-file may mean another
-// token: tokenFlag is the name of the flag for the user's token.
+// addAccessBy is addAccess for a command whose flag --token-file may set a
+// different token. tokenFlag is the name of the flag for the user's token.
 func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
 	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "`FILE` with the token of your issuer; default: the token in "+ownTokenVariable)
 	p.addCertificates(flags)
 }
 
-// addCertificates adds only the flags for the certificates. The commands that call
-// it use tokens of another kind, and read an issuer's token only from the
+// addCertificates adds only the flags for certificates. The commands that call
+// it use other kinds of tokens, and read an issuer's token only from the
 // environment.
 func (p *process) addCertificates(flags *pflag.FlagSet) {
 	flags.StringVar(&p.access.ca, "ca", "", "accept only certificates of the authorities in `FILE` (PEM)")
@@ -46,8 +47,8 @@ func (p *process) addCertificates(flags *pflag.FlagSet) {
 	flags.StringVar(&p.access.key, "key", "", "`FILE` with the private key of --cert (PEM)")
 }
 
-// newHub returns a client of the hub at url. The client sends the user's token, if
-// one is given.
+// newHub returns a client for the hub at url, which sends the user's token, if
+// there is one.
 func (p *process) newHub(url string) (*hubclient.Client, error) {
 	secured, err := p.access.tlsConfig()
 	if err != nil {
@@ -70,7 +71,7 @@ func (p *process) newHub(url string) (*hubclient.Client, error) {
 	return c, nil
 }
 
-// userToken returns the token of the user, or "".
+// userToken returns the user's token, or "".
 func (p *process) userToken() (string, error) {
 	if p.access.tokenFile == "" {
 		return p.variable(ownTokenVariable), nil
@@ -86,8 +87,8 @@ func (p *process) userToken() (string, error) {
 	return lines[0], nil
 }
 
-// tlsConfig returns the certificates in the flags. Nil stands for the certificates
-// of the system.
+// tlsConfig returns a TLS configuration with the certificates that flags name.
+// It returns nil if no flag is set; then the system's certificates are used.
 func (a *access) tlsConfig() (*tls.Config, error) {
 	if a.ca == "" && a.cert == "" && a.key == "" {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 
 const anID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-// hubCommands are the commands that call a hub, each with valid arguments.
+// hubCommands contains each command that calls a hub, with valid arguments.
 var hubCommands = map[string]string{
 	"send": "-", "peek": "--actor a", "dequeue": "--actor a " + anID, "queues": "--actor a", "queue waiting": "--actor a", "check": "--url http://127.0.0.1:1", "backup": "- --url http://127.0.0.1:1",
 
@@ -44,7 +44,7 @@ var hubCommands = map[string]string{
 	"domain": "", "actor": "--actor a", "health": "", "find": anID, "log-level": "",
 }
 
-// tokenFileFlags lists the commands whose flag for the issuer's token is not
+// tokenFileFlags lists the commands whose flag for an issuer's token is not
 // --token-file; "" means that the command has no such flag. A producer of the
 // broker has another kind of token, a bus has keys, and a probe sends no token.
 var tokenFileFlags = map[string]string{
@@ -52,8 +52,8 @@ var tokenFileFlags = map[string]string{
 	"broker put producer": "operator-token-file", "broker put channel": "operator-token-file", "broker put consumer": "operator-token-file",
 }
 
-// hubCommandsBelow returns the commands below cmd that call a hub or a bus, by
-// their path.
+// hubCommandsBelow returns the subcommands of cmd that call a hub or a bus, by
+// path.
 func hubCommandsBelow(cmd *cobra.Command, path string) map[string]*cobra.Command {
 	all := make(map[string]*cobra.Command)
 	if cmd.Flags().Lookup("url") != nil || cmd.Flags().Lookup("servicebus") != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// actorWait is how long a Peek of a simulated actor waits for data.
+// actorWait is how long each Peek of a simulated actor waits for data.
 const actorWait = 20 * time.Second
 
 func (p *process) simulateActorCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (p *process) simulateActorCommand() *cobra.Command {
 	return cmd
 }
 
-// consumeBundles lets an actor fetch and confirm bundles until ctx ends.
+// consumeBundles peeks and dequeues as an actor until ctx ends.
 func (p *process) consumeBundles(ctx context.Context, hub *hubclient.Client, actor, group string, timeout time.Duration) error {
 	fmt.Fprintf(p.out, "actor %s at %s; Ctrl-C ends it\n", actor, hub.Base)
 	var bundles, size int64

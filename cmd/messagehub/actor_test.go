@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stoppingWriter calls stop once the text written to it matches.
+// A stoppingWriter calls stop when the text written to it matches a pattern.
 type stoppingWriter struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -20,8 +20,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// tokenVariable names the variable with the operators' token. No flag takes
-// this token, because other users of the machine can read command lines.
+// tokenVariable is the environment variable that contains the operators' token.
+// There is no flag for the token, because other users of the machine can read
+// command lines.
 const tokenVariable = "MESSAGEHUB_ADMIN_TOKEN"
 
 // variable returns the value of an environment variable, or "" if it is not set.
@@ -35,7 +36,7 @@ func (p *process) variable(name string) string {
 	return found
 }
 
-// newOperator returns a client that sends the operator's token, if one is
+// newOperator returns a client that sends the operators' token, if one is
 // configured. It warns if the connection is not encrypted.
 func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, error) {
 	c, err := p.newHub(url)
@@ -54,8 +55,8 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	return c, nil
 }
 
-// useOperatorTokenFor lets a client without a token send the operator's token if
-// the hub requires that token for topic.
+// useOperatorTokenFor makes a client without a token send the operators' token,
+// if the hub requires it for topic.
 func (p *process) useOperatorTokenFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
 	if topic != domain.ObjectsTopic || c.Token != "" {
 		return nil
@@ -67,17 +68,18 @@ func (p *process) useOperatorTokenFor(topic string, in config.Inputs, c *hubclie
 	return nil
 }
 
-// warnIfReadable warns if a client sends what (a secret) over plain HTTP.
+// warnIfReadable warns if a client sends a secret over plain HTTP. The warning
+// names the secret by what.
 func (p *process) warnIfReadable(c *hubclient.Client, what string) {
 	if !c.IsPrivate() {
 		fmt.Fprintf(p.err, "messagehub: warning: %s is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", what, c.Base)
 	}
 }
 
-// operatorToken returns the token in the environment, otherwise the token in
-// the configuration, otherwise the token in the hub's data folder. The token of
-// the default folder belongs to a hub on this machine, so it is sent to another
-// machine only if the folder is named.
+// operatorToken returns the operators' token from the environment or, if it is
+// not set there, from the configuration or the hub's data folder. A token in
+// the default folder belongs to a local hub, so it is sent to another machine
+// only if a flag names the folder.
 func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, error) {
 	p.access.shown = ""
 	if token := p.variable(tokenVariable); token != "" {
@@ -107,13 +109,13 @@ func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, 
 	return token.Reveal(), err
 }
 
-// dataFlag adds the flag for the folder in which a hub keeps its token.
+// dataFlag adds the flag for the data folder in which a hub stores its token.
 func dataFlag(flags *pflag.FlagSet) {
 	config.AddFlags(flags, "data")
 	flags.Lookup("data").Usage = "data `FOLDER` of the hub; its token is there unless " + tokenVariable + " is set"
 }
 
-// loginName returns the login name of the user, which is the default of --who.
+// loginName returns the user's login name, which is the default of --who.
 func loginName() string {
 	u, err := user.Current()
 	if err != nil {
@@ -122,8 +124,8 @@ func loginName() string {
 	return u.Username
 }
 
-// A queueCommand has the flags and the client that all commands about one queue
-// share.
+// A queueCommand contains the flags and the client that all commands about one
+// queue share.
 type queueCommand struct {
 	p       *process
 	url     string
@@ -136,8 +138,8 @@ type queueCommand struct {
 	actor domain.ActorID
 }
 
-// command returns a command with the argument ACTOR and further arguments. If
-// order is true, the command has the flags --who and --why.
+// command returns a command whose first argument is ACTOR. If order is true,
+// the command has the flags --who and --why.
 func (q *queueCommand) command(use, short string, order bool, body func(ctx context.Context, args []string) error) *cobra.Command {
 	names := strings.Fields(use)[1:]
 	cmd := &cobra.Command{
@@ -194,10 +196,10 @@ func (q *queueCommand) prepare(actor string, order bool) (err error) {
 	return nil
 }
 
-// path returns the HTTP path of the queue, followed by more.
+// path returns the URL path of the queue, followed by more.
 func (q *queueCommand) path(more string) string { return "/v1/admin/queues/" + q.actor.String() + more }
 
-// order sends an operator's order, and prints that the hub executed it.
+// order sends an operator's order, and reports that the hub executed the order.
 func (q *queueCommand) order(ctx context.Context, what string, about map[string]string) (*http.Response, error) {
 	fields := map[string]string{"who": q.who, "why": q.why}
 	for name, value := range about {

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// stdoutFile is the argument FILE that means stdout.
+// stdoutFile is the argument FILE that stands for standard output.
 const stdoutFile = "-"
 
 func (p *process) backupCommand() *cobra.Command {
@@ -76,7 +76,7 @@ func wantFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// backUpFolder writes an archive of the folder of a hub that does not run.
+// backUpFolder writes an archive of a data folder that no hub uses.
 func backUpFolder(ctx context.Context, cfg *config.Config, w io.Writer) error {
 	err := node.Backup(ctx, cfg, version, w, nil)
 	if used, ok := errors.AsType[*node.InUseError](err); ok {
@@ -85,7 +85,7 @@ func backUpFolder(ctx context.Context, cfg *config.Config, w io.Writer) error {
 	return err
 }
 
-// backUpHub writes the archive that a running hub creates.
+// backUpHub writes an archive that a running hub creates.
 func backUpHub(ctx context.Context, remote *hubclient.Client, w io.Writer) error {
 	resp, err := remote.Do(ctx, http.MethodGet, "/v1/admin/backup", "", nil)
 	if err != nil {
@@ -100,8 +100,8 @@ func backUpHub(ctx context.Context, remote *hubclient.Client, w io.Writer) error
 	return err
 }
 
-// A failingReader records an error of its reader, so that the error is not
-// mistaken for an error of the writer.
+// A failingReader records the error of its reader, to distinguish it from an
+// error of the writer.
 type failingReader struct {
 	from io.Reader
 	err  error
@@ -115,8 +115,8 @@ func (r *failingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// writeBackup writes an archive to a file or stdout, and verifies the archive
-// while it is written.
+// writeBackup writes an archive to a file or standard output, and verifies the
+// archive at the same time.
 func (p *process) writeBackup(ctx context.Context, file string, write func(io.Writer) error) error {
 	began := time.Now()
 	progress := p.newTransfer("backed up")
@@ -142,7 +142,8 @@ func (p *process) writeBackup(ctx context.Context, file string, write func(io.Wr
 	return nil
 }
 
-// verifyWhile verifies an archive while write writes it to a writer.
+// verifyWhile calls write, which writes an archive to the writer to, and
+// verifies the archive at the same time.
 func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error, progress func(backup.Progress)) (backup.Summary, error) {
 	reading, writing := io.Pipe()
 	type result struct {
@@ -155,11 +156,11 @@ func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error,
 		if err == nil {
 			err = requireEnd(reading)
 		}
-		reading.CloseWithError(err) // stops write if the archive is damaged
+		reading.CloseWithError(err) // a damaged archive stops write
 		verified <- result{s, err}
 	}()
 	err := write(io.MultiWriter(to, writing))
-	_ = writing.CloseWithError(err) // a nil err ends the archive
+	_ = writing.CloseWithError(err) // if err is nil, this ends the archive
 	r := <-verified
 	if err != nil {
 		return r.Summary, err
@@ -167,7 +168,7 @@ func verifyWhile(ctx context.Context, to io.Writer, write func(io.Writer) error,
 	return r.Summary, r.err
 }
 
-// requireEnd reads until the writer of an archive closes it, and fails if more
+// requireEnd waits until the writer of an archive closes it. It fails if more
 // bytes follow.
 func requireEnd(r io.Reader) error {
 	if n, err := io.Copy(io.Discard, r); err != nil || n > 0 {
@@ -176,8 +177,8 @@ func requireEnd(r io.Reader) error {
 	return nil
 }
 
-// transferFault returns err or, if ctx has ended, an error that says that the
-// backup or the restore was stopped.
+// transferFault returns err. If ctx has ended, it returns an error that says
+// that the backup or restore was stopped.
 func transferFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end; nothing was changed")
@@ -185,7 +186,7 @@ func transferFault(ctx context.Context, err error) error {
 	return err
 }
 
-// A counter counts the bytes that are written to it.
+// A counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -193,7 +194,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sizeText returns a number of bytes as text with a unit.
+// sizeText formats a number of bytes with a unit.
 func sizeText(bytes int64) string {
 	switch {
 	case bytes >= 1e9:

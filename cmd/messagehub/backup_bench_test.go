@@ -20,11 +20,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// benchActors is the number of actors that receive the events of a benchmark,
-// in turn.
+// benchActors is the number of actors to which the events of a benchmark are
+// sent in turn.
 const benchActors = 1000
 
-// benchEvents returns events with payloads for many actors.
+// benchEvents returns events with payloads, addressed to many actors.
 func benchEvents(from, count int) []byte {
 	var b strings.Builder
 	for n := from; n < from+count; n++ {
@@ -35,7 +35,7 @@ func benchEvents(from, count int) []byte {
 	return []byte(b.String() + "]")
 }
 
-// listMark returns the character before an item of a JSON list.
+// listMark returns the character that precedes an item of a JSON list.
 func listMark(isFirst bool) rune {
 	if isFirst {
 		return '['
@@ -43,8 +43,8 @@ func listMark(isFirst bool) rune {
 	return ','
 }
 
-// peekAndSend peeks 50 times a second and sends 1,000 events a second until ctx
-// ends. It returns the durations of the peeks.
+// peekAndSend peeks 50 times per second and sends 1,000 events per second until
+// ctx ends. It returns how long the Peeks took.
 func peekAndSend(ctx context.Context, b *testing.B, hub *hubclient.Client, next *int) (took []time.Duration) {
 	var mu sync.Mutex
 	var load errgroup.Group
@@ -84,8 +84,9 @@ func quantile(all []time.Duration, part float64) time.Duration {
 	return all[min(int(float64(len(all))*part), len(all)-1)]
 }
 
-// BenchmarkBackup_OfARunningHub backs up a hub with 1,000,000 events, or MESSAGEHUB_BACKUP_EVENTS, restores the
-// archive and checks it, and measures Peek before and during the backup.
+// BenchmarkBackup_OfARunningHub backs up a hub with 1,000,000 events, restores
+// the archive and checks it, and measures Peek before and during the backup.
+// MESSAGEHUB_BACKUP_EVENTS sets another number of events.
 func BenchmarkBackup_OfARunningHub(b *testing.B) {
 	events := 1_000_000
 	if text := os.Getenv("MESSAGEHUB_BACKUP_EVENTS"); text != "" {
@@ -131,7 +132,7 @@ func measureBackup(b *testing.B, events int) {
 	acknowledged := next - 1
 	var backing sync.WaitGroup
 	backups := 0
-	backing.Go(func() { // backups run one after another, for a sufficient number of peeks during backups
+	backing.Go(func() { // backups run one after another, so that enough Peeks are measured during backups
 		defer cancel()
 		for until := time.Now().Add(span); time.Now().Before(until); backups++ {
 			began := time.Now()
@@ -177,9 +178,9 @@ func measureBackup(b *testing.B, events int) {
 	b.ReportMetric(float64(p99Beside)/float64(p99), "of-p99-alone")
 }
 
-// checkRestored repairs a restored folder as the help of restore says, requires
-// that a second check finds nothing, and returns the number of events in the
-// folder.
+// checkRestored checks and repairs a restored folder as the help of restore
+// says. A second check must find nothing. It returns the number of events in
+// the folder.
 func checkRestored(b *testing.B, data string) (events int) {
 	if out, err := backupCommandOf(b, "check", "--data", data, "--repair").CombinedOutput(); err != nil {
 		b.Fatalf("check --repair: %v: %s", err, out)

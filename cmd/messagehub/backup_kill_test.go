@@ -17,8 +17,8 @@ import (
 )
 
 // TestBackupAndRestore_LeaveNoPartialDataWhenKilled kills backups and restores
-// at random moments. MESSAGEHUB_BACKUP_KILLS sets the number of kills, as
-// `make backup-kills` does; MESSAGEHUB_BACKUP_SEED repeats the same moments.
+// at random times. MESSAGEHUB_BACKUP_KILLS sets the number of kills, as `make
+// backup-kills` does. MESSAGEHUB_BACKUP_SEED repeats the same times.
 func TestBackupAndRestore_LeaveNoPartialDataWhenKilled(t *testing.T) {
 	kills, seed := number(t, "MESSAGEHUB_BACKUP_KILLS", 4), uint64(number(t, "MESSAGEHUB_BACKUP_SEED", time.Now().UnixNano()))
 	k := &backupKills{t: t, random: rand.New(rand.NewPCG(seed, 1)), folder: t.TempDir(), data: dataFolder(t)}
@@ -50,7 +50,7 @@ type backupKills struct {
 	whole                   int
 }
 
-// timed runs a command to its end, and returns its duration.
+// timed runs a command until it ends, and returns how long it took.
 func (k *backupKills) timed(args ...string) time.Duration {
 	k.t.Helper()
 	began := time.Now()
@@ -59,25 +59,26 @@ func (k *backupKills) timed(args ...string) time.Duration {
 	return time.Since(began)
 }
 
-// backupCommandOf returns a command that runs in a separate process.
+// backupCommandOf returns a command that runs this program in a separate
+// process.
 func backupCommandOf(t testing.TB, args ...string) *exec.Cmd {
 	cmd := exec.Command(program(t), args...)
 	cmd.Env = append(cleanEnviron(), tokenVariable+"="+operatorToken)
 	return cmd
 }
 
-// kill runs a command and kills it at a random moment within span, or a little
+// kill starts a command, and kills it at a random time within span or slightly
 // later.
 func (k *backupKills) kill(span time.Duration, args ...string) {
 	k.t.Helper()
 	cmd := backupCommandOf(k.t, args...)
 	require.NoError(k.t, cmd.Start())
 	_ = clock.Sleep(k.t.Context(), time.Duration(k.random.Int64N(int64(span)*11/10)))
-	_ = cmd.Process.Kill() // an error means that the command has ended
+	_ = cmd.Process.Kill() // fails only if the command has already ended
 	_ = cmd.Wait()
 }
 
-// killBackup kills a backup that would replace an existing file.
+// killBackup kills a backup whose file already exists.
 func (k *backupKills) killBackup(n int) {
 	file := filepath.Join(k.folder, fmt.Sprint(n, ".backup"))
 	const before = "the old file"
@@ -90,8 +91,8 @@ func (k *backupKills) killBackup(n int) {
 		got := messagehub(k.t, "", "restore", "--list", file)
 		require.Equal(k.t, 0, got.status, got.err)
 	}
-	// The hub notices that its client has disconnected, and another backup
-	// succeeds.
+	// The hub must notice that its client has disconnected, so that another
+	// backup succeeds.
 	require.Eventually(k.t, func() bool {
 		return !strings.Contains(messagehub(k.t, "", "backup", "--url", k.url, file).err, "A backup is under way")
 	}, patience, 10*time.Millisecond)
@@ -101,7 +102,7 @@ func (k *backupKills) killBackup(n int) {
 	require.NoError(k.t, os.Remove(file))
 }
 
-// killRestore kills a restore, and repeats it.
+// killRestore kills a restore, and then repeats it.
 func (k *backupKills) killRestore(n int, file string) {
 	folder := filepath.Join(k.folder, fmt.Sprint("restored-", n))
 	k.kill(k.restoreSpan, "restore", file, "--data", folder)
@@ -113,7 +114,7 @@ func (k *backupKills) killRestore(n int, file string) {
 	}
 	if got := check(); got.status == 0 {
 		k.whole++
-		wants(got) // the restored folder must have every event
+		wants(got) // the restored folder must contain every event
 		again := messagehub(k.t, "", "restore", file, "--data", folder)
 		require.Contains(k.t, again.err, "it is not empty")
 	} else {

@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// startBackedUp starts a hub that keeps its data in a folder, and returns it with
-// an operator's client.
+// startBackedUp starts a hub whose data is in a folder. It returns the hub, and
+// a client with the operators' token.
 func startBackedUp(t *testing.T, data string, more ...string) (h *hubProcess, hub *hubclient.Client) {
 	t.Helper()
 	h = startHub(t, append([]string{"--data", data, "--log-level", "warn"}, more...)...)
@@ -33,8 +33,8 @@ func startBackedUp(t *testing.T, data string, more ...string) (h *hubProcess, hu
 	return h, hub
 }
 
-// payloadEvents returns events for several actors, with payloads that are
-// stored as contents.
+// payloadEvents returns events for several actors. The hub stores their
+// payloads as contents.
 func payloadEvents(from, count, actors int) []byte {
 	var all []json.RawMessage
 	for n := from; n < from+count; n++ {
@@ -44,7 +44,7 @@ func payloadEvents(from, count, actors int) []byte {
 	return mustJSON(all)
 }
 
-// idsOf returns the ids of the events in the body of a bundle.
+// idsOf returns the ids of the events in a bundle's body.
 func idsOf(t testing.TB, body []byte) (ids []string) {
 	var events []struct{ ID string }
 	if err := json.Unmarshal(body, &events); err != nil {
@@ -56,8 +56,8 @@ func idsOf(t testing.TB, body []byte) (ids []string) {
 	return ids
 }
 
-// drain peeks and dequeues until nothing waits for the actors. It returns how
-// often each event was received.
+// drain peeks and dequeues until the actors have no data. It returns how often
+// each event was received.
 func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	t.Helper()
 	seen := make(map[string]int)
@@ -80,19 +80,19 @@ func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	return seen
 }
 
-// A backupLoad sends events to all actors and dequeues the events of one actor,
-// until it is stopped.
+// A backupLoad sends events to all actors, and dequeues the events of one
+// actor, until it is stopped.
 type backupLoad struct {
 	t      *testing.T
 	hub    *hubclient.Client
 	actors int
-	more   chan struct{} // has a value after events were acknowledged
+	more   chan struct{} // contains a value if events were acknowledged
 
 	mu       sync.Mutex
 	next     int
 	sent     map[string]bool // acknowledged events
-	started  map[string]bool // events in a bundle whose Dequeue was sent
-	dequeued map[string]bool // events in a bundle whose Dequeue succeeded
+	started  map[string]bool // events of bundles whose Dequeue was sent
+	dequeued map[string]bool // events of bundles whose Dequeue succeeded
 }
 
 // snapshot returns copies of the sets sent, started and dequeued.
@@ -123,7 +123,7 @@ func (l *backupLoad) send(ctx context.Context) error {
 	return nil
 }
 
-// await returns after n more events have been acknowledged.
+// await waits until n more events have been acknowledged.
 func (l *backupLoad) await(n int) {
 	before, _, _ := l.snapshot()
 	for now := before; len(now) < len(before)+n; now, _, _ = l.snapshot() {
@@ -162,8 +162,8 @@ func (l *backupLoad) note(in map[string]bool, ids []string) {
 	}
 }
 
-// TestBackup_OfARunningHubHasWhatWasAcknowledged backs up a hub under load, restores each archive, and
-// accounts for every event.
+// TestBackup_OfARunningHubHasWhatWasAcknowledged backs up a hub under load,
+// restores each archive, and checks that each event is in the expected state.
 func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
 	const actors, backups = 3, 2
 	data, folder := dataFolder(t), t.TempDir()
@@ -290,7 +290,7 @@ func TestRestore_WithFreezeReturnsNoBundleUntilThawed(t *testing.T) {
 	require.Contains(t, got.out, "disk lost")
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 
-	h, hub = startBackedUp(t, restored) // the queues are not frozen again
+	h, hub = startBackedUp(t, restored) // a restart must not freeze the queues again
 	isThawed(hub, "actor-0")
 	isFrozen(hub, "actor-1")
 	isFrozen(hub, "later")
@@ -362,7 +362,8 @@ func TestBackupAndRestore_ReportWhyTheyCannotRun(t *testing.T) {
 	require.NoError(t, running.stop(t, syscall.SIGTERM), running.stderrText())
 }
 
-// If the hub dies or a proxy cuts the response, the previous file remains.
+// If the hub dies, or a proxy aborts the response, the previous file must
+// remain.
 func TestBackup_ThatIsInterruptedKeepsTheOldFile(t *testing.T) {
 	data, file := newStoppedFolder(t, 1), filepath.Join(t.TempDir(), "hub.backup")
 	whole := messagehub(t, "", "backup", "--data", data, "-")

@@ -51,8 +51,8 @@ func (p *process) benchCommand() *cobra.Command {
 	return cmd
 }
 
-// explainMovedFlag names, in the error of a flag that was moved out of bench,
-// the program that has the flag now.
+// explainMovedFlag adds to the error about an unknown flag which program has
+// the flag now, if the flag was moved out of bench.
 func explainMovedFlag(err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if ok && (unknown.GetSpecifiedName() == "results" || unknown.GetSpecifiedName() == "plots") {

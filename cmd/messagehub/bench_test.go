@@ -16,11 +16,11 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// A scenarioFunc is the body of a scenario; it reports the figures that a test
+// A scenarioFunc is the body of a scenario. It reports figures that a test
 // chooses.
 type scenarioFunc func(ctx context.Context, o bench.Options, tell func(figure.Figure)) error
 
-// runBench runs the bench with the given scenarios in this process.
+// runBench runs the command bench in this process with these scenarios.
 func runBench(ctx context.Context, scenarios []bench.Scenario, args ...string) result {
 	var out, errs bytes.Buffer
 	status := run(ctx, &process{
@@ -35,7 +35,8 @@ func scenario(name string, do scenarioFunc) bench.Scenario {
 	return bench.NewScenario(name, "what "+name+" does", do)
 }
 
-// scenarioOf returns a scenario that reports one figure; the target is at most 10.
+// scenarioOf returns a scenario that reports one figure, whose target is at
+// most 10.
 func scenarioOf(name string, value float64) bench.Scenario {
 	return scenario(name, func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.25})

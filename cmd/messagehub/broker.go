@@ -39,7 +39,7 @@ func (p *process) brokerCommand() *cobra.Command {
 	return cmd
 }
 
-// A brokerCommand has the flags and the clients that all commands about the
+// A brokerCommand contains the flags and clients that all commands about the
 // broker share.
 type brokerCommand struct {
 	p       *process
@@ -47,28 +47,28 @@ type brokerCommand struct {
 	timeout time.Duration
 	json    bool
 
-	// own is the flag for the token of a channel or a consumer, which the request
-	// sends in place of the operator's token; nil: the command has no such flag.
-	// asOwner returns the credentials with that token.
+	// own is the flag for the token of a channel or consumer, which a request
+	// sends instead of the operators' token. It is nil if the command has no
+	// such flag. asOwner returns credentials with that token.
 	own     *tokenFlag
 	asOwner func(token string) brokerclient.Credentials
 
-	// hasNewToken means that --token-file sets the new token of a party, so
-	// --operator-token-file has the operator's token.
+	// hasNewToken means that --token-file sets a party's new token, so
+	// --operator-token-file sets the operators' token.
 	hasNewToken bool
 
-	// producer has the credentials of a command that acts for a producer; nil for
-	// all other commands.
+	// producer contains the credentials of a command that acts for a producer.
+	// It is nil for all other commands.
 	producer *brokerclient.Credentials
 
-	hub    *hubclient.Client // writes the error when the hub cannot be reached
+	hub    *hubclient.Client // creates the error message if the hub is unreachable
 	client *brokerclient.Client
 }
 
 const operatorTokenFile = "--operator-token-file"
 
-// command returns a command with the arguments that use names; an argument in
-// brackets is optional. parse validates the arguments before a request is sent.
+// command returns a command with the arguments named in use, where brackets
+// mean an optional argument. parse validates the arguments before any request.
 func (b *brokerCommand) command(use, short, long, example string, parse func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	name, _, _ := strings.Cut(use, " ")
 	cmd := &cobra.Command{
@@ -110,8 +110,8 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 	return cmd
 }
 
-// argumentsOf returns a check that requires one argument for each word of use
-// in capital letters.
+// argumentsOf returns a check that requires one argument for each upper-case
+// word in use.
 func argumentsOf(use string) cobra.PositionalArgs {
 	var names []string
 	optional := 0
@@ -137,7 +137,7 @@ func argumentsOf(use string) cobra.PositionalArgs {
 	}
 }
 
-// connectClients creates the clients. name is the name of the command.
+// connectClients creates the clients of the command called name.
 func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error) {
 	if b.hasNewToken {
 		b.p.access.tokenFlag = operatorTokenFile
@@ -159,8 +159,8 @@ func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error
 	return err
 }
 
-// credentials returns the credentials of the requests: the producer's
-// credentials, otherwise the token in the flags, otherwise the operator's token.
+// credentials returns the credentials for requests: those of the producer, or
+// else the token from the flags, or else the operators' token.
 func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Credentials, err error) {
 	if b.producer != nil {
 		return *b.producer, nil
@@ -185,13 +185,13 @@ func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Creden
 	return brokerclient.Credentials{AdminToken: operator.Token}, nil
 }
 
-// isOfIssuer reports whether a token was signed by an issuer: the header of such
-// a token is JSON. The tokens of channels and consumers are random texts.
+// isOfIssuer reports whether an issuer signed a token. The first part of such a
+// token is JSON; the tokens of channels and consumers are random texts.
 func isOfIssuer(token string) bool {
 	return identity.IsSigned(token) && strings.HasPrefix(token, "eyJ")
 }
 
-// explainError adds what to do to an error of the connection to the hub.
+// explainError adds advice to an error of connecting to the hub.
 func (b *brokerCommand) explainError(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return b.hub.Unreachable(err)
@@ -203,14 +203,15 @@ func (b *brokerCommand) jsonFlag(f *pflag.FlagSet) {
 	f.BoolVar(&b.json, "json", false, "print JSON, in the format of the HTTP API")
 }
 
-// A tokenFlag is a token on the command line, or in a file.
+// A tokenFlag is a pair of flags for a token: one contains the token, the other
+// names a file.
 type tokenFlag struct {
 	name  string // name of the flag
 	whose string
 	text  string
 	file  string
 
-	isIssuersToo bool // the flag also accepts a token of an issuer
+	isIssuersToo bool // isIssuersToo means that the flag also accepts an issuer's token
 }
 
 func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
@@ -221,8 +222,8 @@ func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
 	f.StringVar(&t.file, t.name+"-file", "", "`FILE` whose first line is the token of the "+t.whose)
 }
 
-// readToken returns the token of the flag, or of the file that it names; "" if
-// the flag is not set.
+// readToken returns the token from the flag, or from the file that the flag
+// names. It returns "" if no flag is set.
 func (t *tokenFlag) readToken() (string, error) {
 	token := t.text
 	switch {
@@ -246,13 +247,13 @@ func (t *tokenFlag) readToken() (string, error) {
 	return token, nil
 }
 
-// acceptChannelToken lets the command accept the token of a channel.
+// acceptChannelToken adds flags for a channel's token to the command.
 func (b *brokerCommand) acceptChannelToken() {
 	b.own = &tokenFlag{name: "token", whose: "channel", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials { return brokerclient.Credentials{ChannelToken: token} }
 }
 
-// acceptConsumerToken lets the command accept the token of a consumer.
+// acceptConsumerToken adds flags for a consumer's token to the command.
 func (b *brokerCommand) acceptConsumerToken() {
 	b.own = &tokenFlag{name: "token", whose: "consumer", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials {
@@ -260,11 +261,11 @@ func (b *brokerCommand) acceptConsumerToken() {
 	}
 }
 
-// parseChannel returns the id of the channel that the first argument names.
+// parseChannel returns the id of the channel named by the first argument.
 func parseChannel(args []string) (domain.PartyID, error) { return domain.Channels.Parse(args[0]) }
 
-// parseConsumer returns the id of the consumer that the first two arguments name: a channel, and
-// one of its consumers.
+// parseConsumer returns the id of a consumer. The first argument names its
+// channel, the second the consumer.
 func parseConsumer(args []string) (domain.PartyID, error) {
 	channel, err := parseChannel(args)
 	if err != nil {

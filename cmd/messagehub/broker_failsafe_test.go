@@ -20,28 +20,28 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// failSafeHubs are hubs that share accounts, each in a separate process, and a
-// channel with consumers. Calls are counted by consumer.
+// A failSafeHubs contains hubs that share their accounts, each in a separate
+// process. It counts the calls of a channel's consumers.
 type failSafeHubs struct {
 	*testing.T
 	environ []string
 	sent    []string
-	started time.Time // time at which the newest hub was started
+	started time.Time // when the newest hub was started
 
 	mu    sync.Mutex
 	calls map[string]map[string]int // number of calls by consumer and message
 	more  chan struct{}
 }
 
-// sharedConsumers is the number of consumers. There are enough consumers that
-// every third of the shards has some. With fewer consumers, a hub that joins
-// could acquire only shards without consumers: it acquires these first, because
-// no other hub has to release jobs of these shards.
+// sharedConsumers is the number of consumers. It is large enough that every
+// third of the shards contains consumers. With fewer consumers, a hub that
+// joins might acquire only shards without consumers: it acquires them first,
+// because no other hub has to release their jobs.
 const sharedConsumers = 100
 
 func newFailSafeHubs(t *testing.T) *failSafeHubs {
 	t.Helper()
-	t.Parallel() // these tests mostly wait
+	t.Parallel() // parallel, because these tests mostly wait
 	w := &failSafeHubs{T: t, calls: make(map[string]map[string]int), more: make(chan struct{}, 1)}
 	cosmos := startEmulator(t, "--in-memory")
 	blob := startBlobs(t, "--data", filepath.Join(t.TempDir(), "blob"))
@@ -54,7 +54,7 @@ func newFailSafeHubs(t *testing.T) *failSafeHubs {
 	return w
 }
 
-// startNode starts a hub and returns it with its URL.
+// startNode starts a hub, and returns the hub and its URL.
 func (w *failSafeHubs) startNode(failSafe string, environ ...string) (h *hubProcess, url string) {
 	w.Helper()
 	environ = append(append([]string{"MESSAGEHUB_BROKER_FAIL_SAFE=" + failSafe}, w.environ...), environ...)
@@ -64,7 +64,7 @@ func (w *failSafeHubs) startNode(failSafe string, environ ...string) (h *hubProc
 	return h, h.url(w.T)
 }
 
-// createChannel creates the channel and its consumers at a hub.
+// createChannel creates the channel and its consumers, with requests to a hub.
 func (w *failSafeHubs) createChannel(hub string) {
 	w.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -86,7 +86,7 @@ func (w *failSafeHubs) createChannel(hub string) {
 	}
 }
 
-// request sends a request to a hub, requires one of the statuses in want, and
+// request sends a request to a hub, checks that the status is one of want, and
 // returns the body of the response.
 func (w *failSafeHubs) request(method, url, body string, want []int, headers ...string) string {
 	w.Helper()
@@ -104,7 +104,7 @@ func (w *failSafeHubs) request(method, url, body string, want []int, headers ...
 	return string(text)
 }
 
-// broadcast sends a message to a hub.
+// broadcast broadcasts a message through a hub.
 func (w *failSafeHubs) broadcast(hub string) {
 	w.Helper()
 	message := fmt.Sprint(len(w.sent))
@@ -113,7 +113,8 @@ func (w *failSafeHubs) broadcast(hub string) {
 	w.sent = append(w.sent, message)
 }
 
-// countMissing returns how many deliveries have not arrived.
+// countMissing returns how many consumers still miss a message, summed over all
+// messages.
 func (w *failSafeHubs) countMissing() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +128,7 @@ func (w *failSafeHubs) countMissing() (n int) {
 	return n
 }
 
-// awaitAll returns when all consumers have received all messages.
+// awaitAll waits until all consumers have received all messages.
 func (w *failSafeHubs) awaitAll() {
 	w.Helper()
 	timeout := time.After(patience)
@@ -142,8 +143,8 @@ func (w *failSafeHubs) awaitAll() {
 
 var callsMade = regexp.MustCompile(`(?m)^messagehub_push_call_seconds_count(?:\{[^}]*\})? ([0-9]+)`)
 
-// awaitShared sends messages until each hub has called consumers, and until the
-// newest hub no longer takes over jobs because of its start.
+// awaitShared broadcasts messages until each hub has called consumers, and
+// until the newest hub no longer takes over jobs because it has just started.
 func (w *failSafeHubs) awaitShared(hubs ...string) {
 	w.Helper()
 	end := time.Now().Add(patience)
@@ -164,8 +165,8 @@ type overdueList struct {
 	Jobs []struct{ RetriggerURL string }
 }
 
-// overdue returns the jobs that a hub lists as overdue, each with the path that
-// re-triggers the job.
+// overdue returns a hub's overdue jobs. Each contains the URL that re-triggers
+// it.
 func (w *failSafeHubs) overdue(hub string) overdueList {
 	w.Helper()
 	var l overdueList
@@ -173,8 +174,8 @@ func (w *failSafeHubs) overdue(hub string) overdueList {
 	return l
 }
 
-// Another hub takes over the jobs of a dead hub within 10 seconds, unless the
-// setting has another duration.
+// Another hub must take over the jobs of a dead hub within 10 seconds, or
+// within the configured time.
 func TestJobsOfADeadHub_AreTakenOver(t *testing.T) {
 	w := newFailSafeHubs(t)
 	a, first := w.startNode("on")
@@ -199,7 +200,7 @@ func TestJobsOfADeadHub_WithoutTakeoverWaitForARetrigger(t *testing.T) {
 	a.kill()
 	w.broadcast(second)
 	end := time.Now().Add(patience)
-	for len(w.overdue(second).Jobs) == 0 { // the second hub does not know yet that the first is dead
+	for len(w.overdue(second).Jobs) == 0 { // wait until the second hub notices that the first is dead
 		require.True(t, time.Now().Before(end), "the jobs of the dead hub are not listed")
 	}
 	waiting := w.countMissing()
@@ -209,7 +210,8 @@ func TestJobsOfADeadHub_WithoutTakeoverWaitForARetrigger(t *testing.T) {
 	for retriggered := 0; w.countMissing() > 0; {
 		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.countMissing())
 		for _, j := range w.overdue(second).Jobs {
-			// 409: another job of the same shard was re-triggered before.
+			// The status is 409 if another job of the same shard was
+			// re-triggered before.
 			w.request(http.MethodPost, second+j.RetriggerURL, "", []int{http.StatusAccepted, http.StatusConflict}, "X-Broker-Admin-Token", operatorToken)
 			retriggered++
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// brokerHub starts a hub in memory whose broker makes two attempts per job.
+// brokerHub starts an in-memory hub whose broker makes two attempts per job.
 func brokerHub(t *testing.T) (url string) {
 	t.Helper()
 	cfg := config.Default()
@@ -41,13 +41,14 @@ func brokerHub(t *testing.T) (url string) {
 	return n.URL()
 }
 
-// brokerAt runs a command about the broker of a hub.
+// brokerAt runs a subcommand of messagehub broker for the hub at url.
 func brokerAt(t *testing.T, url string, args ...string) result {
 	t.Helper()
 	return messagehub(t, "", append(append([]string{"broker"}, args...), "--url", url)...)
 }
 
-// brokerOK runs a command that must succeed, and returns its standard output.
+// brokerOK runs a subcommand of messagehub broker that must succeed, and
+// returns its standard output.
 func brokerOK(t *testing.T, url string, args ...string) string {
 	t.Helper()
 	got := brokerAt(t, url, args...)
@@ -56,7 +57,7 @@ func brokerOK(t *testing.T, url string, args ...string) string {
 	return got.out
 }
 
-// answeringReceiver starts a receiver that answers each call with status.
+// answeringReceiver starts a receiver that answers every call with status.
 func answeringReceiver(t *testing.T, status *atomic.Int64) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
@@ -74,7 +75,7 @@ func putPrices(t *testing.T, hub, callback string) {
 
 var storedID = regexp.MustCompile(`^stored (m\d\.\d+)\n$`)
 
-// broadcastPrice sends a message and returns its id.
+// broadcastPrice broadcasts a message and returns its id.
 func broadcastPrice(t *testing.T, hub string, args ...string) (id string) {
 	t.Helper()
 	args = append([]string{"broadcast", "prices", "--producer", "shop", "--producer-token", "hush-p", "--channel-token", "hush-c"}, args...)
@@ -83,7 +84,8 @@ func broadcastPrice(t *testing.T, hub string, args ...string) (id string) {
 	return storedID.FindStringSubmatch(out)[1]
 }
 
-// awaitJob waits until the job of a message for billing has a status.
+// awaitJob waits until the consumer billing's job for a message has this
+// status.
 func awaitJob(t *testing.T, hub, message, status string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -91,7 +93,7 @@ func awaitJob(t *testing.T, hub, message, status string) {
 	}, patience, 5*time.Millisecond)
 }
 
-// The test runs the commands of the guide.
+// The commands of the guide must work as printed there.
 func TestBroker_ShowsANewcomerTheFirstDelivery(t *testing.T) {
 	hub := brokerHub(t)
 	called := make(chan []byte, 1)

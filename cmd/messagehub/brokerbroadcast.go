@@ -14,13 +14,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A broadcastCommand has the flags of messagehub broker broadcast.
+// A broadcastCommand contains the flags of messagehub broker broadcast.
 type broadcastCommand struct {
 	brokerCommand
 	creds         brokerclient.Credentials
 	producerToken tokenFlag
 	channelToken  tokenFlag
-	text          *string // nil: the message is in the file
+	text          *string // text is the message, or nil if the message is in a file
 	metadata      []string
 
 	channel string
@@ -69,8 +69,7 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	return cmd
 }
 
-// parseArguments validates the command line by the rules that the hub applies
-// to the request.
+// parseArguments validates the command line with the same rules as the hub.
 func (b *broadcastCommand) parseArguments(args []string) error {
 	channel, err := parseChannel(args)
 	if err != nil {
@@ -106,7 +105,7 @@ func (b *broadcastCommand) parseArguments(args []string) error {
 	return err
 }
 
-// parseHeaders returns the headers of a message.
+// parseHeaders parses the headers of a message.
 func parseHeaders(texts []string) (map[string]string, error) {
 	all := make(map[string]string, len(texts))
 	for _, text := range texts {
@@ -125,7 +124,8 @@ func parseHeaders(texts []string) (map[string]string, error) {
 	return all, nil
 }
 
-// readPayload sets the payload of the message from the text or the file.
+// readPayload sets the message's payload to the text or to the content of the
+// file.
 func (b *broadcastCommand) readPayload() (err error) {
 	if b.text != nil {
 		b.message.Payload = []byte(*b.text)

@@ -12,9 +12,9 @@ func addLimit(cmd *cobra.Command, limit *int) {
 	cmd.Flags().IntVar(limit, "limit", 100, "show at most `NUMBER` rows")
 }
 
-// showList prints up to limit elements of a list: with show, or as a JSON object
-// whose only member is an array with the name member. If the list is longer, it
-// prints that to stderr.
+// showList prints up to limit elements of a list, either with show or as a JSON
+// object whose only member, named member, is an array. If the list is longer,
+// it says so on standard error.
 func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, member string, show func([]*T) error) error {
 	found, hasMore, err := collectUpTo(all, limit)
 	if err != nil {
@@ -31,7 +31,7 @@ func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, memb
 	return err
 }
 
-// collectUpTo returns up to limit elements, and whether the list is longer.
+// collectUpTo returns up to limit elements, and whether there are more.
 func collectUpTo[T any](all iter.Seq2[*T, error], limit int) (found []*T, hasMore bool, err error) {
 	for element, err := range all {
 		if err != nil {

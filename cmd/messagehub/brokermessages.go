@@ -84,7 +84,7 @@ func (p *process) brokerMessage() *cobra.Command {
 	return cmd
 }
 
-// checkMessageID returns an error for a text that cannot be the id of a message.
+// checkMessageID returns an error if a text cannot be the id of a message.
 func checkMessageID(id string) error {
 	if id == "" || id == "." || id == ".." {
 		return fmt.Errorf("MESSAGE: want the id of a message, got %q", id)

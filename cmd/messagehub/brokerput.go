@@ -82,7 +82,7 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 	return cmd
 }
 
-// refOf returns the client's reference to a party.
+// refOf converts a party's id to a reference of the broker's client.
 func refOf(id domain.PartyID) brokerclient.Ref {
 	switch {
 	case id.IsConsumer():

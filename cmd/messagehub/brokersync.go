@@ -54,13 +54,14 @@ func (p *process) brokerSync() *cobra.Command {
 	return cmd
 }
 
-// A wantedParty is a party that a file declares, with its token.
+// A wantedParty is a party declared in a file, with its token.
 type wantedParty struct {
 	config.BrokerParty
-	token string // "": the token is not changed
+	token string // "" if the token does not change
 }
 
-// readParties reads a file, and the token of each party that it declares.
+// readParties reads a file that declares parties, and the tokens of the
+// parties.
 func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 	input, _, err := p.open(name)
 	if err != nil {
@@ -85,7 +86,7 @@ func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 	return wanted, errors.Join(faults...)
 }
 
-// A partySync changes the parties of a hub until they are as a file declares.
+// A partySync changes a hub's parties to those that a file declares.
 type partySync struct {
 	p        *process
 	client   *brokerclient.Client
@@ -93,11 +94,11 @@ type partySync struct {
 	explain  func(error) error
 }
 
-// A partyStep is a change of a party.
+// A partyStep creates or changes a party.
 type partyStep struct {
 	wanted wantedParty
-	stored *brokerclient.Party // nil: the party is created
-	why    []string            // a text for each member that changes
+	stored *brokerclient.Party // the stored party; nil if the step creates the party
+	why    []string            // descriptions of the members that change
 }
 
 func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
@@ -131,17 +132,17 @@ func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
 	return err
 }
 
-// A storedParty is a party of the hub, with its id.
+// A storedParty is a party stored in the hub.
 type storedParty struct {
 	id    domain.PartyID
 	party *brokerclient.Party
 }
 
-// fetchParties returns the producers and channels of the hub, and the consumers
-// of the channels in the file.
+// fetchParties returns the hub's producers and channels, and the consumers of
+// those channels that the file declares.
 func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all []storedParty, err error) {
 	lists := []domain.PartyList{domain.Producers, domain.Channels}
-	hasChannel := make(map[domain.PartyID]bool) // channels in the file
+	hasChannel := make(map[domain.PartyID]bool) // channels that the file declares
 	for _, w := range wanted {
 		switch {
 		case w.ID.IsConsumer():
@@ -150,7 +151,7 @@ func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all
 			hasChannel[w.ID] = true
 		}
 	}
-	for i := 0; i < len(lists); i++ { // each channel adds the list of its consumers
+	for i := 0; i < len(lists); i++ { // each declared channel appends the list of its consumers
 		for party, err := range s.client.List(ctx, listOf(lists[i])) {
 			if err != nil {
 				return nil, err
@@ -168,7 +169,7 @@ func (s *partySync) fetchParties(ctx context.Context, wanted []wantedParty) (all
 	return all, nil
 }
 
-// listOf returns a list in the type of the client.
+// listOf converts a list's kind to the type of the broker's client.
 func listOf(l domain.PartyList) brokerclient.PartyList {
 	channel, isConsumers := l.Channel()
 	switch {
@@ -181,8 +182,8 @@ func listOf(l domain.PartyList) brokerclient.PartyList {
 	}
 }
 
-// planParties returns the steps that change stored into wanted, in the order in
-// which they must run. It fails if wanted cannot be reached.
+// planParties returns the steps that change the parties stored into wanted, in
+// the order in which they must run. It fails if no steps can do this.
 func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error) {
 	is := make(map[domain.PartyID]*brokerclient.Party, len(stored))
 	for _, s := range stored {
@@ -207,8 +208,8 @@ func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error
 	return steps, errors.Join(faults...)
 }
 
-// partyDifferences returns a text for each member in which the stored party
-// differs from w.
+// partyDifferences describes each member in which the stored party differs from
+// w.
 func partyDifferences(is *brokerclient.Party, w *wantedParty) (why []string) {
 	if w.Name != "" && w.Name != is.Name {
 		why = append(why, fmt.Sprintf("name: %s → %s", is.Name, w.Name))
@@ -219,8 +220,9 @@ func partyDifferences(is *brokerclient.Party, w *wantedParty) (why []string) {
 	return why
 }
 
-// carryOut executes a step, and reports whether the party changed. Except in a
-// dry run, a step with a token is always sent: only the hub can compare tokens.
+// carryOut executes a step, and reports whether the party changed. A step with
+// a token is always sent, except in a dry run, because only the hub can compare
+// tokens.
 func (s *partySync) carryOut(ctx context.Context, step *partyStep) (isChange bool, err error) {
 	isChange = step.stored == nil || len(step.why) > 0
 	w := &step.wanted
@@ -259,7 +261,7 @@ func (s *partySync) showStep(step *partyStep, isChange bool) {
 	}
 }
 
-// showOthers prints the parties of the hub that are not in the file.
+// showOthers prints those of the hub's parties that the file does not declare.
 func (s *partySync) showOthers(wanted []wantedParty, stored []storedParty) {
 	inFile := make(map[domain.PartyID]bool)
 	for _, w := range wanted {

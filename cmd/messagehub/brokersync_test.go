@@ -22,7 +22,7 @@ const partyFile = `broker:
     - {channel: prices, id: billing, callback-url: 'http://127.0.0.1:1/a', token-env: BILLING}
 `
 
-// syncParties writes a file and runs messagehub broker sync.
+// syncParties writes a file, and runs messagehub broker sync with it.
 func syncParties(t *testing.T, hub, text string, environ []string, args ...string) result {
 	t.Helper()
 	folder := t.TempDir()
@@ -60,7 +60,7 @@ func TestBrokerSync_AppliesTheFile(t *testing.T) {
 	require.Equal(t, 1, brokerAt(t, hub, "messages", "prices", "--token", "hush-2").status)
 }
 
-// The whole file is validated before anything is changed.
+// A fault anywhere in the file must prevent all changes.
 func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	hub := brokerHub(t)
 	for text, want := range map[string]string{
@@ -77,8 +77,8 @@ func TestBrokerSync_ChecksTheWholeFileFirst(t *testing.T) {
 	require.Equal(t, "there are no channels\n", brokerOK(t, hub, "list", "channels"))
 }
 
-// The hub fails after some changes: the command reports the number of changes so
-// far, and the next run makes the remaining ones.
+// If the hub fails after some changes, the command must report how many it has
+// made. The next run must make the remaining changes.
 func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	hub := brokerHub(t)
 	target, err := url.Parse(hub)

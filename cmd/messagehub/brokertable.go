@@ -26,7 +26,7 @@ func (p *process) showMessages(channel string, all []*brokerclient.StoredMessage
 	return table.Flush()
 }
 
-// showMessage prints a message, and one line for each of its jobs.
+// showMessage prints a message, followed by one line for each of its jobs.
 func (p *process) showMessage(channel string, m *brokerclient.StoredMessage) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
@@ -66,7 +66,7 @@ func (p *process) showMessage(channel string, m *brokerclient.StoredMessage) err
 	return table.Flush()
 }
 
-// lastAnswer returns how the last attempt of a job ended.
+// lastAnswer describes how a job's last attempt ended.
 func lastAnswer(j *brokerclient.Job) string {
 	if len(j.History) == 0 {
 		return "-"

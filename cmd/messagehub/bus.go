@@ -18,24 +18,24 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// busVariable names the variable with the default namespace of a domain. If it
-// is not set, the default is the namespace that messagehub serve opens.
+// busVariable is the environment variable that specifies the default namespace
+// of a domain. If it is not set, the default is the bus of a local hub.
 const busVariable = "MESSAGEHUB_SERVICEBUS_CONNECTION"
 
 const defaultBus = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=" + embedded.WellKnownKeyName +
 	";SharedAccessKey=" + embedded.WellKnownKey + ";UseDevelopmentEmulator=true"
 
-// A busPlace is a namespace and the address of its listener.
+// A busPlace specifies a namespace, and how to connect to it.
 type busPlace struct {
-	name    string // name of the namespace, without secrets
-	dial    string // HOST:PORT of an emulator; "" for a namespace on Azure
+	name    string // name of the namespace; contains no secret
+	dial    string // HOST:PORT of an emulator; "" if the namespace is on Azure
 	connect domainclient.Connect
 }
 
-// bus parses a connection string or the name of a namespace on Azure. A named
-// namespace is opened with the identity of the machine. An empty text and the
-// word default stand for the namespace in busVariable, otherwise for the bus of a
-// hub on this machine.
+// bus parses a connection string, or the name of a namespace on Azure, for
+// which the machine's identity is used. An empty text or "default" stands for
+// the namespace in busVariable or, if it is not set, for the bus of a local
+// hub.
 func (p *process) bus(text string) (busPlace, error) {
 	if text == "default" {
 		text = ""
@@ -48,7 +48,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	endpoint, isConnection := connectionMember(text, "Endpoint")
 	if !isConnection {
 		if strings.ContainsAny(text, "=;/ ") || !strings.Contains(text, ".") {
-			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // clipped: the text may contain a key
+			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // shortened, because the text may contain a key
 		}
 		return busPlace{name: text, connect: func() (*azservicebus.Client, error) {
 			credential, err := azidentity.NewDefaultAzureCredential(nil)
@@ -72,7 +72,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	return place, nil
 }
 
-// connectionMember returns the value of a named member of a connection string.
+// connectionMember returns a named value of a connection string.
 func connectionMember(connection, name string) (string, bool) {
 	for part := range strings.SplitSeq(connection, ";") {
 		if key, value, ok := strings.Cut(part, "="); ok && strings.EqualFold(strings.TrimSpace(key), name) {
@@ -82,8 +82,9 @@ func connectionMember(connection, name string) (string, bool) {
 	return "", false
 }
 
-// checkReachable fails if no process listens at the address of an emulator.
-// Microsoft's client would retry for a while before it reports the closed port.
+// checkReachable fails if no process listens at an emulator's address. Without
+// it, Microsoft's client would retry for some time before it reports the closed
+// port.
 func (b *busPlace) checkReachable(ctx context.Context) error {
 	if b.dial == "" {
 		return nil

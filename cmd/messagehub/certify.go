@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A certifyCommand has the flags of messagehub certify.
+// A certifyCommand contains the flags of messagehub certify.
 type certifyCommand struct {
 	allow        []string
 	insecureHTTP bool
@@ -111,8 +111,8 @@ func (c *certifyCommand) checkFlags(ctx context.Context, p *process, address str
 	return asFlagError(client.CheckURL(ctx, address))
 }
 
-// asFlagError replaces the JSON pointer at the beginning of a setting's error by
-// the name of the flag.
+// asFlagError replaces the JSON pointer at the start of an error by the name of
+// the corresponding flag.
 func asFlagError(err error) error {
 	if err == nil {
 		return nil
@@ -199,7 +199,7 @@ func (c *certifyCommand) run(ctx context.Context, p *process) error {
 	return err
 }
 
-// shownURL returns the URL without its query, which may contain a secret.
+// shownURL returns the URL without the query, which may contain a secret.
 func (c *certifyCommand) shownURL() string {
 	u, err := url.Parse(c.opts.Settings.CallbackURL)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// chartSettings returns the configuration that choose selects from those that
-// the tests of the Helm chart wrote. Its addresses are replaced by addresses of
-// this machine, and its folders by folders of this test.
+// chartSettings returns the settings, written by the tests of the Helm chart,
+// for which choose returns true. It replaces their addresses and folders by
+// ones for this test.
 func chartSettings(t *testing.T, choose func(settings map[string]any) bool) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/helm/messagehub/ci/settings.yaml")
@@ -41,7 +41,7 @@ func chartSettings(t *testing.T, choose func(settings map[string]any) bool) map[
 	}
 }
 
-// NOTES.txt is the text that helm install prints.
+// Helm install prints NOTES.txt. Each command in it must be valid.
 func TestChartNotes_HaveOnlyCommandsThatAreAccepted(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/helm/messagehub/templates/NOTES.txt")
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestChartNotes_HaveOnlyCommandsThatAreAccepted(t *testing.T) {
 }
 
 // startChartHub starts a hub with the command of the chart's pod, and waits
-// until it is ready.
+// until the hub is ready.
 func startChartHub(t *testing.T, settings map[string]any, environ ...string) *hubProcess {
 	t.Helper()
 	text, err := yaml.Marshal(settings)
@@ -63,7 +63,7 @@ func startChartHub(t *testing.T, settings map[string]any, environ ...string) *hu
 	h := spawnCommand(t, environ, program(t), "serve", "--config", file)
 	require.NoError(t, h.waitReady())
 	admin := "http://" + adminAddress(t, h, "http")
-	for _, path := range []string{"/healthz", "/readyz", "/metrics"} { // paths that the chart's probes and its monitor request
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} { // paths that the chart's probes and monitor request
 		resp, err := http.Get(admin + path)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())

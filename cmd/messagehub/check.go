@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A checkCommand has the flags of messagehub check.
+// A checkCommand contains the flags of messagehub check.
 type checkCommand struct {
 	p       *process
-	url     string // hub that runs the check; "": this process
+	url     string // URL of the hub that runs the check; "" if this process runs it
 	actor   string
-	resume  string // file with the position of the check; "": the position is not stored
+	resume  string // file in which the check's position is stored; "" if it is not stored
 	repair  bool
 	json    bool
 	verbose bool
@@ -105,7 +105,7 @@ func (c *checkCommand) options() (opts hub.CheckOptions, err error) {
 	return opts, nil
 }
 
-// checkLocally checks the store of a configuration in this process.
+// checkLocally checks the configured store in this process.
 func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts hub.CheckOptions) error {
 	if cfg.InMemory {
 		return errors.New("in-memory = true: such a hub stores nothing; name a running one with --url to check inside it")
@@ -128,7 +128,8 @@ func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts
 	return err
 }
 
-// run executes a check, and prints its report. of names what is checked.
+// run executes a check, and prints its report. of names the store that is
+// checked.
 func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions, check hub.Checker) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -177,8 +178,8 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	return nil
 }
 
-// checkFault returns err or, if ctx has ended, an error that says that the check
-// was stopped.
+// checkFault returns err. If ctx has ended, it returns an error that says that
+// the check was stopped.
 func checkFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end; the rest was not checked")

@@ -30,8 +30,8 @@ func flipBit(t *testing.T, file, text string) {
 	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(content, []byte(text), changed), 0o600))
 }
 
-// peekAs sends a Peek, and returns the status and the problem type of its
-// response.
+// peekAs peeks as an actor. It returns the status, and the type of the problem
+// in the response.
 func peekAs(t *testing.T, url, actor string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/peek", nil)
@@ -49,7 +49,7 @@ func peekAs(t *testing.T, url, actor string) (int, string) {
 	return resp.StatusCode, problem.Type
 }
 
-// flipBitBelow calls flipBit for the only file below a folder that contains text.
+// flipBitBelow calls flipBit for the only file below folder that contains text.
 func flipBitBelow(t *testing.T, folder, text string) {
 	t.Helper()
 	var found []string

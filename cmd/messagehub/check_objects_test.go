@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// storedObjects returns the data folder of a stopped hub that stored two objects.
+// storedObjects returns the data folder of a stopped hub that recorded two
+// objects.
 func storedObjects(t *testing.T) string {
 	t.Helper()
 	data := dataFolder(t)

@@ -28,8 +28,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// newStoppedFolder returns the data folder of a stopped hub that stored one event
-// for each of n actors, each in a separate page.
+// newStoppedFolder returns the data folder of a stopped hub. It contains one
+// event for each of n actors, each in a separate page.
 func newStoppedFolder(t *testing.T, n int) string {
 	t.Helper()
 	data, settings := dataFolder(t), filepath.Join(t.TempDir(), "hub.yaml")
@@ -44,7 +44,7 @@ func newStoppedFolder(t *testing.T, n int) string {
 	return data
 }
 
-// eachFound calls do with each document that a query finds in a container of a
+// eachFound calls do for each document that a query finds in a container of a
 // data folder.
 func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string)) {
 	t.Helper()
@@ -72,7 +72,8 @@ func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.
 	require.Positive(t, found)
 }
 
-// losePointers raises every entry of the catalog above the events of its drawer.
+// losePointers damages every catalog entry: its sequence exceeds those of all
+// events in the drawer.
 func losePointers(t *testing.T, data string) {
 	t.Helper()
 	eachFound(t, data, "catalog", "SELECT * FROM c WHERE IS_DEFINED(c.nextSequence)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
@@ -173,8 +174,8 @@ func TestCheck_CompletesARepairThatWasKilled(t *testing.T) {
 		repair := exec.Command(program(t), "check", "--data", data, "--repair")
 		repair.Env = cleanEnviron()
 		require.NoError(t, repair.Start())
-		_ = clock.Sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a random moment
-		_ = repair.Process.Kill()                                                      // an error means that the repair has ended
+		_ = clock.Sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a random time
+		_ = repair.Process.Kill()                                                      // fails only if the repair has already ended
 		_ = repair.Wait()
 
 		repaired := messagehub(t, "", "check", "--data", data, "--repair")
@@ -238,7 +239,7 @@ func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-
 
 func TestCheck_DoesNotDelayTheStopOfAHub(t *testing.T) {
 	data := newStoppedFolder(t, 200)
-	losePointers(t, data) // the repair then takes some time
+	losePointers(t, data) // makes the repair take some time
 	h := startHub(t, "--data", data)
 	url := h.url(t)
 	begun := make(chan struct{})
@@ -271,11 +272,10 @@ func TestCheck_DoesNotDelayTheStopOfAHub(t *testing.T) {
 	require.Equal(t, "Not ready", refused.Title)
 }
 
-// A scriptedCheck stands for a check: it reports pages of recipients, one after
-// another.
+// A scriptedCheck simulates a check. It reports recipients page by page.
 type scriptedCheck struct {
 	pages int
-	stop  int // number of the page before which the check stops; 0: it completes
+	stop  int // number of the page before which the check stops; 0 if it completes
 	asked []string
 }
 
@@ -291,7 +291,7 @@ func (s *scriptedCheck) check(_ context.Context, opts hub.CheckOptions) (hub.Che
 			return report, errors.New("out of reach")
 		}
 		report.Recipients += 100
-		opts.Progress(report) // reported in the middle of the page; a resumed check reads this page again
+		opts.Progress(report) // reported in the middle of a page, which a resumed check reads again
 		report.Found++
 		report.Findings = append(report.Findings, hub.Finding{Kind: "entry-high", Where: fmt.Sprint(at)})
 		report.Resume = fmt.Sprint(at + 1)

@@ -11,19 +11,19 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A checkState is the position of a check, stored in a file so that a later check
-// resumes there. If the process dies during a write, the file keeps the previous
-// state.
+// A checkState stores the position of a check in a file, so that a later check
+// can resume there. If the process dies during a write, the previous state
+// remains in the file.
 type checkState struct {
-	file    string // "": the state is not stored
+	file    string // "" if the state is not stored
 	written time.Time
 
-	Of     string          `json:"of"` // the store that is checked
+	Of     string          `json:"of"` // identifies the store that is checked
 	Repair bool            `json:"repair"`
-	Report hub.CheckReport `json:"report"` // counts and findings up to the position
+	Report hub.CheckReport `json:"report"` // counts and findings up to this position
 }
 
-// readFile sets the report from the file, if the file exists.
+// readFile reads the report from the file, if the file exists.
 func (s *checkState) readFile() error {
 	if s.file == "" {
 		return nil
@@ -47,8 +47,8 @@ func (s *checkState) readFile() error {
 	return nil
 }
 
-// saveReport stores a report about once a second, and only if its position
-// changed. Counts after the last position are not stored, because a resumed check
+// saveReport stores a report about once per second, if its position has
+// changed. Counts after that position are not stored, because a resumed check
 // reads that part again.
 func (s *checkState) saveReport(report *hub.CheckReport) error {
 	const every = time.Second
@@ -71,7 +71,7 @@ func (s *checkState) saveReport(report *hub.CheckReport) error {
 	return nil
 }
 
-// removeFile removes the file of a completed check.
+// removeFile removes the file when the check is complete.
 func (s *checkState) removeFile() error {
 	if s.file == "" {
 		return nil

@@ -14,7 +14,8 @@ import (
 
 var updatePages = flag.Bool("update", false, "write the page of all commands")
 
-// TestCommandsPage_HasEveryCommandAndFlag compares COMMANDS.md with the commands. `make pages` writes it.
+// TestCommandsPage_HasEveryCommandAndFlag compares COMMANDS.md with the
+// commands. `make pages` writes COMMANDS.md.
 func TestCommandsPage_HasEveryCommandAndFlag(t *testing.T) {
 	root := (&process{args: []string{"messagehub"}}).root()
 	var b strings.Builder
@@ -30,14 +31,14 @@ func TestCommandsPage_HasEveryCommandAndFlag(t *testing.T) {
 	require.Equal(t, b.String(), string(text), "run make pages")
 }
 
-// isWholeCommand reports whether cmd does something without a subcommand.
+// isWholeCommand reports whether cmd can be run without a subcommand.
 func isWholeCommand(cmd *cobra.Command) bool {
 	hasFlags := false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { hasFlags = hasFlags || f.Name != "help" && f.Name != "version" })
 	return cmd.HasParent() && cmd.HasSubCommands() && hasFlags
 }
 
-// writeCommand writes the sections of cmd and of its subcommands.
+// writeCommand writes a section for cmd and for each of its subcommands.
 func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.Runnable() && cmd.HasParent() && !cmd.HasSubCommands() || isWholeCommand(cmd) {
 		fmt.Fprintf(b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."), cmd.UseLine())

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A result is the output and the exit status of a command.
+// A result contains the output and the exit status of a command.
 type result struct {
 	status   int
 	out, err string
@@ -37,8 +37,8 @@ func messagehub(t *testing.T, stdin string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// memoryHub starts a hub that stores everything in memory, and returns its URL.
-// wrap wraps the hub's handler.
+// memoryHub starts an in-memory hub whose handler wrap wraps, and returns the
+// hub's URL.
 func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
@@ -54,7 +54,7 @@ func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 
 const actorA = "5790001330552"
 
-// event returns line n of a file of events.
+// event returns the JSON line of event n.
 func event(n int, more string) string {
 	return fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","recipient":%q,"origin":"Charges","contentType":"ChargePriceList",`+
 		`"documentType":"D18","supportsBundling":true,"weight":1%s}`+"\n", n, actorA, more)

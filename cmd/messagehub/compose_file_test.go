@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A composeService is a service in deploy/compose.yaml, with the members that the
-// tests read.
+// A composeService is a service in deploy/compose.yaml, with those members that
+// the tests use.
 type composeService struct {
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
@@ -24,7 +24,7 @@ type composeService struct {
 	Image     string       `yaml:"image"`
 }
 
-// dependencies has the conditions of depends_on by service; "" means
+// A dependencies maps a service to its condition in depends_on. "" means
 // service_started.
 type dependencies map[string]string
 
@@ -49,13 +49,13 @@ func (d *dependencies) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// isOurs reports whether the service runs this program.
+// isOurs reports whether the service runs messagehub.
 func (s *composeService) isOurs() bool { return strings.HasPrefix(s.Image, "messagehub") }
 
 var composeVariable = regexp.MustCompile(`\$\{(\w+):-([^}]*)\}`)
 
-// readCompose returns the services of deploy/compose.yaml. Variables have their
-// default values.
+// readCompose returns the services in deploy/compose.yaml, with default values
+// for variables.
 func readCompose(t *testing.T) map[string]*composeService {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/compose.yaml")

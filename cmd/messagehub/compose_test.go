@@ -18,16 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test runs the commands of deploy/compose.yaml with their environment. Each
-// service has free loopback ports in place of a host name, and a folder in place
-// of a volume.
+// The commands in deploy/compose.yaml must serve a domain and an actor. The
+// test replaces host names by free loopback ports, and volumes by folders.
 func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
 	program(t) // built before the measurement starts
 	began := time.Now()
 	c := &composeServices{folder: t.TempDir(), services: readCompose(t), addresses: make(map[string]string), processes: make(map[string]*composeProcess)}
 	c.startAll(t)
 
-	// An event that hub-a stores can be fetched from the other node.
+	// The other node must be able to fetch an event that hub-a stored.
 	url := "http://" + c.addresses["hub-a:8080"]
 	recipient := "5790000000005"
 	event := fmt.Sprintf(`{"id":%q,"recipient":%q,"origin":"TimeSeries","contentType":"Readings","documentType":"D1","supportsBundling":true,"weight":1}`, uuid.NewString(), recipient)
@@ -44,16 +43,16 @@ func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
 	c.stopAll(t)
 }
 
-// composeServices are the running services of the file.
+// A composeServices contains the running services of the file.
 type composeServices struct {
 	folder    string
 	services  map[string]*composeService
-	addresses map[string]string // address on this machine by SERVICE:PORT in the file
+	addresses map[string]string // addresses on this machine, by SERVICE:PORT in the file
 	processes map[string]*composeProcess
-	order     []string // names of the services in the order of their start
+	order     []string // names of the services in the order in which they were started
 }
 
-// startAll starts each service once its dependencies are healthy or have ended.
+// startAll starts each service when its dependencies are healthy or have ended.
 func (c *composeServices) startAll(t *testing.T) {
 	t.Helper()
 	ours := make(map[string]*composeService)
@@ -91,12 +90,12 @@ func (c *composeServices) isStartable(s *composeService) bool {
 
 var greetedAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// start starts a service, and waits until services that depend on it may start.
+// start starts a service, and waits until dependent services may start.
 func (c *composeServices) start(t *testing.T, name string, s *composeService) {
 	t.Helper()
 	p := &composeProcess{exited: make(chan struct{}), more: make(chan struct{})}
-	var ports []string                                                                    // addresses at which the service listens, as in the file
-	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // the environment of deploy/Dockerfile
+	var ports []string                                                                    // addresses in the file at which the service listens
+	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // deploy/Dockerfile sets MESSAGEHUB_DATA
 	if !c.isNode(name) {
 		environ = cleanEnviron()
 	}
@@ -116,7 +115,7 @@ func (c *composeServices) start(t *testing.T, name string, s *composeService) {
 		close(p.exited)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // an error means that the process has ended
+		_ = p.cmd.Process.Kill() // fails only if the process has already ended
 		<-p.exited
 	})
 	c.processes[name], c.order = p, append(c.order, name)
@@ -140,9 +139,9 @@ func (c *composeServices) start(t *testing.T, name string, s *composeService) {
 
 func (c *composeServices) isNode(name string) bool { return strings.HasPrefix(name, "hub-") }
 
-// translate returns a text of the file with addresses and folders of this
-// machine. An address at which the service itself listens becomes a free port,
-// and is added to ports.
+// translate replaces addresses and folders in a text of the file by ones on
+// this machine. It replaces an address at which the service itself listens by a
+// free port, and adds the address to ports.
 func (c *composeServices) translate(text, name string, ports *[]string) string {
 	port, isListener := strings.CutPrefix(text, ":")
 	if !isListener {
@@ -151,7 +150,7 @@ func (c *composeServices) translate(text, name string, ports *[]string) string {
 	if isListener {
 		*ports = append(*ports, port)
 		if c.isNode(name) && port == "8081" {
-			return "localhost:0" // differs from the text of the first listener, so that two ports are opened
+			return "localhost:0" // differs from the first listener's text, so that two ports are opened
 		}
 		return "127.0.0.1:0"
 	}
@@ -203,7 +202,7 @@ func (c *composeServices) checkLogs(t *testing.T) {
 	}
 }
 
-// stopAll stops the services, and fails if one of them ends with an error.
+// stopAll stops the services. It fails if a service ends with an error.
 func (c *composeServices) stopAll(t *testing.T) {
 	t.Helper()
 	for _, name := range slices.Backward(c.order) {
@@ -220,15 +219,15 @@ func (c *composeServices) stopAll(t *testing.T) {
 	}
 }
 
-// A composeProcess is the process of a service, with its output.
+// A composeProcess is the process of a service. It records the output.
 type composeProcess struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
-	err    error         // error of Wait; set before exited is closed
+	err    error         // error returned by cmd.Wait; set before exited is closed
 
 	mu      sync.Mutex
 	written strings.Builder
-	more    chan struct{} // closed and replaced at each write
+	more    chan struct{} // more is closed and replaced after each write
 }
 
 // Write implements io.Writer.
@@ -247,7 +246,7 @@ func (p *composeProcess) text() string {
 	return p.written.String()
 }
 
-// await waits until the process has written a text that matches.
+// await waits until the output of the process matches.
 func (p *composeProcess) await(t *testing.T, want *regexp.Regexp) {
 	t.Helper()
 	deadline := time.After(patience)

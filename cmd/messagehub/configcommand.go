@@ -55,7 +55,7 @@ func (p *process) configCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// A printedSetting is a setting in JSON.
+// A printedSetting is a setting as printed in JSON.
 type printedSetting struct {
 	Key      string        `json:"key"`
 	Value    string        `json:"value"`

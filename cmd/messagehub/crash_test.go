@@ -19,12 +19,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestCrashLosesNothing kills a hub under load repeatedly, and compares the
-// acknowledged events with the delivered ones.
+// TestCrashLosesNothing repeatedly kills a hub under load, and compares the
+// acknowledged events with the delivered events.
 //
-// MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS set the number of runs and of
-// kills in each run, as `make crash` does; the defaults are 1 and 15.
-// MESSAGEHUB_CRASH_SEED repeats the same moments and events.
+// MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS set the number of runs and
+// the number of kills in each run, as `make crash` does; the defaults are 1 and
+// 15. MESSAGEHUB_CRASH_SEED repeats the same times and events.
 func TestCrashLosesNothing(t *testing.T) {
 	runs, kills := number(t, "MESSAGEHUB_CRASH_RUNS", 1), number(t, "MESSAGEHUB_CRASH_KILLS", 15)
 	seed := number(t, "MESSAGEHUB_CRASH_SEED", time.Now().UnixNano())
@@ -50,23 +50,23 @@ const (
 	crashActors  = 2
 )
 
-// A crashRun has four writers and two actors. They continue while the hub is
-// killed and restarted.
+// A crashRun consists of four writers and two actors, which continue while the
+// hub is killed and restarted.
 type crashRun struct {
 	seed   uint64
 	ledger energymarket.Ledger
 	hub    *hubPlace
 	actors []energymarket.Actor
 
-	stop  chan struct{}   // closed after the last kill, to stop the writers
-	quiet chan struct{}   // closed when all writers have stopped, so that the actors drain and stop
-	mail  []chan struct{} // by actor: receives a value when an event was stored
+	stop  chan struct{}   // closed after the last kill, which stops the writers
+	quiet chan struct{}   // closed after all writers have stopped; the actors then drain and stop
+	mail  []chan struct{} // one channel per actor; receives a value when an event was stored
 
 	acknowledged  atomic.Int64 // number of acknowledged events
-	operations    atomic.Int64 // number of requests with a response
+	operations    atomic.Int64 // number of requests that were answered
 	answered      chan struct{}
-	lostReplies   atomic.Int64 // number of lost replies to Dequeue
-	already       atomic.Int64 // number of replies 404 after a lost reply
+	lostReplies   atomic.Int64 // number of Dequeues whose reply was lost
+	already       atomic.Int64 // number of 404 replies after a lost reply
 	repeatedPeeks atomic.Int64
 }
 
@@ -113,15 +113,15 @@ func crash(t *testing.T, seed uint64, kills int) {
 	}
 }
 
-// killRepeatedly starts and kills hubs on one folder, one after another. The last
-// hub, which it returns, still runs.
+// killRepeatedly starts and kills hubs on the same folder, one after another.
+// It returns the last hub, which still runs.
 func (r *crashRun) killRepeatedly(ctx context.Context, t *testing.T, kills int) *hubProcess {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	data := t.TempDir()
 	for kill := 0; ; kill++ {
 		h := spawnHub(t, "--data", data, "--log-level", "warn")
 		h.data = data
-		if kill < kills && random.IntN(8) == 0 { // kill some hubs while they open the folder
+		if kill < kills && random.IntN(8) == 0 { // some hubs are killed while they open the folder
 			_ = clock.Sleep(ctx, time.Duration(random.IntN(40))*time.Millisecond)
 			h.kill()
 			continue
@@ -139,8 +139,8 @@ func (r *crashRun) killRepeatedly(ctx context.Context, t *testing.T, kills int) 
 	}
 }
 
-// requireNothingLeft requires that a new hub on the folder returns no data to the
-// actors.
+// requireNothingLeft starts a new hub on the folder, and checks that it has no
+// data for the actors.
 func (r *crashRun) requireNothingLeft(ctx context.Context, t *testing.T, data string) {
 	h := startHub(t, "--data", data)
 	hub, err := hubclient.New(h.url(t))
@@ -158,8 +158,8 @@ func (r *crashRun) requireNothingLeft(ctx context.Context, t *testing.T, data st
 	}
 }
 
-// requireSound requires that a check after crashes finds no damage and repairs
-// all of its findings, and that a second check finds nothing.
+// requireSound checks the store after crashes: the first check must find no
+// damage and repair all findings, and a second check must find nothing.
 func requireSound(t *testing.T, data string) {
 	t.Helper()
 	repaired := messagehub(t, "", "check", "--data", data, "--repair")
@@ -173,7 +173,7 @@ func requireSound(t *testing.T, data string) {
 	}
 }
 
-// await waits until n more requests have a response.
+// await waits until n more requests were answered.
 func (r *crashRun) await(ctx context.Context, n int64) {
 	for until := r.operations.Load() + n; r.operations.Load() < until; {
 		select {
@@ -192,6 +192,6 @@ func (r *crashRun) done() {
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // the channel already has a value
+	default: // the channel already contains a value
 	}
 }

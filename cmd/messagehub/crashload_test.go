@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// write sends batches to both actors, and repeats each batch until it is
+// write sends batches to both actors, and repeats each until it is
 // acknowledged.
 func (r *crashRun) write(ctx context.Context, writer int) error {
 	g := energymarket.NewGenerator(r.seed, uint64(100+writer))
@@ -49,7 +49,7 @@ func (r *crashRun) write(ctx context.Context, writer int) error {
 	}
 }
 
-// act peeks and dequeues until the writers have stopped and Peek returns no data.
+// act peeks and dequeues until the writers have stopped and no data is left.
 func (r *crashRun) act(ctx context.Context, index int) error {
 	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
 	actor := r.actors[index].GLN
@@ -113,8 +113,8 @@ func (r *crashRun) peek(ctx context.Context, actor, group string) (id string, er
 	return id, err
 }
 
-// dequeue repeats a Dequeue until it receives a reply. A 404 is correct only if
-// the reply to an earlier attempt was lost.
+// dequeue repeats a Dequeue until there is a reply. A 404 is valid only if the
+// reply to an earlier attempt was lost.
 func (r *crashRun) dequeue(ctx context.Context, actor, id string) error {
 	lost := false
 	return r.hub.retryUntilAnswered(ctx, func(ctx context.Context, hub *hubclient.Client) error {

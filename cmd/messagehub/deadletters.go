@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A deadLettersCommand has the flags and the client that all commands about dead
-// letters share.
+// A deadLettersCommand contains the flags and the client that all commands
+// about dead letters share.
 type deadLettersCommand struct {
 	p       *process
 	url     string
@@ -55,8 +55,7 @@ func (p *process) deadLettersCommand() *cobra.Command {
 	return cmd
 }
 
-// command returns a command. check validates the arguments before a request is
-// sent.
+// command returns a command. check validates its arguments before any request.
 func (d *deadLettersCommand) command(use, short, long, example string, isOrder bool, check func(args []string) error, body func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Example: "  messagehub dead-letters " + example,
@@ -168,7 +167,7 @@ func (d *deadLettersCommand) listLetters(ctx context.Context, queue string) erro
 	return nil
 }
 
-// checkOneLetter requires the arguments QUEUE and NUMBER, which name one dead
+// checkOneLetter requires the arguments QUEUE and NUMBER, which identify a dead
 // letter.
 func checkOneLetter(args []string) error {
 	if len(args) != 2 {
@@ -227,8 +226,8 @@ func (p *process) deadLettersRecords() *cobra.Command {
 	return cmd
 }
 
-// deadLettersOrder returns the command resend if isResend is true, otherwise the
-// command delete.
+// deadLettersOrder returns the command resend if isResend is true; otherwise it
+// returns the command delete.
 func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	d := &deadLettersCommand{p: p}
 	name, verb, long := "delete", "Delete dead letters", "Their messages are lost."
@@ -274,7 +273,7 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	return cmd
 }
 
-// printDone prints the result of an order for n dead letters.
+// printDone prints the result of an order that concerned n dead letters.
 func (d *deadLettersCommand) printDone(n int, format string, args ...any) error {
 	if d.json {
 		return json.NewEncoder(d.p.out).Encode(map[string]int{"count": n})
@@ -283,8 +282,8 @@ func (d *deadLettersCommand) printDone(n int, format string, args ...any) error 
 	return err
 }
 
-// orderAll counts the dead letters with the reason, asks for confirmation, and
-// sends the order for the counted dead letters only.
+// orderAll counts the dead letters with the reason, and asks for confirmation.
+// The order then applies only to the counted dead letters.
 func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, by hubclient.DeadLetterAction) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -325,7 +324,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 	return d.printDone(sum, "%s %s of %s\n", done, terminal.CountOf(int64(sum), "dead letter"), terminal.Printable(queue))
 }
 
-// askConfirmation asks a person to confirm an order, and reports whether the
+// askConfirmation asks a person to confirm an order. It returns true if the
 // answer was yes.
 func (d *deadLettersCommand) askConfirmation(what, done string) bool {
 	fmt.Fprintf(d.p.err, "%s will be %s. Type yes to continue: ", what, done)

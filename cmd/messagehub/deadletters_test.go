@@ -16,16 +16,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A letterHub is a hub in this process. Its queue without sessions has dead
-// letters.
+// A letterHub is a hub in this process, whose queue without sessions contains
+// dead letters.
 type letterHub struct {
 	*testing.T
 	url   string
 	queue string
 }
 
-// newLetterHub starts a hub, and sends it a message with each of the bodies,
-// which the hub cannot store.
+// newLetterHub starts a hub, and sends a message with each of these bodies. The
+// hub cannot store them.
 func newLetterHub(t *testing.T, bodies ...string) *letterHub {
 	t.Helper()
 	cfg := config.Default()
@@ -46,7 +46,7 @@ func newLetterHub(t *testing.T, bodies ...string) *letterHub {
 	return h
 }
 
-// wants waits until the number of dead letters is n.
+// wants waits until there are n dead letters, and returns the dead letters.
 func (h *letterHub) wants(n int) []hubclient.DeadLetter {
 	h.Helper()
 	var page struct{ DeadLetters []hubclient.DeadLetter }

@@ -86,7 +86,7 @@ func (p *process) showDeadLetter(d *hubclient.DeadLetter) error {
 	return err
 }
 
-// printableLines applies terminal.Printable to each line of a text.
+// printableLines applies terminal.Printable to each line of text.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

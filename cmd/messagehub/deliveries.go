@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A deliveriesCommand has the flags and the client that all commands about
+// A deliveriesCommand contains the flags and the client that all commands about
 // deliveries share.
 type deliveriesCommand struct {
 	p       *process
@@ -41,7 +41,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 	return cmd
 }
 
-// command returns a command with one argument, which parse validates.
+// command returns a command with one argument. parse validates the argument.
 func (d *deliveriesCommand) command(name, argument, short, long, example string, parse func(string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " " + argument, Short: short, Long: short + ".\n\n" + long,
@@ -74,8 +74,8 @@ func (d *deliveriesCommand) command(name, argument, short, long, example string,
 	return cmd
 }
 
-// client returns a client for the actor in --actor or, without that flag, for an
-// operator.
+// client returns a client for the actor named by --actor or, without that flag,
+// for an operator.
 func (d *deliveriesCommand) client(in config.Inputs) (*hubclient.Client, error) {
 	if d.actor != "" {
 		hub, err := (&actorCommand{url: d.url, actor: d.actor}).checkActor(d.p)
@@ -164,7 +164,7 @@ func (p *process) deliveriesExplain() *cobra.Command {
 		})
 }
 
-// showJSON prints a response of the hub in one line.
+// showJSON prints a JSON response on one line.
 func (p *process) showJSON(text []byte) error {
 	_, err := fmt.Fprintln(p.out, strings.TrimSpace(string(text)))
 	return err

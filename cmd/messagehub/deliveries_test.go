@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deliveries runs a command about deliveries.
+// deliveries runs a command about deliveries with the hub at url.
 func deliveries(t *testing.T, url, name string, args ...string) result {
 	t.Helper()
 	return messagehub(t, "", append([]string{"deliveries", name, "--url", url, "--actor", actorA}, args...)...)
@@ -60,7 +60,7 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 		require.True(t, json.Valid([]byte(got.out)), got.out)
 	}
 
-	// An operator sees the delivery, and another actor does not.
+	// An operator may read the delivery, but another actor may not.
 	got = withToken(t, operatorToken, "deliveries", "show", id, "--url", hub)
 	require.Equal(t, 0, got.status, got.err)
 	got = messagehub(t, "", "deliveries", "show", id, "--url", hub, "--actor", "another")

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// showDeliveries shows deliveries in a table.
+// showDeliveries prints a table of deliveries.
 func (p *process) showDeliveries(id domain.SubscriptionID, texts []json.RawMessage) error {
 	if len(texts) == 0 {
 		_, err := fmt.Fprintf(p.out, "%s has no such deliveries\n", id)
@@ -47,7 +47,7 @@ func shorten(text string, limit int) string {
 	return terminal.Clip(terminal.Printable(text), limit)
 }
 
-// answerOf returns how an attempt ended.
+// answerOf describes how an attempt ended.
 func answerOf(a *hubclient.Attempt) string {
 	switch {
 	case a.Error != "":
@@ -58,7 +58,7 @@ func answerOf(a *hubclient.Attempt) string {
 	return fmt.Sprintf("status %d", a.Status)
 }
 
-// showDelivery prints a delivery, and one line for each attempt.
+// showDelivery prints a delivery, followed by one line for each attempt.
 func (p *process) showDelivery(d *hubclient.MessageDelivery) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A describedCommand describes a command in JSON. The program that writes man
-// pages reads the description, so that this program does not link the libraries
-// for man pages.
+// A describedCommand is the JSON description of a command. A separate program
+// generates man pages from the description, so that this program need not link
+// the libraries for man pages.
 type describedCommand struct {
 	Use      string             `json:"use"`
 	Short    string             `json:"short"`
@@ -26,7 +26,7 @@ type describedFlag struct {
 	Type      string `json:"type"`
 	Usage     string `json:"usage"`
 	Default   string `json:"default,omitempty"`
-	NoValue   string `json:"noValue,omitempty"` // value of the flag if the command line has the flag without a value
+	NoValue   string `json:"noValue,omitempty"` // value of the flag if it is given without a value
 }
 
 func (p *process) commandsCommand() *cobra.Command {
@@ -44,8 +44,7 @@ func (p *process) commandsCommand() *cobra.Command {
 	}
 }
 
-// describeCommand describes a command and those of its subcommands that help
-// shows.
+// describeCommand describes a command and its visible subcommands.
 func describeCommand(cmd *cobra.Command) describedCommand {
 	d := describedCommand{Use: cmd.Use, Short: cmd.Short, Long: cmd.Long, Example: cmd.Example}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

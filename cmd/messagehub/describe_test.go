@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program that does not link the commands writes the man pages from their
-// description.
+// A separate program generates man pages from the description, so the
+// description must contain every command and flag.
 func TestCommands_AreDescribedWithTheirFlags(t *testing.T) {
 	got := messagehub(t, "", "commands")
 	require.Equal(t, 0, got.status, got.err)

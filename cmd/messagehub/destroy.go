@@ -44,8 +44,8 @@ func (p *process) destroyCommand() *cobra.Command {
 	return cmd
 }
 
-// reportDestroyed prints the state of each resource, and then the remaining
-// steps.
+// reportDestroyed prints the state of each resource, and then what remains to
+// be done.
 func (p *process) reportDestroyed(all []node.Resource) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, "Nothing to delete: these settings name no Azure account.")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// destroy runs messagehub destroy with the settings of the deployment.
+// destroy runs messagehub destroy with the settings of these accounts.
 func (d *azureAccounts) destroy(status int) (out, errs string) {
 	d.Helper()
 	var o, e bytes.Buffer
@@ -29,15 +29,15 @@ func TestDestroy_DeletesWhatProvisionHasCreated(t *testing.T) {
 	)
 	created := d.provision(0)
 	out, _ := d.destroy(0)
-	deleted := strings.Count(created, " created\n") - 1 // the database is kept
+	deleted := strings.Count(created, " created\n") - 1 // one less, because the database is not deleted
 	require.Equal(t, deleted, strings.Count(out, " deleted\n"), "%s%s", created, out)
 	again, _ := d.destroy(0)
 	require.Equal(t, deleted, strings.Count(again, " missing\n"))
 	require.Regexp(t, `(?m)^cosmos +container +streams +missing$`, d.provision(1, "--check"))
 }
 
-// testDomains is the setting domains: the queues of each domain have the prefix
-// test-.
+// testDomains is a value of the setting domains in which all queue names begin
+// with test-.
 const testDomains = `[{name: Charges, queue: test-a, reply-queue: test-b, dequeue-queue: test-c},` +
 	`{name: MeteringPoints, queue: test-d, reply-queue: test-e, dequeue-queue: test-f},` +
 	`{name: MarketRoles, queue: test-g, reply-queue: test-h, dequeue-queue: test-i},` +

@@ -61,8 +61,8 @@ func (p *process) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// configurationFaults returns a finding for each fault in the error of a
-// configuration.
+// configurationFaults returns a finding for each fault of a configuration. err
+// is the error of loading it.
 func configurationFaults(err error) (found []doctor.Finding) {
 	for _, fault := range config.Faults(err) {
 		f := doctor.Fail("", fault.Error(), "correct the setting")

@@ -10,10 +10,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// doctorFormat is the version of the report's JSON format.
+// doctorFormat is the format version of the report in JSON.
 const doctorFormat = 1
 
-// A doctorReport is the report of messagehub doctor and messagehub config check.
+// A doctorReport is the report that messagehub doctor or messagehub config
+// check prints.
 type doctorReport struct {
 	Format       int              `json:"format"`
 	Version      string           `json:"version"` // version of the program
@@ -25,17 +26,17 @@ type doctorReport struct {
 	Milliseconds int64            `json:"milliseconds"`
 	Findings     []doctor.Finding `json:"checks"`
 
-	hasMore bool // --online would run further checks
+	hasMore bool // more checks would run with --online
 }
 
-// countFindings sets the format and the counts of findings.
+// countFindings sets the format version, and counts the findings by state.
 func (r *doctorReport) countFindings() {
 	of := doctor.Report{Findings: r.Findings}
 	r.Format, r.Faults, r.Warnings, r.NotChecked = doctorFormat, of.Count(doctor.Fault), of.Count(doctor.Warning), of.Count(doctor.NotChecked)
 }
 
-// reportDoctor prints a report. It returns an error with exit status 1 if the
-// report has a fault.
+// reportDoctor prints a report. If the report contains a fault, it returns an
+// error with exit status 1.
 func (p *process) reportDoctor(r *doctorReport, asJSON bool) error {
 	r.countFindings()
 	if asJSON {
@@ -54,7 +55,7 @@ func (p *process) reportDoctor(r *doctorReport, asJSON bool) error {
 	return nil
 }
 
-// hasVariable reports whether a variable of the environment is set and not empty.
+// hasVariable reports whether an environment variable is set and not empty.
 func hasVariable(environ []string, name string) bool {
 	for _, entry := range environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok && value != "" {
@@ -64,10 +65,10 @@ func hasVariable(environ []string, name string) bool {
 	return false
 }
 
-// colours are the escape sequences of states on a terminal.
+// colours contains the terminal escape sequence for each state.
 var colours = map[doctor.State]string{doctor.OK: "\x1b[32m", doctor.Warning: "\x1b[33m", doctor.Fault: "\x1b[1;31m", doctor.NotChecked: "\x1b[2m"}
 
-// printReport prints the report for a person.
+// printReport prints the report as text for a person.
 func (r *doctorReport) printReport(w io.Writer, isColoured bool) {
 	const stateWidth = len(doctor.NotChecked)
 	nameWidth := 0
@@ -102,7 +103,7 @@ func (r *doctorReport) printReport(w io.Writer, isColoured bool) {
 	}
 }
 
-// textOf returns the text of a finding, which is printed after its state.
+// textOf returns the text that follows a finding's state.
 func textOf(f *doctor.Finding) string {
 	text := terminal.Printable(f.Text)
 	if f.State == doctor.NotChecked {

@@ -76,7 +76,7 @@ func TestDoctor_HidesSecrets(t *testing.T) {
 func TestDoctor_OnlineChecksTheAccountsAndPrintsThePrice(t *testing.T) {
 	d := newAccounts(t)
 	d.provision(0)
-	for i, v := range d.environ { // the emulated namespace speaks plain HTTP only
+	for i, v := range d.environ { // the emulated namespace serves only plain HTTP
 		if strings.HasPrefix(v, "MESSAGEHUB_SERVICEBUS_") {
 			d.environ = slices.Delete(d.environ, i, i+1)
 			break
@@ -175,7 +175,7 @@ func TestDoctorReport_HasColoursOnlyOnATerminal(t *testing.T) {
 }
 
 // The variables of OpenTelemetry are not settings of the hub, and some contain
-// secrets.
+// secrets, so the command must not print them.
 func TestConfigPrint_ShowsNoVariableOfOpenTelemetry(t *testing.T) {
 	environ := []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:hush-endpoint@collector.example", "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20hush-header",

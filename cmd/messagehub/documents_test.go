@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocuments_NameOnlyWhatExists checks the links, tests, files and make
-// targets in every Markdown file of the tree.
+// TestDocuments_NameOnlyWhatExists checks each link, test, file and make target
+// that a Markdown file of the tree names.
 func TestDocuments_NameOnlyWhatExists(t *testing.T) {
 	documents, problems, err := checkDocuments(os.DirFS(moduleRoot(t)))
 	require.NoError(t, err)
@@ -84,9 +84,9 @@ var (
 	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// checkDocuments returns the names of the Markdown files of tree, and a sentence
-// for each link, test, file and make target in these files that does not exist.
-// It skips files below testdata, which are samples.
+// checkDocuments returns the names of the Markdown files in tree, and a
+// sentence for each link, test, file and make target that they name but that
+// does not exist. It skips files below testdata, which are samples.
 func checkDocuments(tree fs.FS) (documents, problems []string, err error) {
 	tests := make(map[string]bool)
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -135,7 +135,7 @@ func checkDocuments(tree fs.FS) (documents, problems []string, err error) {
 	return documents, problems, nil
 }
 
-// checkLine returns the faults of one line of the Markdown file name.
+// checkLine returns the faults in a line of the Markdown file name.
 func checkLine(tree fs.FS, name, line string, tests, targets map[string]bool) (problems []string) {
 	for _, match := range documentLink.FindAllStringSubmatch(inlineCode.ReplaceAllString(line, ""), -1) {
 		if problem := checkLink(tree, name, match[1]); problem != "" {
@@ -159,8 +159,8 @@ func checkLine(tree fs.FS, name, line string, tests, targets map[string]bool) (p
 	return problems
 }
 
-// checkLink returns the fault of a link in the Markdown file name, "" if the
-// target exists. It does not follow links to other sites.
+// checkLink returns the fault of a link in the Markdown file name, or "" if the
+// target exists. It does not check links to other sites.
 func checkLink(tree fs.FS, name, link string) string {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return ""
@@ -188,9 +188,9 @@ func exists(tree fs.FS, name string) bool {
 	return err == nil
 }
 
-// anchors returns the fragments under which GitHub shows the headings of a Markdown
-// text: lower case, without punctuation, with hyphens for spaces, and numbered if the
-// text has the heading more than once.
+// anchors returns the URL fragments that GitHub generates for the headings of a
+// Markdown text: lower case, without punctuation, with hyphens instead of
+// spaces, and numbered if a heading occurs more than once.
 func anchors(text string) []string {
 	count := make(map[string]int)
 	found := make(map[string]bool)
@@ -211,8 +211,8 @@ func anchors(text string) []string {
 	return slices.Collect(maps.Keys(found))
 }
 
-// proseLines returns the lines of a Markdown text. The lines of fenced code
-// blocks are empty.
+// proseLines returns the lines of a Markdown text. Lines in fenced code blocks
+// are replaced by empty lines.
 func proseLines(text string) []string {
 	lines := strings.Split(text, "\n")
 	isCode := false

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A domainCommand has the flags of messagehub domain.
+// A domainCommand contains the flags of messagehub domain.
 type domainCommand struct {
 	name       string
 	servicebus string
@@ -97,8 +97,8 @@ func (d *domainCommand) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&d.quiet, "quiet", false, "do not print each answer")
 }
 
-// newSimulation validates the flags and returns the simulation that they
-// describe.
+// newSimulation validates the flags, and returns the simulation that they
+// specify.
 func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	if _, err := domain.ParseOrigin(d.name); err != nil {
 		return nil, fmt.Errorf("--name: %w", err)
@@ -151,9 +151,9 @@ func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	return s, nil
 }
 
-// parseActors parses names of actors. A number stands for that many generated
-// names, which are the same in each run, so that these actors can be simulated
-// too.
+// parseActors parses a list of actors' names. A number stands for that many
+// generated names. The generated names are always the same, so that these
+// actors can be simulated as well.
 func parseActors(text string) ([]string, error) {
 	const most = 1_000_000
 	if n, err := strconv.Atoi(text); err == nil && len(text) < len("1234567") {

@@ -22,10 +22,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A domainHub is a hub with a bus and shared content that domains can reach.
+// A domainHub is a hub whose bus and exchange domains can reach.
 type domainHub struct {
 	url     string
-	environ []string // variables that name the bus and the storage account for commands
+	environ []string // environment variables that specify the bus and the storage account for commands
 }
 
 // runNode runs a node until the test ends.
@@ -43,7 +43,7 @@ func runNode(t *testing.T, cfg config.Config) *node.Node {
 	return n
 }
 
-// startDomainHub starts a hub in memory that requests content from the domain
+// startDomainHub starts an in-memory hub that requests content from the domain
 // Charges.
 func startDomainHub(t *testing.T) domainHub {
 	t.Helper()
@@ -58,8 +58,8 @@ func startDomainHub(t *testing.T) domainHub {
 	}}
 }
 
-// startSecuredDomainHub starts a hub whose bus and storage account require TLS
-// and keys other than the well-known ones. file has the certificate.
+// startSecuredDomainHub starts a hub whose bus and storage account require TLS,
+// and keys that are not the well-known ones. file contains the certificate.
 func startSecuredDomainHub(t *testing.T) (hub domainHub, file string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -78,11 +78,11 @@ func startSecuredDomainHub(t *testing.T) (hub domainHub, file string) {
 	}}, cfg.TLS.Certificate
 }
 
-// A screen has the output of a running command.
+// A screen records the output of a running command.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	more chan struct{} // closed and replaced at each write
+	more chan struct{} // more is closed and replaced after each write
 }
 
 func newScreen() *screen { return &screen{more: make(chan struct{})} }
@@ -101,7 +101,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// await waits until the output matches pattern.
+// await waits until the output matches a pattern.
 func (s *screen) await(t *testing.T, pattern string) {
 	t.Helper()
 	want := regexp.MustCompile(pattern)
@@ -120,13 +120,14 @@ func (s *screen) await(t *testing.T, pattern string) {
 	}
 }
 
-// A runningDomain is a run of messagehub domain, which continues until stop.
+// A runningDomain is a run of messagehub domain, which continues until stop is
+// called.
 type runningDomain struct {
 	out, err *screen
 	stop     func() (status int)
 }
 
-// simulate starts messagehub domain with the flags in args.
+// simulate starts messagehub domain with these flags.
 func (d domainHub) simulate(t *testing.T, args ...string) runningDomain {
 	t.Helper()
 	s := runningDomain{out: newScreen(), err: newScreen()}
@@ -202,7 +203,7 @@ func TestDomain_SendsAtARate(t *testing.T) {
 
 func TestSendToBus_KeepsTheOrder(t *testing.T) {
 	hub := startDomainHub(t)
-	var lines strings.Builder // events of MarketRoles; the content of its bundles is the list of their events
+	var lines strings.Builder // ids of the events of MarketRoles, one per line, which are the content of its bundles
 	for n := 1; n <= 7; n++ {
 		lines.WriteString(strings.ReplaceAll(event(n, fmt.Sprintf(`,"payload":{"n":%d}`, n)), "Charges", "MarketRoles"))
 	}

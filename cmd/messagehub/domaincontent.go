@@ -11,20 +11,21 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// A generatedContent is a document with a part for each event of a bundle. It is
-// generated during Read, so that it may have any size; only the ids are in memory.
+// A generatedContent is a document with a part for each event of a bundle. It
+// is generated while it is read, so that it may have any size; only the ids are
+// in memory.
 type generatedContent struct {
 	ids           []uuid.UUID
 	head, tail    string
-	before, after func(id uuid.UUID) string // text before and after the data of an event
-	filling       int64                     // number of bytes of data, over all events
+	before, after func(id uuid.UUID) string // before and after return the text that surrounds the data of an event
+	filling       int64                     // remaining number of data bytes for all remaining events
 
 	next int       // index of the next event
-	part io.Reader // the part that Read is reading; nil before the first Read
+	part io.Reader // part of the current event; nil before the first Read
 }
 
-// newContent returns content of size bytes. If the ids alone need more bytes, the
-// content is that long.
+// newContent returns content of size bytes, or of more bytes if the ids require
+// it.
 func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.UUID, size int64) *generatedContent {
 	c := &generatedContent{ids: ids}
 	if format == domainclient.FormatXML {
@@ -44,7 +45,7 @@ func newContent(r *domainclient.Request, format domainclient.Format, ids []uuid.
 		c.after = func(uuid.UUID) string { return "\"}\n" }
 		c.tail = "]}\n"
 	}
-	around := len(c.before(uuid.Nil)) + len(c.after(uuid.Nil)) // every id has the same length
+	around := len(c.before(uuid.Nil)) + len(c.after(uuid.Nil)) // all ids have the same length
 	c.filling = max(0, size-int64(len(c.head)+len(ids)*around+len(c.tail)))
 	return c
 }
@@ -62,7 +63,7 @@ func (c *generatedContent) Read(p []byte) (int, error) {
 		switch {
 		case c.next < len(c.ids):
 			id := c.ids[c.next]
-			share := c.filling / int64(len(c.ids)-c.next) // the last event receives the remainder
+			share := c.filling / int64(len(c.ids)-c.next) // the last event contains the remainder
 			c.filling -= share
 			c.part = io.MultiReader(strings.NewReader(c.before(id)), io.LimitReader(filler{}, share), strings.NewReader(c.after(id)))
 		case c.next == len(c.ids):
@@ -74,7 +75,8 @@ func (c *generatedContent) Read(p []byte) (int, error) {
 	}
 }
 
-// A filler is an endless reader of text that needs no escaping in any format.
+// A filler is an endless reader of text that requires no escaping in any
+// format.
 type filler struct{}
 
 func (filler) Read(p []byte) (int, error) {
@@ -96,7 +98,7 @@ func quoteJSON(s string) string {
 func escapeXML(s string) string {
 	var b strings.Builder
 	if err := xml.EscapeText(&b, []byte(s)); err != nil {
-		panic(err) // writes to a builder do not fail
+		panic(err) // writing to a builder never fails
 	}
 	return b.String()
 }

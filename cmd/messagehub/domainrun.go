@@ -22,13 +22,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A domainSimulation is one run of messagehub domain.
+// A domainSimulation is a run of messagehub domain.
 type domainSimulation struct {
 	p *process
 	*domainCommand
 	recipients []string
 	reason     domainclient.Reason
-	size       int64 // bytes of content of a bundle; 0: the weight decides
+	size       int64 // size of a bundle's content in bytes; 0 if it depends on the weight
 	place      busPlace
 	container  *container.Client
 
@@ -39,8 +39,8 @@ type domainSimulation struct {
 	sent, answered, failed, noticed int
 }
 
-// run simulates a domain until ctx ends: it concurrently sends events, answers
-// requests for content, and receives the notices of dequeued bundles.
+// run simulates a domain until ctx ends. Concurrently, it sends events, replies
+// to content requests, and receives notices.
 func (s *domainSimulation) run(ctx context.Context) (err error) {
 	if err := s.place.checkReachable(ctx); err != nil {
 		return err
@@ -66,11 +66,11 @@ func (s *domainSimulation) run(ctx context.Context) (err error) {
 	err = g.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = s.domain.Close(closing) // an error loses nothing: events are counted once the bus has confirmed them
+	_ = s.domain.Close(closing) // an error loses nothing, because only events confirmed by the bus are counted
 	fmt.Fprintf(s.p.out, "%d sent, %d answered, %d failed, %d notices\n", s.sent, s.answered, s.failed, s.noticed)
 	switch refused, _ := errors.AsType[*azservicebus.Error](err); {
 	case ctx.Err() != nil:
-		return nil // a cancelled context ends the simulation without an error
+		return nil // a cancelled context is not an error
 	case refused != nil && refused.Code == azservicebus.CodeNotFound:
 		return fmt.Errorf("the hub has no queues for the domain %s; use --name with one that it knows, or add it to its setting domains (%w)", s.name, err)
 	case refused != nil && refused.Code == azservicebus.CodeUnauthorizedAccess:
@@ -79,12 +79,12 @@ func (s *domainSimulation) run(ctx context.Context) (err error) {
 	return err
 }
 
-// printLine prints a line. Several goroutines call it.
+// printLine prints a line. It is safe for concurrent use.
 func (s *domainSimulation) printLine(format string, args ...any) {
 	fmt.Fprintf(s.p.out, format+"\n", args...)
 }
 
-// sendAll sends the events to the actors in turn.
+// sendAll sends the events, each to the next actor in turn.
 func (s *domainSimulation) sendAll(ctx context.Context) error {
 	began, tick := time.Now(), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -132,7 +132,8 @@ func (s *domainSimulation) newEvents(from, to int) []domainclient.Event {
 	return events
 }
 
-// eventKind returns the content type and the document type of the events.
+// eventKind returns the content type and the document type of the simulated
+// events.
 func (s *domainSimulation) eventKind() (contentType, documentType string) {
 	if s.contentType != "" {
 		return s.contentType, s.contentType
@@ -145,7 +146,7 @@ func (s *domainSimulation) eventKind() (contentType, documentType string) {
 }
 
 // makeContent returns the content of a bundle, or an error if the flags request
-// a failure.
+// one.
 func (s *domainSimulation) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	n := s.requests.Add(1)
 	if s.delay > 0 && clock.Sleep(ctx, s.delay) != nil {

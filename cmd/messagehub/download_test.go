@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// cutResponses returns middleware that interrupts every response to a GET after a
-// number of bytes of its body.
+// cutResponses returns middleware that aborts the response to each GET after
+// this number of bytes of the body.
 func cutResponses(after int, more func(w http.ResponseWriter, r *http.Request) bool) func(http.Handler) http.Handler {
 	return func(hub http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func (c *cut) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// bigEvents returns about 600 KB of events for one bundle.
+// bigEvents returns events for one bundle of about 600 KB.
 func bigEvents() string {
 	var lines strings.Builder
 	for n := range 10 {
@@ -101,8 +101,8 @@ func TestPeek_StartsAgainIfItCannotResume(t *testing.T) {
 	url := memoryHub(t, cutResponses(1<<30, nil))
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	want := messagehub(t, "", "peek", "--url", url, "--actor", actorA)
-	// The proxy does not support ranges, and forwards three times as many bytes in
-	// each attempt.
+	// The proxy does not support ranges. With each attempt, it forwards three
+	// times as many bytes.
 	after := 50_000
 	proxied := memoryProxy(t, url, func(r *http.Request) { r.Header.Del("Range") }, func() int { after *= 3; return after })
 	got := messagehub(t, "", "peek", "--url", proxied, "--actor", actorA)
@@ -162,8 +162,8 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// memoryProxy starts a proxy of a hub: change alters the requests, and responses
-// to a GET are interrupted after the number of bytes that after returns.
+// memoryProxy starts a proxy for a hub. change alters the requests. The
+// response to each GET is aborted after the number of bytes that after returns.
 func memoryProxy(t *testing.T, to string, change func(*http.Request), after func() int) string {
 	t.Helper()
 	target, err := url.Parse(to)

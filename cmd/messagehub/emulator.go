@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A cosmosEmulator has the flags of messagehub emulator cosmos.
+// A cosmosEmulator contains the flags of messagehub emulator cosmos.
 type cosmosEmulator struct {
 	listen, advertise, gateway string
 	data                       string
@@ -102,7 +102,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.logRequests, "log-requests", false, "print each request on stderr, with its status and its request units")
 }
 
-// options returns the options of the emulator from the flags.
+// options converts the flags to options of the emulator.
 func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	gateways := map[string]embedded.Gateway{"routing": embedded.Routing, "compute": embedded.Compute, "strict": embedded.Strict}
 	gateway, ok := gateways[e.gateway]
@@ -139,7 +139,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	return o, nil
 }
 
-// openAccount opens the Cosmos DB account in an existing folder.
+// openAccount opens a Cosmos DB account whose folder already exists.
 func openAccount(dir string) (*embedded.Engine, error) {
 	if _, err := os.Stat(filepath.Clean(dir)); err != nil {
 		return nil, fmt.Errorf("no account in %s; name its folder with --data (%w)", dir, err)

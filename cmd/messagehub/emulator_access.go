@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 )
 
-// keyHelp is the part about keys and addresses in the help of each emulator.
+// keyHelp is the help text of each emulator about keys and addresses.
 const keyHelp = "Without --key or --key-file it has the well-known key of emulators, and accepts only a loopback\n" +
 	"address, unless --insecure is given. Other users of the machine can read --key in the list of\n" +
 	"processes: use --key-file or " + emulator.KeyVariable + ". On a loopback address it accepts only\n" +
 	"loopback host names, which prevents DNS rebinding; --host permits further names.\n\n"
 
-// emulatorAccess has the flags for the key and the addresses of an emulator.
+// An emulatorAccess contains the flags for an emulator's key and addresses.
 type emulatorAccess struct {
 	key, keyFile string
 	hosts        []string
@@ -30,8 +30,8 @@ func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 	f.BoolVar(&a.insecure, "insecure", false, "allow other machines to connect even without a secret key")
 }
 
-// readKey returns the key from the flag, the file or the environment; "" if no key
-// is given.
+// readKey returns the key from the flag, the file or the environment, or "" if
+// there is none.
 func (a *emulatorAccess) readKey(p *process) (string, error) {
 	switch {
 	case a.key != "" && a.keyFile != "":
@@ -52,7 +52,7 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 	return key, nil
 }
 
-// options returns the options that all emulators share.
+// options returns the options that are common to all emulators.
 func (a *emulatorAccess) options(p *process) emulator.Options {
 	return emulator.Options{
 		Hosts: a.hosts, Insecure: a.insecure, Version: version, Out: p.out, Err: p.err,

@@ -22,8 +22,8 @@ import (
 
 var emulators = []string{"cosmos", "blob", "servicebus"}
 
-// spawnEmulator starts an emulator, and returns its address and the first line of
-// its output.
+// spawnEmulator starts an emulator, and returns its address and the first line
+// of its output.
 func spawnEmulator(t *testing.T, environ []string, args ...string) (address, greeting string) {
 	t.Helper()
 	cmd := exec.Command(program(t), append([]string{"emulator"}, args...)...)
@@ -121,8 +121,8 @@ func TestEmulatorServiceBus_DoesNotPrintTheSecretOfAKey(t *testing.T) {
 	require.Equal(t, "verysecret", key.Secret)
 }
 
-// A wrong value is rejected before a folder is created or a port is opened. The
-// error names the flag.
+// A wrong value must be rejected before a folder is created or a port is
+// opened. The error must name the flag.
 func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	entities := filepath.Join(t.TempDir(), "config.json")

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A blobEmulator has the flags of messagehub emulator blob.
+// A blobEmulator contains the flags of messagehub emulator blob.
 type blobEmulator struct {
 	listen      string
 	data        string
@@ -69,7 +69,7 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.maxMemory, "max-memory", "4GB", "maximum `SIZE` of all contents of an account in memory; writes above it fail with 507")
 }
 
-// options returns the options of the emulator from the flags.
+// options converts the flags to options of the emulator.
 func (e *blobEmulator) options(p *process) (*emulator.Blob, error) {
 	if e.cert != "" && !e.tls {
 		return nil, p.usage("--cert needs --tls")

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A busEmulator has the flags of messagehub emulator servicebus.
+// A busEmulator contains the flags of messagehub emulator servicebus.
 type busEmulator struct {
 	listen         []string
 	data, entities string
@@ -77,7 +77,7 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
 }
 
-// options returns the options of the emulator from the flags.
+// options converts the flags to options of the emulator.
 func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if e.cert != "" && !e.tls {
 		return nil, p.usage("--cert needs --tls")
@@ -100,7 +100,7 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	for _, text := range e.keys {
 		key, err := parseKey(text)
 		if err != nil {
-			name, _, _ := strings.Cut(text, "=") // the error shows only the name: the value is secret
+			name, _, _ := strings.Cut(text, "=") // the error contains only the name, because the value is secret
 			return nil, p.usage("--add-key %s: %w", name, err)
 		}
 		o.Engine.Keys = append(o.Engine.Keys, key)
@@ -111,8 +111,8 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	return o, nil
 }
 
-// parseKey parses NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
-// sign, but no colon. @FILE in place of SECRET names a file that has the secret.
+// parseKey parses NAME=SECRET:RIGHTS. A base64 secret may contain an equals
+// sign, but no colon. If SECRET is @FILE, the file contains the secret.
 func parseKey(text string) (embedded.Key, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	i := strings.LastIndex(rest, ":")

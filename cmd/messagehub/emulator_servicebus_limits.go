@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// busLimits has the flags that limit the resources of the emulator's clients.
+// A busLimits contains the flags that limit what the emulator's clients may
+// use.
 type busLimits struct {
 	connections, links, sessions int
 	buffered                     string
@@ -25,7 +26,7 @@ func (l *busLimits) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&l.tokenTimeout, "token-timeout", 10*time.Second, "`TIME` within which a connection must present a valid token")
 }
 
-// apply validates the flags and sets the options.
+// apply validates the limits, and sets them in the options.
 func (l *busLimits) apply(o *embedded.Options) error {
 	for _, n := range []struct {
 		flag  string
@@ -42,7 +43,7 @@ func (l *busLimits) apply(o *embedded.Options) error {
 	if l.tokenTimeout <= 0 {
 		return fmt.Errorf("--token-timeout %v: want more than 0s, such as 10s", l.tokenTimeout)
 	}
-	o.MaxConnections, o.MaxNetworkConnections = l.connections, l.connections // equal limits, because the process itself opens no connection
+	o.MaxConnections, o.MaxNetworkConnections = l.connections, l.connections // both limits are equal, because this process opens no connection itself
 	o.MaxLinks, o.MaxSessions, o.MaxBuffered, o.TokenTimeout = l.links, l.sessions, int64(buffered), l.tokenTimeout
 	return nil
 }

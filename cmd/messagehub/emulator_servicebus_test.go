@@ -24,7 +24,7 @@ type busProcess struct {
 	cmd        *exec.Cmd
 	address    string
 	connection string
-	log        chan string // receives the whole output when the process has ended
+	log        chan string // receives the whole output after the process has ended
 }
 
 func startBus(t *testing.T, args ...string) *busProcess {

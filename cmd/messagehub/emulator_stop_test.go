@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endlessQuery joins the long list of a document with itself so often that no
-// machine completes the query in reasonable time.
+// endlessQuery joins a document's long list with itself so often that the query
+// never completes in reasonable time.
 const endlessQuery = "SELECT VALUE COUNT(1) FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l"
 
 func TestEmulator_StopsWhileAQueryRuns(t *testing.T) {
@@ -48,6 +48,6 @@ func TestEmulator_StopsWhileAQueryRuns(t *testing.T) {
 		require.Fail(t, "the emulator waits for the query")
 	}
 	t.Log("stopped after", time.Since(began))
-	giveUp() // otherwise the client would try to reach the account again
+	giveUp() // prevents the client from connecting again
 	require.Error(t, <-answered)
 }

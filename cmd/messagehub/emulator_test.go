@@ -28,7 +28,7 @@ import (
 type emulatorProcess struct {
 	cmd    *exec.Cmd
 	url    string
-	log    *bytes.Buffer // output; read it only after the process has ended
+	log    *bytes.Buffer // output; must be read only after the process has ended
 	exited chan error
 }
 
@@ -63,8 +63,8 @@ func (e *emulatorProcess) stop(t *testing.T, signal os.Signal) error {
 	return <-e.exited
 }
 
-// account returns a client of the emulator. It trusts the certificate in the file
-// cert, unless cert is "".
+// account returns a client of the emulator. Unless cert is "", the client
+// trusts the certificate in the file cert.
 func (e *emulatorProcess) account(t *testing.T, cert string) *azcosmos.Client {
 	t.Helper()
 	transport := &http.Transport{}

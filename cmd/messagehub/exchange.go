@@ -22,18 +22,20 @@ import (
 	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Variables with the storage account that a domain shares with the hub. If
-// neither is set, the default is the account that messagehub serve opens.
+// Environment variables that specify the storage account through which a domain
+// and the hub exchange content. If none is set, the account of a local hub is
+// used.
 const (
 	blobConnectionVariable = "MESSAGEHUB_BLOB_CONNECTION"
 	blobEndpointVariable   = "MESSAGEHUB_BLOB_ENDPOINT"
 	defaultBlob            = "http://127.0.0.1:10000/" + blobaccount.WellKnownAccount
 )
 
-// exchange returns a client of the container name in a storage account. text is
-// the account's connection string or URL. A URL on this machine is opened with the
-// well-known key, a URL on Azure with the identity of the machine. An empty text
-// stands for the account in the environment, otherwise for the default account.
+// exchange returns a client for the container name in a storage account. text
+// is the account's connection string or URL. The client uses the well-known key
+// for a URL on this machine, and the machine's identity for a URL on Azure. If
+// text is empty, the account comes from the environment or, if none is set, is
+// that of a local hub.
 func (p *process) exchange(text, name string) (*container.Client, error) {
 	text = cmp.Or(text, p.variable(blobConnectionVariable), p.variable(blobEndpointVariable), defaultBlob)
 	var options azblob.ClientOptions
@@ -56,7 +58,7 @@ func (p *process) exchange(text, name string) (*container.Client, error) {
 	}
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // clipped: the text may contain a key
+		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // shortened, because the text may contain a key
 	}
 	client, err := openAccountAt(at, &options)
 	if err != nil {
@@ -69,7 +71,7 @@ const blobPause = 250 * time.Millisecond
 
 func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
 	account := strings.Trim(at.Path, "/")
-	if account == "" { // on Azure, the host name contains the account
+	if account == "" { // on Azure, the account is part of the host name
 		credential, err := azidentity.NewDefaultAzureCredential(nil)
 		if err != nil {
 			return nil, err
@@ -84,7 +86,7 @@ func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, 
 }
 
 // reachExchange fails if the container cannot be reached. A command calls it
-// before it starts its work.
+// before it begins to work.
 func reachExchange(ctx context.Context, exchange *container.Client) error {
 	_, err := exchange.GetProperties(ctx, nil)
 	at, name := exchange.URL(), ""

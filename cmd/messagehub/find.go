@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// foundKinds are the kinds of ids that a hub can find.
+// foundKinds lists the kinds of ids for which a hub can search.
 var foundKinds = []string{"event", "bundle", "request", "delivery", "trace", "published"}
 
-// A findCommand has the flags of messagehub find.
+// A findCommand contains the flags of messagehub find.
 type findCommand struct {
 	p                   *process
 	url                 string
@@ -81,7 +81,7 @@ func (p *process) findCommand() *cobra.Command {
 	return cmd
 }
 
-// queryParameters returns the parameters other than the id. It rejects the values
+// queryParameters returns all query parameters except the id. It rejects values
 // that a hub would reject.
 func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	query := make(url.Values)
@@ -120,7 +120,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	return query, nil
 }
 
-// run searches for an id, and prints the results.
+// run searches for an id and prints the results.
 func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string, query url.Values) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -148,8 +148,8 @@ func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string,
 	return nil
 }
 
-// stoppedSearch returns the error of an interrupted search, with the number of
-// mailboxes that were searched.
+// stoppedSearch returns the error of an interrupted search. It contains the
+// number of mailboxes that were searched.
 func stoppedSearch(ctx context.Context, found *hubclient.Found, err error) error {
 	if ctx.Err() != nil {
 		err = errors.New("stopped before the end")

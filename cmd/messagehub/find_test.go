@@ -60,8 +60,9 @@ func TestFind_ShowsATimelineAndWhatAnEventWaitsFor(t *testing.T) {
 	}
 }
 
-// The hub of the test finds each event only in its third response, refuses one
-// request, and reports a mailbox that it could not read.
+// The test's hub returns each event only in its third response, refuses one
+// request, and reports a mailbox that it could not read. The command must
+// continue, and print all results.
 func TestFind_RequestsFurtherPages(t *testing.T) {
 	requests := 0
 	url := memoryHub(t, func(http.Handler) http.Handler {

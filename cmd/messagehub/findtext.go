@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// Widths in characters: of the times in a timeline, and of a line.
+// Widths in characters: of the time column of a history, and of a line.
 const (
 	timeColumn = len("2006-01-02T15:04:05.000Z")
 	findWidth  = 100
 )
 
-// searchedText returns a text with the number of mailboxes that were searched.
+// searchedText says how many mailboxes were searched.
 func searchedText(l *hubclient.SearchExtent) string {
 	text := terminal.CountOf(int64(l.Mailboxes), "mailbox")
 	if l.Mailboxes != 1 {
@@ -27,7 +27,7 @@ func searchedText(l *hubclient.SearchExtent) string {
 	return text
 }
 
-// findText returns the results of a search as text.
+// findText formats the results of a search as text.
 func findText(f *hubclient.Found) string {
 	var b strings.Builder
 	for i := range f.Results {
@@ -90,7 +90,7 @@ func writeResult(b *strings.Builder, r *hubclient.FoundResult) {
 	}
 }
 
-// timeCell returns a time, padded to timeColumn; "-" for nil.
+// timeCell formats a time with the width timeColumn; nil is printed as "-".
 func timeCell(t *time.Time) string {
 	if t == nil {
 		return fmt.Sprintf("%-*s", timeColumn, "-")
@@ -98,8 +98,8 @@ func timeCell(t *time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// writeWrapped writes a text after a prefix, in lines of up to findWidth
-// characters if its words allow that.
+// writeWrapped writes begin followed by a text, in lines of at most findWidth
+// characters, unless a single word is longer.
 func writeWrapped(b *strings.Builder, begin, text string) {
 	line, indent := begin, strings.Repeat(" ", len(begin))
 	isEmpty := true

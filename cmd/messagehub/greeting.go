@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// greet prints the addresses of the hub and its data folder. On a terminal, it
-// also prints three commands to try.
+// greet prints the hub's addresses and data folder. On a terminal, it also
+// prints three commands to try.
 func (p *process) greet(n *node.Node, cfg *config.Config) {
 	keeps := "keeps its data in " + node.AbsolutePath(cfg.Data)
 	if state := n.FolderState(); state != "" {
@@ -55,9 +55,9 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	}
 }
 
-// printCommands prints three commands that can be copied and run in any folder,
-// whatever the configuration of the hub. Their actor is random, so that no event
-// waits for it.
+// printCommands prints three commands that a user can copy and run in any
+// folder, with any configuration of the hub. They use a random actor, for which
+// no event can be waiting.
 func (p *process) printCommands(hubURL string, cfg *config.Config) {
 	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
 	origin, mode, exists := sampleOrigin(cfg)
@@ -82,7 +82,8 @@ func (p *process) printCommands(hubURL string, cfg *config.Config) {
 }
 
 // accessFlags returns the flags with which a command connects to the hub at
-// hubURL. certificate is the hub's certificate file, "" if it serves plain HTTP.
+// hubURL. certificate is the file with the hub's certificate, or "" for plain
+// HTTP.
 func accessFlags(hubURL, certificate string) string {
 	flags := ""
 	if certificate != "" {
@@ -96,8 +97,8 @@ func accessFlags(hubURL, certificate string) string {
 }
 
 // urlOfCertificate replaces the host of hubURL by a host name in the hub's
-// certificate. It returns hubURL if the certificate is valid for that host, or
-// if the certificate has no usable host name.
+// certificate. It returns hubURL if the certificate is valid for the host, or
+// contains no usable host name.
 func urlOfCertificate(hubURL, file string) string {
 	text, err := os.ReadFile(file)
 	u, urlErr := url.Parse(hubURL)
@@ -118,8 +119,8 @@ func urlOfCertificate(hubURL, file string) string {
 	return hubURL
 }
 
-// dataFlagOf returns the flag --data with the data folder; "" for the default
-// folder.
+// dataFlagOf returns the flag --data with the data folder, or "" for the
+// default folder.
 func dataFlagOf(cfg *config.Config) string {
 	if cfg.IsDefault("data") {
 		return ""

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 )
 
-// openTerminal opens a pseudo terminal. Bytes that are written to tty can be read
-// from watcher.
+// openTerminal opens a pseudo terminal. Text written to tty can be read from
+// watcher.
 func openTerminal(t testing.TB) (watcher, tty *os.File) {
 	t.Helper()
 	watcher, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -48,7 +48,7 @@ func startWatchedHub(t testing.TB, environ []string, args ...string) *hubProcess
 
 var lastCommand = regexp.MustCompile(`(?m)^  .* dequeue .*\n`)
 
-// commands returns the commands that a hub prints at its start.
+// commands returns the commands that a hub prints when it starts.
 func (h *hubProcess) commands(t testing.TB) (commands []string) {
 	t.Helper()
 	h.awaitGreeting(t, lastCommand)
@@ -60,7 +60,7 @@ func (h *hubProcess) commands(t testing.TB) (commands []string) {
 	return commands
 }
 
-// shell runs a command in another folder, and returns its output.
+// shell runs a command in a different folder, and returns its output.
 func shell(t testing.TB, command string) (out, errs string, err error) {
 	t.Helper()
 	sh := exec.Command("sh", "-c", command)

@@ -12,7 +12,7 @@ import (
 
 var heredoc = regexp.MustCompile(`<<-?'?([A-Z]+)'?`)
 
-// commandsOf returns the arguments of each call of this program in a shell
+// commandsOf returns the arguments of each call of messagehub in a shell
 // script. It understands quotes, continued lines, comments, pipes, assignments,
 // $(…) outside of quotes, and here documents.
 func commandsOf(script string) (commands [][]string) {
@@ -41,11 +41,11 @@ var (
 	programs   = []string{"messagehub", "bin/messagehub", "./messagehub", "/usr/bin/messagehub", "/usr/local/bin/messagehub"}
 )
 
-// separator stands for an operator of the shell that ends a command.
+// separator represents a shell operator that ends a command.
 const separator = "\x00"
 
 func commandsOfLine(line string) (commands [][]string) {
-	isBeginning := true // at the beginning of a command
+	isBeginning := true // the next word begins a command
 	var command []string
 	isOurs := false
 	for _, word := range append(splitWords(line), separator) {
@@ -71,7 +71,7 @@ func commandsOfLine(line string) (commands [][]string) {
 	return commands
 }
 
-// splitWords returns the words of a line of a shell script without their
+// splitWords splits a line of a shell script into words, and removes their
 // quotes. It replaces each operator that ends a command by separator.
 func splitWords(line string) (words []string) {
 	var word strings.Builder
@@ -114,8 +114,7 @@ func splitWords(line string) (words []string) {
 	return words
 }
 
-// acceptCommand returns an error if a command line would be refused before the
-// command runs.
+// acceptCommand returns an error if a command line is invalid.
 func acceptCommand(words []string) error {
 	cmd, rest, err := parseFlags(words)
 	if err != nil {
@@ -134,7 +133,7 @@ func acceptCommand(words []string) error {
 }
 
 // acceptFlags returns an error if a command or one of its flags does not exist.
-// The arguments may be placeholders.
+// It does not check arguments, which may be placeholders.
 func acceptFlags(words []string) error {
 	_, _, err := parseFlags(words)
 	return err

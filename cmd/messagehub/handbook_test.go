@@ -21,7 +21,8 @@ import (
 	"github.com/messagehub/messagehub/deploy/handbook"
 )
 
-// handbookPages returns the pages of the guide and of the handbook, by file.
+// handbookPages returns the text of each page of the guide and the handbook, by
+// file.
 func handbookPages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := make(map[string]string)
@@ -40,8 +41,8 @@ func handbookPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// [TestDocuments_NameOnlyWhatExists] tests that the file and the heading of each
-// link exist.
+// Links must be relative or use HTTPS. [TestDocuments_NameOnlyWhatExists]
+// checks that their targets exist.
 func TestHandbook_LinksOnlyToTheTreeAndByHTTPS(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for name, text := range handbookPages(t) {
@@ -60,7 +61,7 @@ func TestHandbook_LinksOnlyToTheTreeAndByHTTPS(t *testing.T) {
 	}
 }
 
-// fencedCode matches a block of code; the first group is its language.
+// fencedCode matches a fenced code block. The first group is its language.
 var fencedCode = regexp.MustCompile("(?ms)^ *```([a-z]*)\n(.*?)^ *```$")
 
 func TestHandbook_HasOnlyCommandsThatAreAccepted(t *testing.T) {
@@ -85,7 +86,7 @@ func TestHandbook_HasOnlyCommandsThatAreAccepted(t *testing.T) {
 }
 
 func TestHandbook_NamesOnlyFlagsThatExist(t *testing.T) {
-	flags := []string{"parameters"} // flags of the Azure CLI
+	flags := []string{"parameters"} // flags of the Azure CLI, which are not settings
 	var collect func(*cobra.Command)
 	collect = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
@@ -112,7 +113,7 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 		variables = append(variables, "MESSAGEHUB_"+strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(setting)))
 	}
 	variables = append(variables, "MESSAGEHUB_CONFIG", ownTokenVariable, "MESSAGEHUB_EMULATOR_KEY")
-	files := []string{"push.key", "hub.key"} // names of files that look like names of settings
+	files := []string{"push.key", "hub.key"} // file names that look like names of settings
 
 	code := regexp.MustCompile("`([a-z-]+)\\.([a-z-]+)`")
 	setting := regexp.MustCompile("settings? `([a-z.-]+)`")
@@ -132,8 +133,8 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 	}
 }
 
-// The test loads each block of YAML, unless the first line of the block says that
-// it is no configuration.
+// Each YAML block must be a valid configuration, unless its first line says
+// that it is not a configuration.
 func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	for name, text := range handbookPages(t) {
 		for _, block := range fencedCode.FindAllStringSubmatch(text, -1) {
@@ -151,8 +152,8 @@ func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	}
 }
 
-// monitoring.md is the list of metrics: a test of deploy/observability compares
-// rules and dashboards with this page.
+// The page monitoring.md must list exactly the metrics of the hub. Another test
+// compares the rules and dashboards in deploy/observability with this page.
 func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	exist := make(map[string]bool)
 	for metric := range registeredMetrics(t) {
@@ -175,7 +176,7 @@ func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	}
 }
 
-// The test also accepts a path that is the prefix of a route.
+// A path may also be the prefix of a route.
 func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	document, err := os.ReadFile("../../api/openapi.yaml")
 	require.NoError(t, err)
@@ -198,7 +199,7 @@ func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	require.Greater(t, found, 20)
 }
 
-// isRoute reports whether a path matches a route or a prefix of the route.
+// isRoute reports whether a path matches a route or a prefix of a route.
 func isRoute(path, route string) bool {
 	parts, pattern := strings.Split(path, "/"), strings.Split(route, "/")
 	if len(parts) > len(pattern) {
@@ -212,7 +213,7 @@ func isRoute(path, route string) bool {
 	return true
 }
 
-// The test reads the alert rules below deploy.
+// Each alert rule below deploy must have a section in the handbook.
 func TestIncidents_HasASectionForEachAlert(t *testing.T) {
 	incidents := handbookPages(t)["deploy/handbook/incidents.md"]
 	require.NoError(t, filepath.WalkDir("../../deploy", func(name string, entry fs.DirEntry, err error) error {

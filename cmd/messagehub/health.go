@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// healthTimeout is the timeout of a probe. Container engines count a probe that
-// is late as failed.
+// healthTimeout is the timeout of a probe. To a container engine, a late probe
+// is a failed probe.
 const healthTimeout = 3 * time.Second
 
 func (p *process) healthCommand() *cobra.Command {
@@ -73,8 +73,8 @@ func (p *process) healthCommand() *cobra.Command {
 	return cmd
 }
 
-// probeURL returns the URL for a probe, on the same machine, of a hub with the
-// settings cfg.
+// probeURL returns the URL with which a probe reaches a local hub that has
+// these settings.
 func probeURL(cfg *config.Config) (string, error) {
 	address := cmp.Or(cfg.AdminListen, cfg.Listen)
 	host, port, err := net.SplitHostPort(address)

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
-// health runs messagehub health with an environment.
+// health runs messagehub health with these environment variables.
 func health(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -82,7 +82,7 @@ func TestHealth_FailsUnlessTheAnswerIs200InTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		cancel() // so that the test does not wait for the limit
+		cancel() // cancelled, so that the test does not wait for the timeout
 		<-r.Context().Done()
 	}))
 	defer server.Close()
@@ -132,7 +132,8 @@ func TestProbeURL_IsOfThisMachine(t *testing.T) {
 	}
 }
 
-// writeCertificate writes a certificate for this machine and the certificate's key, and returns the paths of the files.
+// writeCertificate writes a certificate for this machine, and its key. It
+// returns the paths of both files.
 func writeCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -143,7 +144,7 @@ func writeCertificate(t *testing.T) (cert, key string) {
 
 var operatorsUse = regexp.MustCompile(`Operators and their tools use (https?)://(\S+)\.`)
 
-// adminAddress returns the address of a hub's listener for operators.
+// adminAddress returns the address of a hub's operators' listener.
 func adminAddress(t testing.TB, h *hubProcess, scheme string) string {
 	t.Helper()
 	found := h.awaitGreeting(t, operatorsUse)

@@ -12,7 +12,7 @@ import (
 )
 
 // addHelp adds the command help to root. The command also prints pages of the
-// handbook, which the help of root lists.
+// handbook, and the help of root lists these pages.
 func (p *process) addHelp(root *cobra.Command) {
 	root.SetHelpCommand(p.helpCommand())
 	helpOfCommand := root.HelpFunc()
@@ -24,15 +24,14 @@ func (p *process) addHelp(root *cobra.Command) {
 	})
 }
 
-// topicsTable returns the list of pages, in the same layout as the list of
-// commands.
+// topicsTable formats the list of handbook pages like the list of commands.
 func topicsTable() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, page := range docs.Pages() {
 		fmt.Fprintf(table, "  %s\t%s\n", page.Topic, page.Title)
 	}
-	_ = table.Flush() // writes to memory do not fail
+	_ = table.Flush() // writing to memory never fails
 	return b.String()
 }
 
@@ -68,8 +67,8 @@ func (p *process) helpCommand() *cobra.Command {
 	return cmd
 }
 
-// printHelp prints the help of the command that args name or, if no command has
-// that name, the page.
+// printHelp prints the help of the command that args name. If there is no such
+// command, it prints the page with that name.
 func (p *process) printHelp(root *cobra.Command, args []string) error {
 	if named, rest, err := root.Find(args); err == nil && len(rest) == 0 {
 		named.InitDefaultHelpFlag()
@@ -84,12 +83,12 @@ func (p *process) printHelp(root *cobra.Command, args []string) error {
 	return p.usage("%w", unknownTopic(root, args))
 }
 
-// unknownTopic returns the error for a topic that does not exist, with the names
-// of similar topics and commands.
+// unknownTopic returns the error about an unknown topic. The error suggests
+// similar topics and commands.
 func unknownTopic(root *cobra.Command, args []string) error {
 	name := strings.Join(args, " ")
 	similar := root.SuggestionsFor(name)
-	topics := &cobra.Command{} // a command for each topic, because cobra compares names of commands
+	topics := &cobra.Command{} // contains a command for each topic, so that cobra can suggest similar names
 	for _, page := range docs.Pages() {
 		topics.AddCommand(&cobra.Command{Use: page.Topic, Run: func(*cobra.Command, []string) {}})
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A violation is an error that a crash cannot cause.
+// A violation is an error that no crash explains.
 type violation struct{ error }
 
-// A hubPlace has the current hub. After a kill, the next hub takes its place.
+// A hubPlace contains the current hub, which is replaced after each kill.
 type hubPlace struct {
 	mu    sync.Mutex
 	hub   *hubclient.Client
@@ -46,7 +46,7 @@ func (p *hubPlace) currentHub() (*hubclient.Client, chan struct{}) {
 }
 
 // retryUntilAnswered calls try with the current hub until the hub answers. An
-// error of the hub is final, unless it says that a repetition may succeed.
+// error from the hub is final, unless it permits a retry.
 func (p *hubPlace) retryUntilAnswered(ctx context.Context, try func(context.Context, *hubclient.Client) error) error {
 	for {
 		hub, moved := p.currentHub()

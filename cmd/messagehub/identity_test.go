@@ -21,15 +21,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A managedIdentity is the endpoint of App Service that issues tokens to a
-// machine. It checks only the secret in the header X-IDENTITY-HEADER, and issues
-// tokens that the emulator of Cosmos DB accepts.
+// A managedIdentity is an HTTP endpoint that issues tokens, like the one of App
+// Service. It checks only the secret in the header X-IDENTITY-HEADER. The
+// Cosmos DB emulator accepts the tokens.
 type managedIdentity struct {
 	*httptest.Server
-	secret string // value of the header X-IDENTITY-HEADER
+	secret string // expected value of the header X-IDENTITY-HEADER
 
 	mu        sync.Mutex
-	resources map[string]int // number of requests for a token by resource
+	resources map[string]int // number of token requests by resource
 }
 
 func newManagedIdentity(t *testing.T) *managedIdentity {
@@ -53,14 +53,15 @@ func newManagedIdentity(t *testing.T) *managedIdentity {
 	return m
 }
 
-// emulatorToken returns a JSON Web Token that has the key of an emulator in place of a signature.
+// emulatorToken returns a JSON web token that contains an emulator's key
+// instead of a signature.
 func emulatorToken(resource string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	claims, _ := json.Marshal(map[string]any{"aud": resource, "exp": time.Now().Add(time.Hour).Unix()}) // texts and numbers can always be encoded
 	return encode([]byte(`{"alg":"none"}`)) + "." + encode(claims) + "." + encode([]byte(embedded.WellKnownKey))
 }
 
-// environ returns the variables of a process whose only identity is m.
+// environ returns the environment of a process whose only identity is m.
 func (m *managedIdentity) environ() []string {
 	return []string{"IDENTITY_ENDPOINT=" + m.URL, "IDENTITY_HEADER=" + m.secret, "AZURE_TOKEN_CREDENTIALS=ManagedIdentityCredential"}
 }

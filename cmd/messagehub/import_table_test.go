@@ -2,39 +2,38 @@ package main_test
 
 import "slices"
 
-// A row lists packages, the packages of this module that they may import, and the
-// reason why they may import no others. A package is named by its folder; "x/..."
-// is x and all packages below it. Packages of other modules may be imported,
-// unless the row is pure.
+// A row lists packages, the packages of this module that they may import, and
+// the reason for the restriction. A package is named by its folder; "x/..."
+// stands for x and all packages below it. Unless the row is pure, packages of
+// other modules may be imported.
 type row struct {
 	packages []string
 	may      []string
 	why      string
 
-	// tests lists the packages that only the test files may import.
+	// tests lists packages that only test files may import.
 	tests []string
 
-	// pure means that the packages import only packages of the standard library
-	// that do not reach outside the process.
+	// pure restricts the packages to standard library packages that do not
+	// access anything outside the process.
 	pure bool
 }
 
-// everything is the pattern that matches all our packages.
+// everything is the pattern that matches all packages of this module.
 const everything = "..."
 
-// A test may import its package, the imports of its package, and the packages that
-// are listed here or in its row: the rules, the ports, their oracle and their
-// suite. Tests of an adapter never import another adapter: a test that needs
-// two adapters tests the node, and is in cmd or bench.
+// A test may import its package, the imports of its package, and the packages
+// that are listed here or in its row: the rules, the ports, their oracle and
+// their suite. A test of an adapter must not import another adapter. A test
+// that needs two adapters tests the node, and belongs in cmd or bench.
 var (
 	rulesAndOracle = []string{"domain", "domain/hub", "repository", "repository/memory", "repository/repositorytest", "repository/content"}
 	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/accounttest", "cosmos/embedded/...")
 	busTests       = append(slices.Clip(rulesAndOracle), "api/servicebus/embedded/...", "api/servicebus/internal/bustest", "repository/content/embedded")
 )
 
-// toolkit lists the packages that engines and servers of any kind need. These
-// packages do not depend on the hub's messages, so every engine and server may
-// import them.
+// toolkit lists packages that are useful for any engine or server. They do not
+// depend on the hub's messages, so every engine and server may import them.
 var toolkit = []string{
 	"cosmos/embedded/accept",
 	"cosmos/embedded/certificate",
@@ -46,8 +45,8 @@ var toolkit = []string{
 	"cosmos/embedded/loopback",
 }
 
-// table has the import rules of the tree. A new package needs a row, so that its
-// layer is a deliberate decision.
+// table contains the import rules of the module. A new package needs a row, so
+// that its layer is chosen deliberately.
 var table = []row{
 	{
 		packages: []string{"domain"},

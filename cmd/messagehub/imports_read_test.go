@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// An importingFile is a Go file and the paths that it imports.
+// An importingFile is a Go file, with the paths of the packages that it
+// imports.
 type importingFile struct {
-	name    string // path below the module's root, with slashes
+	name    string // path relative to the module's root, with slashes
 	imports []importSpec
 }
 
@@ -24,8 +25,8 @@ type importSpec struct {
 	line int
 }
 
-// readImports reads the import clauses of every Go file that the go command
-// would build on some system. It skips nested modules.
+// readImports reads the imports of every Go file that the go command would
+// build on any system. It skips nested modules.
 func readImports(tree fs.FS) ([]importingFile, error) {
 	var files []importingFile
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -71,7 +72,7 @@ func readImports(tree fs.FS) ([]importingFile, error) {
 	return files, err
 }
 
-// moduleRoot returns the folder of the go.mod above the test.
+// moduleRoot returns the nearest parent folder that contains a go.mod.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -90,8 +91,8 @@ func moduleRoot(t *testing.T) string {
 	}
 }
 
-// modulePath returns the module's path from go.mod, so that the test also works
-// if the module is renamed.
+// modulePath returns the module's path from go.mod, so that the tests remain
+// valid if the module is renamed.
 func modulePath(t *testing.T, root string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))

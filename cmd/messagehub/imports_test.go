@@ -10,9 +10,9 @@ import (
 	"testing/fstest"
 )
 
-// unsafeForPure lists the packages of the standard library that reach outside the
-// process. It does not contain package time, because rules may have a time as a
-// parameter.
+// unsafeForPure lists standard library packages that access something outside
+// the process. Package time is not listed, because pure code may have
+// parameters of type time.Time.
 var unsafeForPure = []string{"net", "net/http", "os", "os/exec", "syscall"}
 
 func TestImports(t *testing.T) {
@@ -38,7 +38,7 @@ func TestViolations_FindsForbiddenImports(t *testing.T) {
 		name    string
 		file    string
 		imports []string
-		want    string // part of the text of the only violation; "": no violation
+		want    string // part of the only violation's text; "" for no violation
 	}{
 		{"rules on the standard library", "domain/a.go", []string{"strings", "time"}, ""},
 		{"rules on somebody's library", "domain/a.go", []string{"github.com/google/uuid"}, "domain/a.go:3: imports github.com/google/uuid"},
@@ -122,7 +122,7 @@ func TestImportTableNamesNoAbsentPackage(t *testing.T) {
 	}
 }
 
-// TestImportTable tests the rules of the table itself.
+// TestImportTable checks the import table itself.
 func TestImportTable(t *testing.T) {
 	side := func(pattern string) string { s, _, _ := strings.Cut(pattern, "/"); return s }
 	seen := map[string]bool{}
@@ -145,8 +145,8 @@ func TestImportTable(t *testing.T) {
 	}
 }
 
-// violations returns one sentence for each import of files that the table does
-// not allow, with the file, the import and the rule.
+// violations returns one sentence for each import that the table does not
+// allow. It names the file, the import and the rule.
 func violations(module string, files []importingFile) []string {
 	var found []string
 	for _, file := range files {
@@ -170,7 +170,7 @@ func violations(module string, files []importingFile) []string {
 			case isOurs && !slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, dir) }):
 				report(fmt.Sprintf("%s (of ours %s may import: %s)", r.why, pkg, list(may)))
 			case isOurs || !r.pure || isTest:
-				// The row allows the import, or has no rule for it.
+				// the row allows this import, or does not restrict it
 			case strings.Contains(strings.Split(spec.path, "/")[0], "."):
 				report(r.why + " (only the standard library)")
 			case slices.Contains(unsafeForPure, spec.path):
@@ -181,7 +181,8 @@ func violations(module string, files []importingFile) []string {
 	return found
 }
 
-// unmatchedPatterns returns the patterns in rows that match no package of files, without repetitions.
+// unmatchedPatterns returns those patterns in rows that match no package,
+// without duplicates.
 func unmatchedPatterns(rows []row, files []importingFile) []string {
 	packages := make(map[string]bool)
 	for _, file := range files {
@@ -202,7 +203,7 @@ func unmatchedPatterns(rows []row, files []importingFile) []string {
 	return found
 }
 
-// rowOf returns the row for package pkg.
+// rowOf returns the row of a package.
 func rowOf(pkg string) (row, bool) {
 	for _, r := range table {
 		for _, pattern := range r.packages {
@@ -214,7 +215,7 @@ func rowOf(pkg string) (row, bool) {
 	return row{}, false
 }
 
-// matches reports whether pattern names package pkg.
+// matches reports whether a pattern matches a package.
 func matches(pattern, pkg string) bool {
 	if pattern == everything {
 		return true
@@ -232,7 +233,7 @@ func list(patterns []string) string {
 	return strings.Join(patterns, ", ")
 }
 
-// source returns a Go file with the given imports, from line 3 on.
+// source returns a Go file whose imports begin on line 3.
 func source(imports []string) *fstest.MapFile {
 	text := "package p\n\n"
 	for _, imported := range imports {

@@ -17,19 +17,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Limits for the language of the tree. CONTRIBUTING.md explains the rules.
+// Limits for the language of the source code. CONTRIBUTING.md explains the
+// rules.
 const (
-	maxOneWordShare    = 0.35 // maximum share of one-word names of the unexported functions of a package
-	minFunctions       = 10   // packages with fewer functions are not counted
-	maxPackagesOfAType = 2    // maximum number of packages with an unexported type of the same name
-	maxIdioms          = 10.0 // maximum number of idioms in 10,000 words
+	maxOneWordShare    = 0.35 // maximum share of one-word names among a package's unexported functions
+	minFunctions       = 10   // packages with fewer functions are not checked
+	maxPackagesOfAType = 2    // maximum number of packages that declare an unexported type with the same name
+	maxIdioms          = 10.0 // maximum number of idioms per 10,000 words
 )
 
-// A sourceTree has the names and comments of the Go files that are not tests.
+// A sourceTree contains the names and comments in all Go files that are not
+// tests.
 type sourceTree struct {
-	functions map[string][]string // names of the unexported functions by package
-	types     map[string][]string // packages that declare an unexported type, by the name of the type
-	comments  map[string]string   // text of comments, by package
+	functions map[string][]string // names of unexported functions by package
+	types     map[string][]string // packages by the name of an unexported type that they declare
+	comments  map[string]string   // text of all comments by package
 }
 
 // readSourceTree parses every Go file that is neither a test nor generated.
@@ -82,7 +84,7 @@ func (s *sourceTree) add(folder string, file *ast.File) {
 	}
 }
 
-// countNameWords returns the number of words of a name in camel case.
+// countNameWords returns the number of words in a camel-case name.
 func countNameWords(name string) int {
 	words, letters := 1, []rune(name)
 	for i := 1; i < len(letters); i++ {
@@ -93,8 +95,8 @@ func countNameWords(name string) int {
 	return words
 }
 
-// adverbs lists prepositions and adverbs that are not allowed as the name of a
-// function, because they do not say what it does.
+// adverbs lists prepositions and adverbs that must not be the name of a
+// function, because they do not say what the function does.
 var adverbs = strings.Fields("of at before after through elsewhere again twice on in by from to with without into onto over under behind " +
 	"beyond beside between until since toward towards across along around off out up down here there now then once always never soon late " +
 	"later early apart together away back aside anew afresh ahead per via within still yet already only also too very")
@@ -146,8 +148,8 @@ func TestNames_OfTypesMeanOneThing(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// idioms matches phrases that a reader whose first language is not English must
-// read twice. CONTRIBUTING.md has their replacements.
+// idioms matches phrases that are difficult for readers whose first language is
+// not English. CONTRIBUTING.md lists the replacements.
 var idioms = regexp.MustCompile(`(?i)\b(whoever|nobody|anew|nothing but|none but|all but|but for|any more|so many|so much|go(es|ing)? on|come(s)? of|` +
 	`came of|is over|be over|mend(s|ed|ing)?|hold(s|ing)? to|befalls?|doom(ed)?|told|tell(s|ing)? of|there (is|are) none|none of (them|it|these|those)|` +
 	`as ever|at all|no more than|no less than|is to be|are to be|no longer than|of its own accord|all there is)\b`)
@@ -183,8 +185,10 @@ func TestProse_HasFewIdioms(t *testing.T) {
 	require.LessOrEqual(t, share, maxIdioms)
 }
 
-// manyShortNames has the packages that may have many functions with one-word names, each with a reason.
+// manyShortNames lists packages that may have many functions with one-word
+// names, with a reason for each.
 var manyShortNames = map[string]string{}
 
-// sharedTypeNames has the names of unexported types that more than two packages may have, each with a reason.
+// sharedTypeNames lists names of unexported types that more than two packages
+// may declare, with a reason for each.
 var sharedTypeNames = map[string]string{}

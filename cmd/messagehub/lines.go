@@ -13,14 +13,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A batch is the events of one request, with the numbers of their lines.
+// A batch contains the events of one request, with their line numbers.
 type batch struct {
 	body  []byte // JSON array
 	lines []int
-	bytes int64 // number of bytes of the lines in the input, including line ends
+	bytes int64 // number of bytes of these lines in the input, including line ends
 }
 
-// A lineError is the fault of one line.
+// A lineError is a fault in one line.
 type lineError struct {
 	line int
 	what string
@@ -35,7 +35,7 @@ type batcher struct {
 	r       *bufio.Reader
 	limit   int // maximum number of events in a batch
 	line    int
-	pending []byte // the line that did not fit into the last batch, or nil
+	pending []byte // line that did not fit into the previous batch, or nil
 }
 
 func newBatcher(r io.Reader, limit int) *batcher {
@@ -43,7 +43,7 @@ func newBatcher(r io.Reader, limit int) *batcher {
 }
 
 // nextBatch returns the next batch, or io.EOF at the end of the input. If some
-// lines of the batch are not events, the error joins a lineError for each.
+// lines are not events, its error joins a lineError for each of them.
 func (b *batcher) nextBatch() (batch, error) {
 	out := batch{body: []byte{'['}}
 	var faults []error
@@ -82,11 +82,11 @@ func (b *batcher) nextBatch() (batch, error) {
 	return out, nil
 }
 
-// maxFaultsShown limits the number of lineErrors, because a file that does not
-// contain events would have one for each line.
+// maxFaultsShown is the maximum number of printed lineErrors. A file that
+// contains no events has one for each line.
 const maxFaultsShown = 20
 
-// nextLine returns the next line that is not blank, without the line end.
+// nextLine returns the next line that is not blank, without its line end.
 func (b *batcher) nextLine() ([]byte, error) {
 	if line := b.pending; line != nil {
 		b.pending = nil
@@ -115,7 +115,7 @@ func (b *batcher) nextLine() ([]byte, error) {
 	}
 }
 
-// An eventLine is the JSON of an event.
+// An eventLine is an event decoded from a JSON line.
 type eventLine struct {
 	ID               *string         `json:"id"`
 	Recipient        *string         `json:"recipient"`
@@ -127,8 +127,8 @@ type eventLine struct {
 	Payload          json.RawMessage `json:"payload"`
 }
 
-// checkEvent checks the rules for events that need no state of the hub, so that
-// faults in a file are reported before a request is sent.
+// checkEvent checks those rules for events that do not depend on stored data,
+// so that faults in a file are reported before any request.
 func checkEvent(line []byte) error {
 	if line[0] != '{' {
 		return errors.New("want one JSON object a line, {…}")
@@ -169,7 +169,7 @@ func checkEvent(line []byte) error {
 	return nil
 }
 
-// explainJSON turns an error of encoding/json into a text for a person.
+// explainJSON converts an error of encoding/json to a text for a person.
 func explainJSON(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		want := map[string]string{"string": "a string", "bool": "true or false", "int64": "a whole number of KB below 2^63"}[wrong.Type.String()]

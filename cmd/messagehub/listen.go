@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A listenCommand has the flags of messagehub listen.
+// A listenCommand contains the flags of messagehub listen.
 type listenCommand struct {
 	host     string
 	port     int
@@ -139,8 +139,7 @@ func (l *listenCommand) run(ctx context.Context, p *process) error {
 	return err
 }
 
-// describeKeys returns a text with the kinds and numbers of keys that verify
-// calls.
+// describeKeys says which kinds of keys verify calls, and how many of each.
 func describeKeys(v *webhook.Verifier) string {
 	var with []string
 	if n := len(v.Keys); n > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret in the example of the Standard Webhooks specification
+const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret from an example in the Standard Webhooks specification
 
 func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 	folder := t.TempDir()
@@ -40,7 +40,7 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 	}
 }
 
-// startListen runs messagehub listen until stop is called, which returns the
+// startListen runs messagehub listen until stop is called. stop returns the
 // output.
 func startListen(t *testing.T, environ []string, args ...string) (url string, stop func() (out, err string)) {
 	t.Helper()
@@ -52,14 +52,14 @@ func startListen(t *testing.T, environ []string, args ...string) (url string, st
 	}
 }
 
-// startListenTo is startListen, but sends each printed line to lines. stop returns
-// the text on stderr.
+// startListenTo is startListen, but sends each printed line to the channel
+// lines. stop returns the text printed to standard error.
 func startListenTo(t *testing.T, lines chan<- []byte, args ...string) (url string, stop func() string) {
 	t.Helper()
 	return listenOn(t, lineWriter(lines), nil, args...)
 }
 
-// A lineWriter sends each written text to a channel.
+// A lineWriter sends each text written to it to a channel.
 type lineWriter chan<- []byte
 
 func (w lineWriter) Write(p []byte) (int, error) {

@@ -21,15 +21,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A listedPackage is a package in the output of go list.
+// A listedPackage is a package that go list prints.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles, Imports        []string
 	DepOnly                 bool
 }
 
-// Durations in the log are numbers of milliseconds, so that a query can add and compare them. A
-// time.Duration would be a text in one format of the log and a number of nanoseconds in the other.
+// Durations must be logged as numbers of milliseconds, so that a query can
+// compare and add them. A time.Duration would be a text in one log format, and
+// a number of nanoseconds in the other.
 func TestLog_HasNoDurationAsText(t *testing.T) {
 	all, set, imports := listPackages(t, "./api/...", "./cmd/...", "./cosmos/...", "./domain/...", "./repository/...")
 	checked := 0
@@ -51,7 +52,8 @@ func TestLog_HasNoDurationAsText(t *testing.T) {
 	require.Greater(t, checked, 20)
 }
 
-// listPackages returns packages and their dependencies, and an importer for these packages.
+// listPackages returns packages and their dependencies, and an importer for
+// them.
 func listPackages(t *testing.T, patterns ...string) (all []listedPackage, set *token.FileSet, imports types.Importer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports,DepOnly"}, patterns...)...)
@@ -101,8 +103,8 @@ func log(l *slog.Logger, d time.Duration) {
 	require.Equal(t, want, findLoggedDurations(t, set, imports, []*ast.File{file}))
 }
 
-// findLoggedDurations returns the positions at which a package passes a duration,
-// and not a number, to log/slog or to a list of attributes.
+// findLoggedDurations returns the positions at which a package passes a
+// time.Duration to log/slog, or to a list of attributes.
 func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importer, files []*ast.File) (places []string) {
 	t.Helper()
 	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
@@ -112,7 +114,7 @@ func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importe
 		named, isNamed := info.TypeOf(e).(*types.Named)
 		return isNamed && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Duration"
 	}
-	isShown := func(e ast.Expr) bool { // reports whether the log would show a value as a duration
+	isShown := func(e ast.Expr) bool { // reports whether the log would contain e as a time.Duration
 		if isDuration(e) {
 			return true
 		}
@@ -150,8 +152,8 @@ func findLoggedDurations(t *testing.T, set *token.FileSet, imports types.Importe
 	return places
 }
 
-// packageOf returns the path of the package that declares the object to which a
-// name refers.
+// packageOf returns the path of the package in which a name's object is
+// declared.
 func packageOf(info *types.Info, name *ast.Ident) string {
 	if object := info.Uses[name]; object != nil && object.Pkg() != nil {
 		return object.Pkg().Path()

@@ -18,13 +18,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// logLevelNames lists the levels of a log, as the setting log.level spells them.
+// logLevelNames lists the log levels, spelled as in the setting log.level.
 var logLevelNames = []string{"debug", "info", "warn", "error"}
 
 // maxLogLevelAnswer is the maximum size of the hub's response, in bytes.
 const maxLogLevelAnswer = 4 << 10
 
-// A logLevelCommand has the flags of messagehub log-level.
+// A logLevelCommand contains the flags of messagehub log-level.
 type logLevelCommand struct {
 	p       *process
 	url     string
@@ -105,8 +105,8 @@ func (l *logLevelCommand) checkOrder() error {
 	return nil
 }
 
-// sendRequest sends a request about the level, and prints the level in the
-// response.
+// sendRequest sends a request about the log level, and prints the level that
+// the response contains.
 func (l *logLevelCommand) sendRequest(ctx context.Context, hub *hubclient.Client, method string, body []byte) error {
 	resp, err := hub.Do(ctx, method, "/v1/admin/log-level", "", body)
 	if err != nil {

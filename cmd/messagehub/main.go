@@ -15,7 +15,7 @@ import (
 	"context"
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // root certificates for systems without any, such as an image from scratch
+	_ "golang.org/x/crypto/x509roots/fallback" // root certificates for systems without any, such as a container image built from scratch
 
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
@@ -23,8 +23,8 @@ import (
 // version, revision and date are set by the linker.
 var (
 	version  = "dev"
-	revision string // commit; "": the commit that the go command recorded
-	date     string // date of the commit, in RFC 3339; "": the date that the go command recorded
+	revision string // commit; if "", the commit that the go command recorded
+	date     string // date of the commit, in RFC 3339; if "", the date that the go command recorded
 )
 
 func main() {

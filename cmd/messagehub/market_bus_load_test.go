@@ -26,11 +26,11 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A busRun has three domains and many actors. They continue while the hubs between
-// them are killed and restarted.
+// A busRun consists of three domains and many actors. They continue while two
+// hubs between them are killed and restarted.
 type busRun struct {
 	seed    uint64
-	total   int // number of events
+	total   int // total number of events
 	actors  []string
 	ledger  energymarket.Ledger
 	domains []*busDomain
@@ -38,14 +38,14 @@ type busRun struct {
 	kills   int
 
 	bus     *busProcess
-	account string   // URL of the blob account
+	account string   // URL of the storage account
 	environ []string // environment of the hubs
 
 	confirmed    atomic.Int64 // confirmed events
 	progress     chan struct{}
-	allConfirmed chan struct{} // closed when all events are confirmed
+	allConfirmed chan struct{} // closed when all events have been confirmed
 	once         sync.Once
-	lostReplies  atomic.Int64 // number of lost replies to Dequeue
+	lostReplies  atomic.Int64 // number of Dequeues whose reply was lost
 }
 
 func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
@@ -83,7 +83,7 @@ func (r *busRun) await(ctx context.Context, n int64) {
 	}
 }
 
-// act lets an actor peek and dequeue, at either hub, until all events of all
+// act peeks and dequeues as an actor, at either hub, until all events of all
 // actors are confirmed.
 func (r *busRun) act(ctx context.Context, index int) error {
 	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
@@ -103,7 +103,7 @@ func (r *busRun) act(ctx context.Context, index int) error {
 	}
 }
 
-// callEither calls try with the two hubs in turn, until a hub answers.
+// callEither calls try with the two hubs in turn, until one answers.
 func (r *busRun) callEither(ctx context.Context, random *rand.Rand, try func(*hubclient.Client) error) error {
 	for i := random.IntN(2); ; i++ {
 		hub, _ := r.hubs[i%2].place.currentHub()
@@ -137,8 +137,8 @@ func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id 
 	})
 }
 
-// dequeue repeats a Dequeue until it receives a reply. A 404 is correct only if
-// the reply to an earlier attempt was lost.
+// dequeue repeats a Dequeue until there is a reply. A 404 is valid only if the
+// reply to an earlier attempt was lost.
 func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id string) error {
 	lost := false
 	return r.callEither(ctx, random, func(hub *hubclient.Client) error {
@@ -162,21 +162,21 @@ func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id strin
 	})
 }
 
-// A busDomain sends events, answers the hub's requests for content, and receives
-// notices about confirmed bundles.
+// A busDomain is a domain that sends events, replies to content requests, and
+// receives notices.
 type busDomain struct {
 	run     *busRun
 	index   int
 	origin  string
-	request bool // the hub requests the domain's content
+	request bool // request means that the hub requests content from this domain
 	events  int
 	client  *domainclient.Client
 
 	mu        sync.Mutex
 	documents map[uuid.UUID][]byte
-	notices   map[string][]string // by actor: its bundles in the order of their first notice
+	notices   map[string][]string // bundles of each actor, in the order of their first notices
 	noticed   map[string]bool     // ids of all bundles in notices
-	more      chan struct{}       // has a value after a notice arrived
+	more      chan struct{}       // contains a value if a notice has arrived
 }
 
 func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domainclient.Form, request bool, events int) *busDomain {
@@ -195,7 +195,7 @@ func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domain
 	}
 }
 
-// send sends all events, in calls of up to 50, to actors chosen at random.
+// send sends all events to random actors, in calls of up to 50 events.
 func (d *busDomain) send(ctx context.Context) error {
 	random := energymarket.NewGenerator(d.run.seed, uint64(100+d.index))
 	for left := d.events; left > 0; {
@@ -211,8 +211,8 @@ func (d *busDomain) send(ctx context.Context) error {
 	return nil
 }
 
-// event generates an event and records it. The document is the payload of the
-// event or, if the hub requests the content, is stored in documents.
+// event generates and records an event. The document is the event's payload or,
+// if the hub requests content, is stored in documents.
 func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
 	id := random.UUID()
 	e := energymarket.Event{
@@ -234,7 +234,7 @@ func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
 	return sent
 }
 
-// serve answers requests for content and receives notices until ctx ends.
+// serve replies to content requests and receives notices, until ctx ends.
 func (d *busDomain) serve(ctx context.Context) error {
 	if !d.request {
 		return nil
@@ -247,7 +247,7 @@ func (d *busDomain) serve(ctx context.Context) error {
 	return errors.Join(serving, noticing)
 }
 
-// content returns the documents of a bundle as a JSON array.
+// content returns a bundle's documents as a JSON array.
 func (d *busDomain) content(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -275,7 +275,7 @@ func (d *busDomain) notice(_ context.Context, n *domainclient.Notice) error {
 	return nil
 }
 
-// awaitNotices waits until every confirmed bundle has its notice.
+// awaitNotices waits until a notice has arrived for every confirmed bundle.
 func (d *busDomain) awaitNotices(ctx context.Context) error {
 	for d.request {
 		d.mu.Lock()
@@ -287,7 +287,7 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 		}
 		select {
 		case <-d.more:
-		case <-time.After(3 * patience): // long, because another hub finds the notices of a dead hub only after some time
+		case <-time.After(3 * patience): // long, because another hub needs some time to find the notices of a dead hub
 			return fmt.Errorf("domain %s has heard of %d bundles, and %d were confirmed", d.origin, noticed, len(want))
 		case <-ctx.Done():
 			return ctx.Err()
@@ -296,7 +296,7 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 	return nil
 }
 
-// findDisorder returns a text for each notice that is not in the order of the
+// findDisorder describes each notice that did not arrive in the order of the
 // bundles.
 func (d *busDomain) findDisorder() (faults []string) {
 	if !d.request {
@@ -318,8 +318,8 @@ func (r *busRun) countNotices() (n int) {
 	return n
 }
 
-// bundlesOf returns, for the confirmed bundles of a cabinet, the position of their
-// first event by the id that notices have.
+// bundlesOf returns, for each confirmed bundle of a cabinet, the position of
+// its first event. The keys are the bundle ids that notices contain.
 func bundlesOf(l energymarket.Ledger, cabinet string) map[string]int {
 	positions := make(map[string]int)
 	for _, b := range l.Confirmed() {
@@ -330,7 +330,7 @@ func bundlesOf(l energymarket.Ledger, cabinet string) map[string]int {
 	return positions
 }
 
-// deadLetters returns the number of dead letters of a queue.
+// deadLetters returns the number of dead letters in a queue.
 func (p *busProcess) deadLetters(t *testing.T, queue string) int {
 	t.Helper()
 	c := p.client(t, nil)

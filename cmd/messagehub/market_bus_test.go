@@ -19,14 +19,14 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// TestBusLosesNothing lets domains send events over one bus while two hubs,
-// which share the bus, an engine and an account, are killed repeatedly. The
-// actors receive each event once, in order, with its content, and the domains
-// receive a notice about each bundle whose content they produced.
+// TestBusLosesNothing makes domains send events over one bus, while two hubs
+// are repeatedly killed. The hubs share the bus, an engine and an account. The
+// actors must receive each event once, in order, with its content. The domains
+// must receive a notice about each bundle whose content they created.
 //
-// MESSAGEHUB_BUS_EVENTS, MESSAGEHUB_BUS_ACTORS and MESSAGEHUB_BUS_KILLS replace the
-// defaults of 3,000 events, 20 actors and 6 kills. MESSAGEHUB_BUS_SEED repeats the
-// same run.
+// MESSAGEHUB_BUS_EVENTS, MESSAGEHUB_BUS_ACTORS and MESSAGEHUB_BUS_KILLS replace
+// the defaults of 3,000 events, 20 actors and 6 kills. MESSAGEHUB_BUS_SEED
+// repeats the same run.
 func TestBusLosesNothing(t *testing.T) {
 	seed := uint64(number(t, "MESSAGEHUB_BUS_SEED", time.Now().UnixNano()))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -63,8 +63,8 @@ func TestBusLosesNothing(t *testing.T) {
 	require.Zero(t, r.bus.deadLetters(t, "dataavailable-fifo"), "seed %d", seed)
 }
 
-// killRepeatedly kills the hubs in turn while events are sent and fetched. It returns
-// when all events are confirmed.
+// killRepeatedly kills the hubs alternately while events are sent and fetched.
+// It returns when all events have been confirmed.
 func (r *busRun) killRepeatedly(ctx context.Context, t *testing.T, kills int) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	for r.kills = 0; r.kills < kills && !r.isOver(); r.kills++ {
@@ -85,7 +85,7 @@ func (r *busRun) killRepeatedly(ctx context.Context, t *testing.T, kills int) er
 	return ctx.Err()
 }
 
-// startHub starts a hub in place of a dead one.
+// startHub starts a new hub that replaces a dead one.
 func (r *busRun) startHub(t *testing.T, h *busHub) error {
 	h.process = spawnHubWith(t, r.environ, "--data", h.data, "--log-level", "warn")
 	if err := h.process.waitReady(); err != nil {
@@ -110,8 +110,8 @@ func (r *busRun) stderrText() string {
 	return strings.Join(all, "\n")
 }
 
-// newEngines starts the engine, the bus and the account that the hubs share, each
-// in a separate process.
+// newEngines starts the engine, the bus and the account that the hubs share.
+// Each runs in a separate process.
 func (r *busRun) newEngines(t *testing.T) {
 	top := t.TempDir()
 	entities := filepath.Join(top, "entities.json")

@@ -18,18 +18,18 @@ import (
 
 const messagesPage = "deploy/handbook/messages.md"
 
-// A logCall is a call that logs a warning or an error.
+// A logCall is a call in the source code that logs a warning or an error.
 type logCall struct{ position, message string }
 
-// logMethods has the methods of a logger, each with the index of the argument that is the message. In Log and
-// LogAttrs, the level precedes the message.
+// logMethods contains the methods of a logger, with the index of the message
+// among the arguments. In Log and LogAttrs, the level precedes the message.
 var logMethods = map[string]int{"Warn": 0, "Error": 0, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2}
 
-// notLoggers lists packages and types that are no loggers and have methods of the
-// same names. For example, doctor.Warn returns a finding.
+// notLoggers lists packages and types that have methods with the same names as
+// a logger. For example, doctor.Warn returns a finding.
 var notLoggers = []string{"doctor", "http", "math"}
 
-// logCalls returns the calls in the program that log a warning or an error. It
+// logCalls returns all calls in the program that log a warning or an error. It
 // skips tests and bench.
 func logCalls(t *testing.T, root string) (calls []logCall) {
 	t.Helper()
@@ -66,9 +66,9 @@ func logCalls(t *testing.T, root string) (calls []logCall) {
 	return calls
 }
 
-// messageOf returns the message that a call logs as a warning or an error, or "" if
-// the message does not begin with a literal. A call of Error counts only if it has
-// a literal, because types other than loggers have a method Error.
+// messageOf returns the message of a call that logs a warning or an error, or
+// "" if the message does not begin with a literal. A call of Error counts only
+// if it contains a literal, because other types also have a method Error.
 func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 	method, isMethod := call.Fun.(*ast.SelectorExpr)
 	if !isMethod {
@@ -88,8 +88,8 @@ func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
 	return message, message != "" || method.Sel.Name != "Error"
 }
 
-// leadingText returns the literal at the beginning of an expression,
-// or "".
+// leadingText returns the string literal with which an expression begins, or
+// "".
 func leadingText(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.BinaryExpr:
@@ -102,7 +102,7 @@ func leadingText(expression ast.Expr) string {
 	return ""
 }
 
-// firstCells returns the texts in the first column of the tables below a heading.
+// firstCells returns the texts in the first column of a section's tables.
 func firstCells(t *testing.T, section string) (cells []string) {
 	t.Helper()
 	for line := range strings.Lines(section) {
@@ -121,7 +121,7 @@ func firstCells(t *testing.T, section string) (cells []string) {
 	return cells
 }
 
-// messagesSections returns the sections Problems and Messages of the page.
+// messagesSections returns the page's sections Problems and Messages.
 func messagesSections(t *testing.T) (problems, messages string) {
 	t.Helper()
 	_, page, hasProblems := strings.Cut(handbookPages(t)[messagesPage], "\n## Problems\n")
@@ -130,7 +130,8 @@ func messagesSections(t *testing.T) (problems, messages string) {
 	return problems, messages
 }
 
-// The test reports all differences in one run, each with the position of the call.
+// The page must list each warning and error that the program logs. The test
+// reports all differences, with the positions of the calls.
 func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 	_, section := messagesSections(t)
 	onPage := firstCells(t, section)
@@ -156,8 +157,8 @@ func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
 	require.Empty(t, strings.Join(faults, "\n"))
 }
 
-// The page about errors is the list of problems: a test of package api compares it
-// with the table of problems.
+// The page must list each problem. A test of package api compares the table of
+// problems with the page about errors.
 func TestMessagesPage_HasEachProblem(t *testing.T) {
 	section, _ := messagesSections(t)
 	var problems []string

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// linkedModules has the modules that the command may link, each with its reason. A
-// module that is not needed to run or operate a hub does not belong here: code that
-// only measures, draws or simulates belongs into a program below bench.
+// linkedModules lists the modules that the command may link, with a reason for
+// each. It contains only modules that are needed to run or operate a hub. Code
+// that measures, draws or simulates belongs in a program below bench.
 var linkedModules = map[string]string{
 	"code.dny.dev/ssrf":                                            "addresses that no receiver may have",
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore":                 "requests to Azure: retries, policies, credentials",

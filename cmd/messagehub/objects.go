@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// An objectsCommand has the flags and the client that all commands about objects
-// share.
+// An objectsCommand contains the flags and the client that all commands about
+// objects share.
 type objectsCommand struct {
 	p       *process
 	url     string
@@ -40,7 +40,7 @@ func (p *process) objectsCommand() *cobra.Command {
 	return cmd
 }
 
-// command completes cmd with the shared flags. check parses the arguments.
+// command adds the shared flags to cmd. check validates the arguments.
 func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd.Flags().StringVar(&o.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "give up after this `TIME`")
@@ -65,7 +65,7 @@ func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) e
 	return cmd
 }
 
-// checkLimit rejects a limit below 1.
+// checkLimit rejects a limit of less than 1.
 func checkLimit(limit int) error {
 	if limit < 1 {
 		return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -117,15 +117,15 @@ func (p *process) objectsList() *cobra.Command {
 	return cmd
 }
 
-// reservedParams has the query parameters that --where does not accept, each with
-// the flag or the argument that sets it.
+// reservedParams contains the query parameters that --where rejects, with the
+// flag or argument that sets each of them.
 var reservedParams = map[string]string{
 	"bucket": "the argument BUCKET", "key": "the argument KEY", "currentState": "--all", "caseSensitive": "--ignore-case", "order": "--any-order",
 	"limit": "--limit", "pageToken": "--limit",
 }
 
-// objectParams returns the query parameters for the arguments BUCKET and KEY and
-// the conditions of --where.
+// objectParams converts the arguments BUCKET and KEY, and the conditions of
+// --where, to query parameters.
 func objectParams(args, where []string) (url.Values, error) {
 	params := url.Values{}
 	for i, arg := range args {
@@ -148,8 +148,8 @@ func objectParams(args, where []string) (url.Values, error) {
 	return params, nil
 }
 
-// oneID returns a check that requires one argument, the id of a row, and stores it
-// in id.
+// oneID returns a check that requires one argument, and stores it in id. The
+// argument is the id of a row.
 func oneID(id *string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// objectHub starts a hub with objects in memory. Each object was created,
-// deleted, and created again.
+// objectHub starts an in-memory hub that has recorded objects. Each object was
+// created, deleted, and created again.
 func objectHub(t *testing.T, objects int) (url string) {
 	t.Helper()
 	store, found := memory.New(memory.Options{}), memory.NewObjects()
@@ -41,7 +41,7 @@ func objectHub(t *testing.T, objects int) (url string) {
 	return server.URL
 }
 
-// objects runs a command about objects.
+// objects runs a command about objects with the hub at url.
 func objects(t *testing.T, url, name string, args ...string) result {
 	t.Helper()
 	return messagehub(t, "", append([]string{"objects", name, "--url", url, "--data", t.TempDir()}, args...)...)

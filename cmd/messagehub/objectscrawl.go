@@ -40,7 +40,8 @@ func (p *process) objectsCrawl() *cobra.Command {
 	return cmd
 }
 
-// showCrawl prints the result of a crawl. It fails if the crawl did not complete.
+// showCrawl prints the result of a crawl. It fails if the crawl was not
+// completed.
 func (o *objectsCommand) showCrawl(c *hubclient.ObjectJob) error {
 	return o.showJob("crawl", c, func() {
 		fmt.Fprintf(o.p.out, "%s listed: %d created or changed, %d deleted, %d unchanged\n",

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// serveJobs starts a hub that executes jobs. Its bucket has three objects.
+// serveJobs starts a hub that executes ledger jobs. Its bucket contains three
+// objects.
 func serveJobs(t *testing.T) (url string) {
 	t.Helper()
 	store, source := memory.New(memory.Options{}), memory.NewSource("bucket")

@@ -10,11 +10,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// jobPollInterval is the time between two requests for the state of a job.
+// jobPollInterval is the interval at which a command requests the state of a
+// job.
 const jobPollInterval = 500 * time.Millisecond
 
-// awaitJob waits for the end of a job and returns it. path is the HTTP path of the
-// jobs of this kind.
+// awaitJob waits until a job has ended, and returns its last state. path is the
+// URL path of jobs of this kind.
 func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *hubclient.ObjectJob) (*hubclient.ObjectJob, error) {
 	look := time.NewTicker(jobPollInterval)
 	defer look.Stop()
@@ -36,8 +37,8 @@ func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *h
 	return job, nil
 }
 
-// showJob prints the result of a job: as JSON, or by calling text. It fails if the
-// job did not complete.
+// showJob prints the result of a job, either as JSON or by calling text. It
+// fails if the job was not completed.
 func (o *objectsCommand) showJob(kind string, job *hubclient.ObjectJob, text func()) error {
 	if o.json {
 		if err := json.NewEncoder(o.p.out).Encode(job); err != nil {

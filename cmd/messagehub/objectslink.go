@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// linkAdvice has an explanation for each reason why an object has no link.
+// linkAdvice explains each reason for which an object has no link.
 var linkAdvice = map[string]string{
 	"deleted":     "the object is deleted",
 	"not-current": "the row is not the current one of its object; messagehub objects history shows which one is",
@@ -61,5 +61,5 @@ func explainNoLink(link *hubclient.ObjectLink) string {
 	if text := linkAdvice[link.Reason]; text != "" {
 		return text
 	}
-	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // a newer hub may have other reasons
+	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // a newer hub may return an unknown reason
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A linkingStore is an object store that has every object and creates links.
+// A linkingStore is a fake object store that returns a link for every object.
 type linkingStore struct{ repository.Source }
 
 func (linkingStore) Stat(_ context.Context, name domain.ObjectName, _ *domain.VersionID) (repository.SourceObject, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxPatchFile  = 64 << 10 // maximum size of a patch, in bytes, as in the hub
+	maxPatchFile  = 64 << 10 // maximum size of a patch, in bytes; the same as in the hub
 	shownFailures = 10
 )
 
@@ -77,7 +77,8 @@ func (o *objectsCommand) readPatch(file string) ([]byte, error) {
 	return patch, err
 }
 
-// explainPatchRefusal returns the faults that a hub found in a patch, one per line.
+// explainPatchRefusal returns the faults of a patch that the hub rejected, one
+// per line.
 func explainPatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -90,7 +91,8 @@ func explainPatchRefusal(err error) error {
 	return errors.Join(lines...)
 }
 
-// showPatch prints the result of a patch. It fails if the patch did not complete.
+// showPatch prints the result of a patch. It fails if the patch was not
+// completed.
 func (o *objectsCommand) showPatch(job *hubclient.ObjectJob) error {
 	return o.showJob("patch", job, func() {
 		c := &job.Counts

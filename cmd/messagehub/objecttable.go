@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// showRows prints rows in a table, or the text none if there are no rows. If the
-// list is longer, it prints that to stderr.
+// showRows prints a table of rows, or the text none if there are no rows. If
+// the list is longer, it says so on standard error.
 func (o *objectsCommand) showRows(texts []json.RawMessage, hasMore bool, none string) error {
 	rows, err := decodeAll[hubclient.Object](texts)
 	if err != nil {
@@ -112,7 +112,7 @@ func (o *objectsCommand) showObject(text json.RawMessage) error {
 	return table.Flush()
 }
 
-// showPairs prints a table of creations, each with its deletion.
+// showPairs prints a table of creations and deletions.
 func (o *objectsCommand) showPairs(texts []json.RawMessage) error {
 	pairs, err := decodeAll[hubclient.ObjectPair](texts)
 	if err != nil {

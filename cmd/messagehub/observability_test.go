@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// metricsWithoutDemo has the metrics that may have no value after a demo, each
-// with a reason.
+// metricsWithoutDemo lists the metrics that may have no value after a demo, with a
+// reason for each.
 var metricsWithoutDemo = map[string]string{
 	"messagehub_certificate_expiry_timestamp_seconds": "it has no TLS",
 	"messagehub_certificate_start_timestamp_seconds":  "it has no TLS",
@@ -44,8 +44,8 @@ var metricsWithoutDemo = map[string]string{
 // A labelSet is the set of labels of a metric.
 type labelSet map[string]bool
 
-// registeredMetrics returns the labels of each metric of a hub in which every
-// feature is enabled.
+// registeredMetrics returns the labels of every metric of a hub with all
+// features enabled.
 func registeredMetrics(t *testing.T) map[string]labelSet {
 	t.Helper()
 	registry := node.NewRegistry()
@@ -80,7 +80,7 @@ func registeredMetrics(t *testing.T) map[string]labelSet {
 	return metrics
 }
 
-// demoMetrics runs a small demo and returns the metrics that its hub exports.
+// demoMetrics runs a small demo, and returns the metrics that its hub exports.
 func demoMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -97,8 +97,8 @@ func demoMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	return families
 }
 
-// writeMetrics writes the metrics of a hub to the file that .ci/test-rules names,
-// for promtool check metrics.
+// writeMetrics writes a hub's metrics to the file that .ci/test-rules names.
+// promtool check metrics then checks the file.
 func writeMetrics(t *testing.T, families []*dto.MetricFamily) {
 	t.Helper()
 	name := os.Getenv("MESSAGEHUB_METRICS_FILE")
@@ -114,15 +114,15 @@ func writeMetrics(t *testing.T, families []*dto.MetricFamily) {
 	require.NoError(t, file.Close())
 }
 
-// A promQL is an expression of a rule or of a dashboard.
+// A promQL is a PromQL expression of a rule or of a dashboard.
 type promQL struct {
 	Name  string `yaml:"record"`
 	Alert string `yaml:"alert"`
 	Text  string `yaml:"expr"`
 }
 
-// observabilityExpressions returns the expressions of the rules and of the
-// dashboards. dashboard_rules.yaml has the expressions of the dashboards.
+// observabilityExpressions returns all expressions of rules and dashboards.
+// dashboard_rules.yaml contains the expressions of the dashboards.
 func observabilityExpressions(t *testing.T) (all []promQL) {
 	t.Helper()
 	for _, name := range []string{"rules.yaml", "dashboard_rules.yaml"} {
@@ -142,7 +142,7 @@ func observabilityExpressions(t *testing.T) (all []promQL) {
 	return all
 }
 
-// targetLabels lists the labels that Prometheus adds.
+// targetLabels lists labels that Prometheus adds itself.
 var targetLabels = []string{"namespace", "job", "instance", "le"}
 
 func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
@@ -184,7 +184,7 @@ func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
 				}
 			}
 		}
-		if len(labels) == 0 { // no metric of the hub: the alert uses a recorded series, or the series up
+		if len(labels) == 0 { // not a metric of the hub, but a recorded series or the series up
 			continue
 		}
 		for _, list := range grouping.FindAllStringSubmatch(text, -1) {
@@ -201,7 +201,8 @@ func TestObservability_NamesOnlyWhatAHubExportsAfterADemo(t *testing.T) {
 	}
 }
 
-// hasValue reports whether a metric of the family has the value of the label.
+// hasValue reports whether the family contains a metric whose label has this
+// value.
 func hasValue(family *dto.MetricFamily, label, value string) bool {
 	return slices.ContainsFunc(family.GetMetric(), func(m *dto.Metric) bool {
 		return slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == label && l.GetValue() == value })

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A namingParameter is a parameter whose value becomes the name of a call. The name
-// is the label operation of the metrics of Cosmos DB.
+// A namingParameter is a function parameter that becomes the name of a Cosmos
+// DB call. The name is the value of the label operation in metrics.
 type namingParameter struct {
 	function string // full name of the function
 	index    int
 }
 
-// Each name is a constant in the code, and each function passes it on unchanged. So
-// requests cannot add values to the label.
+// Each name must be a constant in the code, and each function must pass it on
+// unchanged. Requests then cannot add values to the label.
 func TestMetrics_HaveConstantNamesOfOperations(t *testing.T) {
 	all, set, imports := listPackages(t, "./cosmos/...", "./cmd/node/...")
 	type checkedPackage struct {
@@ -80,8 +80,8 @@ func TestMetrics_HaveConstantNamesOfOperations(t *testing.T) {
 	require.Greater(t, calls, 50, fmt.Sprint(naming))
 }
 
-// calledBy returns the full name of the function that a call calls, or "" if the
-// function has no name.
+// calledBy returns the full name of the function that an expression calls, or
+// "" if the function has no name.
 func calledBy(info *types.Info, call *ast.CallExpr) string {
 	name, isName := call.Fun.(*ast.Ident)
 	if selector, isSelector := call.Fun.(*ast.SelectorExpr); isSelector {
@@ -97,7 +97,8 @@ func calledBy(info *types.Info, call *ast.CallExpr) string {
 	return called.FullName()
 }
 
-// fieldOfCall reports whether an expression is the field name of a client.Call.
+// fieldOfCall reports whether an expression is the naming field of a
+// client.Call.
 func fieldOfCall(info *types.Info, e ast.Expr) bool {
 	selector, isSelector := e.(*ast.SelectorExpr)
 	if !isSelector {
@@ -108,8 +109,8 @@ func fieldOfCall(info *types.Info, e ast.Expr) bool {
 	return selector.Sel.Name == "name" && (owner == call || owner == "*"+call)
 }
 
-// parameterOf returns the index of the parameter to which an expression refers, or
-// -1 if the expression is not a parameter.
+// parameterOf returns the index of the parameter that an expression names, or
+// -1 if it names no parameter.
 func parameterOf(info *types.Info, function *ast.FuncDecl, e ast.Expr) int {
 	name, isName := e.(*ast.Ident)
 	if !isName {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// runWith runs a command in this process, with the environment environ.
+// runWith runs a command in this process with this environment.
 func runWith(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -24,7 +24,8 @@ func runWith(t *testing.T, environ []string, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// operatorInputs returns the inputs of a command with flags.
+// operatorInputs returns the inputs with which a command that has these flags
+// loads its configuration.
 func operatorInputs(t *testing.T, args ...string) config.Inputs {
 	t.Helper()
 	flags := pflag.NewFlagSet("queue", pflag.ContinueOnError)
@@ -53,7 +54,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
-			t.Chdir(t.TempDir()) // in this folder, the default data folder does not exist
+			t.Chdir(t.TempDir()) // a new folder, in which the default data folder does not exist
 			got := runWith(t, nil, "queue", "show", "--url", url, actorA)
 			require.Equal(t, 1, got.status)
 			require.Contains(t, got.err, "The operator's token is missing or wrong (401)")

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An actorCommand has the flags that all commands of an actor share.
+// An actorCommand contains the flags that all commands of an actor share.
 type actorCommand struct {
 	url     string
 	actor   string
@@ -28,8 +28,8 @@ func (a *actorCommand) addFlags(p *process, cmd *cobra.Command) {
 	p.addAccess(cmd.Flags())
 }
 
-// checkActor validates the id of the actor by the hub's rules, and returns a
-// client. --actor may be missing if the command has a token, which may name the
+// checkActor checks that the actor's id is valid, and returns a client. --actor
+// may be missing if the command has a token, because the token may name the
 // actor.
 func (a *actorCommand) checkActor(p *process) (*hubclient.Client, error) {
 	hub, err := p.newHub(a.url)

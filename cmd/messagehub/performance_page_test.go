@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPerformancePage_HasFiguresOfTheBench compares each figure of the page
+// TestPerformancePage_HasFiguresOfTheBench compares each figure on the page
 // with the file that the bench writes.
 func TestPerformancePage_HasFiguresOfTheBench(t *testing.T) {
 	root := moduleRoot(t)

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// patience is the time after which a test fails because something did not happen.
-// It is long because the machine may be busy. No test waits this long and passes.
+// patience is the time after which a test fails if an expected event does not
+// happen. It is long because the machine may be busy. No successful test waits
+// this long.
 const patience = 60 * time.Second
 
 var buildDir string
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// program returns the path of the built program. The program is built once.
+// program builds the program once, and returns its path.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
@@ -51,7 +52,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// cleanEnviron returns the environment of the test without settings of a hub.
+// cleanEnviron returns the environment of the test process, without settings of
+// a hub.
 func cleanEnviron() []string {
 	var clean []string
 	for _, entry := range os.Environ() {
@@ -65,46 +67,47 @@ func cleanEnviron() []string {
 // A hubProcess is a hub in a separate process.
 type hubProcess struct {
 	cmd     *exec.Cmd
-	data    string        // data folder, if the test needs it
+	data    string        // data folder; "" if the test does not need it
 	greeted chan struct{} // closed when the hub has printed its address
 	ready   chan struct{} // closed when the hub has logged that it is ready
-	exited  chan struct{} // closed when the process has ended and all its output was read
-	err     error         // error of Wait; set before exited is closed
+	exited  chan struct{} // closed when the process has ended and its output was read
+	err     error         // error returned by cmd.Wait; set before exited is closed
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
-	more           chan struct{} // closed and replaced at each line
+	more           chan struct{} // more is closed and replaced after each line
 }
 
-// spawnHub starts a hub on a free port. It is stopped at the end of the test.
+// spawnHub starts a hub on a free port, which is stopped at the end of the
+// test.
 func spawnHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
 	return spawnHubWith(t, nil, args...)
 }
 
-// dataFolder returns a path at which a hub can create its data folder. A test must
-// not create the folder itself, because a hub warns about a folder that other users
-// may read.
+// dataFolder returns a path at which a hub can create its data folder. A test
+// must not create the folder, because a hub warns about a folder that other
+// users may read.
 func dataFolder(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
 
-// operatorToken is the operators' token of hubs in tests. A hub with a configured
-// token creates no file with a token.
+// operatorToken is the operators' token of hubs in tests. If a token is
+// configured, a hub creates no token file.
 const operatorToken = "a-token-of-all-operators"
 
-// spawnHubWith starts a hub with additional variables in its environment.
+// spawnHubWith starts a hub with additional environment variables.
 func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
 	return spawnHubIn(t, append([]string{tokenVariable + "=" + operatorToken}, environ...), args...)
 }
 
-// spawnHubIn starts a hub. Its only settings in the environment are those in
+// spawnHubIn starts a hub whose environment contains no settings other than
 // environ.
 func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
 	return spawnCommand(t, environ, append([]string{program(t), "serve", "--listen", "127.0.0.1:0"}, args...)...)
 }
 
-// spawnCommand starts a hub with a command line.
+// spawnCommand starts a hub with this command line.
 func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess {
 	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
@@ -116,7 +119,8 @@ func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess
 	return spawn(t, cmd, stdout)
 }
 
-// spawn starts the command of a hub, and reads its standard output from stdout.
+// spawn runs cmd, which starts a hub, and reads the hub's standard output from
+// stdout.
 func spawn(t testing.TB, cmd *exec.Cmd, stdout io.Reader) *hubProcess {
 	t.Helper()
 	h := &hubProcess{cmd: cmd, greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
@@ -149,13 +153,13 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 	return h
 }
 
-// readyRecord matches the record that a hub logs when it serves, in both formats
-// of the log. Tests of upgrades also start older hubs, which log only the word
-// ready.
+// readyRecord matches the record that a hub logs when it begins to serve, in
+// both log formats. Tests of upgrades also start older hubs, which log only the
+// word ready.
 var readyRecord = regexp.MustCompile(`"msg":"ready"|msg=ready |^ready\n`)
 
-// read appends the output of the hub to into, and closes seen at the first line
-// that matches want.
+// read appends the hub's output to into. It closes seen at the first line that
+// matches want.
 func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want *regexp.Regexp) {
 	lines, isSeen := bufio.NewReader(r), false
 	for {
@@ -186,14 +190,14 @@ func (h *hubProcess) waitReady() error {
 	}
 }
 
-// stderrText returns the text that the hub has written to stderr so far.
+// stderrText returns what the hub has written to standard error so far.
 func (h *hubProcess) stderrText() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stderr.String()
 }
 
-// await waits until the hub has written text to stderr.
+// await waits until the hub has written text to standard error.
 func (h *hubProcess) await(t testing.TB, text string) {
 	t.Helper()
 	for {
@@ -232,7 +236,7 @@ func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []strin
 
 var listens = regexp.MustCompile(`listens on (https?://\S+) and`)
 
-// printed returns the hub's standard output so far.
+// printed returns what the hub has written to standard output so far.
 func (h *hubProcess) printed() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,14 +258,14 @@ func (h *hubProcess) url(t testing.TB) string {
 	return found[1]
 }
 
-// kill kills the hub with SIGKILL, and waits for its end.
+// kill kills the hub with SIGKILL, and waits until the process has ended.
 func (h *hubProcess) kill() {
-	_ = h.cmd.Process.Kill() // an error means that the hub has ended
+	_ = h.cmd.Process.Kill() // fails only if the hub has already ended
 	<-h.exited
 }
 
-// stop sends the hub a signal, waits for its end, and returns the error of its
-// exit.
+// stop sends a signal to the hub, waits until the process has ended, and
+// returns its exit error.
 func (h *hubProcess) stop(t testing.TB, signal os.Signal) error {
 	t.Helper()
 	if err := h.cmd.Process.Signal(signal); err != nil {

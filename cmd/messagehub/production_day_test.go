@@ -21,15 +21,15 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// TestADayInProduction follows the handbook from its first page to its last:
-// the template of deploy/azure is deployed to the emulators, three hubs run
-// with the settings of the Helm chart, are replaced one after another, and
-// their accounts are backed up. Then all disks are lost. After the restore, the
-// actors receive every event that was accepted and not confirmed before the
-// backup.
+// TestADayInProduction follows the handbook from its first page to its last.
+// The template of deploy/azure is deployed to the emulators. Three hubs run
+// with the settings of the Helm chart, and are replaced one after another.
+// Their accounts are backed up, and then all disks are lost. After the restore,
+// the actors must receive every event that was accepted and not confirmed
+// before the backup.
 //
-// MESSAGEHUB_DAY_EVENTS sets the number of events for each actor; the default is
-// 20.
+// MESSAGEHUB_DAY_EVENTS sets the number of events for each actor; the default
+// is 20.
 func TestADayInProduction(t *testing.T) {
 	d := &day{T: t, folder: t.TempDir(), events: int(number(t, "MESSAGEHUB_DAY_EVENTS", 20)), confirmed: make(map[string]bool)}
 	for i := range 5 {
@@ -57,7 +57,7 @@ func TestADayInProduction(t *testing.T) {
 		before[id] = true
 	}
 	d.send()
-	d.confirm(3) // confirmed after the backup, so the actors receive these events again
+	d.confirm(3) // confirmed after the backup, so the actors will receive these events again
 
 	d.loseDisks()
 	d.restore()
@@ -75,10 +75,10 @@ func TestADayInProduction(t *testing.T) {
 	t.Logf("%d events accepted before the backup, %d of them confirmed before it; the other %d came after the restore", len(backedUp), len(before), len(d.confirmed))
 }
 
-// A day is a deployment on the emulators, and the state of its clients.
+// A day is a deployment on the emulators, with the state of its clients.
 type day struct {
 	*testing.T
-	folder    string // folder of the accounts
+	folder    string // folder that contains the accounts
 	events    int    // number of events that send sends to each actor
 	actors    []string
 	accepted  []string // ids of accepted events
@@ -97,7 +97,7 @@ func (d *day) startAccounts() {
 }
 
 func (d *day) stopAccounts(signal os.Signal) {
-	_ = d.cosmos.stop(d.T, signal) // a process that was killed returns an error
+	_ = d.cosmos.stop(d.T, signal) // stop returns an error if the process was killed
 	_, _ = d.bus.stop(d.T, signal)
 	_ = d.blob.stop(d.T, signal)
 }
@@ -106,7 +106,7 @@ func (d *day) blobEndpoint() string {
 	return "http://" + d.blob.address + "/" + embedded.WellKnownAccount
 }
 
-// accounts returns the accounts of the deployment, with clients of the Azure SDK.
+// accounts returns the deployment's accounts, with clients of the Azure SDK.
 func (d *day) accounts() *azureAccounts {
 	d.Helper()
 	key, err := azcosmos.NewKeyCredential(engine.WellKnownKey)
@@ -124,7 +124,7 @@ func (d *day) accounts() *azureAccounts {
 	return a
 }
 
-// settings returns the configuration of a pod of the chart.
+// settings returns the configuration of one of the chart's pods.
 func (d *day) settings() map[string]any {
 	d.Helper()
 	settings := chartSettings(d.T, func(s map[string]any) bool { return s["cosmos"] != nil && s["production"] == false })
@@ -162,13 +162,14 @@ func (d *day) stopHubs() {
 	}
 }
 
-// admin returns the listener for operators of a hub.
+// admin returns the URL of a hub's operators' listener.
 func (d *day) admin(hub int) string { return "http://" + adminAddress(d.T, d.hubs[hub], "http") }
 
-// upgrade raises the level of the store, as an operator does once all nodes have the new version.
+// upgrade raises the level of the store. An operator does this after all nodes
+// run the new version.
 func (d *day) upgrade() result {
 	settings := d.settings()
-	delete(settings, "admin") // the environment of the command has the token
+	delete(settings, "admin") // deleted, because the command finds the token in its environment
 	text, err := yaml.Marshal(settings)
 	require.NoError(d, err)
 	file := filepath.Join(d.TempDir(), "hub.yaml")
@@ -176,7 +177,7 @@ func (d *day) upgrade() result {
 	return messagehub(d.T, "", "upgrade", "--config", file)
 }
 
-// send sends events for all actors to the hubs in turn.
+// send sends events for all actors, to each hub in turn.
 func (d *day) send() {
 	for i, actor := range d.actors {
 		var lines strings.Builder
@@ -195,8 +196,8 @@ var (
 	dayBundle = regexp.MustCompile(`MessageId: (\S+)`)
 )
 
-// confirm lets the first actors fetch and confirm all waiting events. actors is
-// their number; 0: all actors.
+// confirm makes the first actors fetch and confirm all of their events. actors
+// is the number of these actors; 0 means all.
 func (d *day) confirm(actors int) {
 	if actors == 0 {
 		actors = len(d.actors)
@@ -221,8 +222,8 @@ func (d *day) confirm(actors int) {
 	}
 }
 
-// backUp stops all processes and copies the accounts. A backup of a live account
-// can be tested only on Azure. Handbook: backups.
+// backUp stops all processes and copies the accounts, because a backup of a
+// live account can be tested only on Azure. The handbook page is backups.
 func (d *day) backUp() {
 	d.stopHubs()
 	d.stopAccounts(syscall.SIGTERM)
@@ -231,7 +232,7 @@ func (d *day) backUp() {
 	d.startHubs()
 }
 
-// loseDisks kills every process and removes all stored data.
+// loseDisks kills all processes, and deletes all stored data.
 func (d *day) loseDisks() {
 	for _, h := range d.hubs {
 		h.kill()

@@ -15,13 +15,13 @@ import (
 	cosmosclient "github.com/messagehub/messagehub/cosmos/client"
 )
 
-// provisionKeys lists the settings that name resources on Azure.
+// provisionKeys lists the settings that name Azure resources.
 var provisionKeys = []string{
 	"cosmos.endpoint", "cosmos.database", "blob.endpoint", "blob.container",
 	"servicebus.namespace", "servicebus.fifo-queue", "servicebus.plain-queue", "objects.queue",
 }
 
-// A provisionMode has the flags that choose what a run of provision does.
+// A provisionMode contains the flags that select what provision does.
 type provisionMode struct {
 	apply, check, diff bool
 	format             string
@@ -111,7 +111,7 @@ func (p *process) provisionCommand() *cobra.Command {
 	return cmd
 }
 
-// containersTable returns a table of the Cosmos containers that a hub needs.
+// containersTable formats a table of the Cosmos containers that a hub needs.
 func containersTable() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -119,14 +119,14 @@ func containersTable() string {
 	for _, c := range deployment.Containers() {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d RU/s\n", c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), ", "), c.DefaultTTL(), c.Throughput)
 	}
-	_ = table.Flush() // writes to memory do not fail
+	_ = table.Flush() // writing to memory never fails
 	return b.String()
 }
 
 const nothingToProvision = "Nothing to provision: these settings name no Azure account, and the engines that serve embeds need none."
 
-// reportProvisioned prints the state of each resource, and then the remaining
-// steps.
+// reportProvisioned prints the state of each resource, and then what remains to
+// be done.
 func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, nothingToProvision)
@@ -145,7 +145,7 @@ func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 		}
 		for _, line := range r.Left {
 			if r.State == cosmosclient.StateMissing && isCheck {
-				break // the state was printed above
+				break // the state, which was printed above, already says this
 			}
 			fmt.Fprintf(p.out, "    left: %s\n", line)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // reportDifferences prints a line for each difference between the existing
-// resources and the table, even if a hub can work with the difference.
+// resources and the table, including differences with which a hub can work.
 func (p *process) reportDifferences(all []node.Resource) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, nothingToProvision)

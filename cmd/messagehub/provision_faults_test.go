@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// changeQueue deletes a queue and creates it with changed properties.
+// changeQueue deletes a queue, and creates it again with changed properties.
 func (d *azureAccounts) changeQueue(name string, change func(*admin.QueueProperties)) {
 	d.Helper()
 	found, err := d.bus.GetQueue(d.Context(), name, nil)
@@ -28,11 +28,10 @@ func (d *azureAccounts) changeQueue(name string, change func(*admin.QueuePropert
 	require.NoError(d, err)
 }
 
-// createContainer creates a container, and its database if the database is
-// missing.
+// createContainer creates a container, and its database if necessary.
 func (d *azureAccounts) createContainer(database string, properties azcosmos.ContainerProperties) {
 	d.Helper()
-	_, _ = d.cosmos.CreateDatabase(d.Context(), azcosmos.DatabaseProperties{ID: database}, nil) // an error means that the database exists
+	_, _ = d.cosmos.CreateDatabase(d.Context(), azcosmos.DatabaseProperties{ID: database}, nil) // fails only if the database already exists
 	db, err := d.cosmos.NewDatabase(database)
 	require.NoError(d, err)
 	_, err = db.CreateContainer(d.Context(), properties, nil)
@@ -47,8 +46,8 @@ func TestProvision_DiffPrintsALineForEachDifference(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		change   func()
-		want     string // output of --diff
-		check    int    // exit status of --check
+		want     string // expected output of --diff
+		check    int    // expected exit status of --check
 		lastArgs []string
 	}{
 		{"a container with more index paths", func() {
@@ -150,7 +149,8 @@ func TestProvision_LeavesAnotherDatabaseAlone(t *testing.T) {
 }
 
 // An older version created three containers without an index on the partition
-// key, and queues whose properties, except for sessions, are the defaults.
+// key, and queues with default properties, except for sessions. The command
+// must correct them.
 func TestProvision_CorrectsWhatAnOlderVersionCreated(t *testing.T) {
 	d := newAccounts(t)
 	containers := deployment.Containers()
@@ -199,7 +199,8 @@ func TestProvision_MayRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-// The test interrupts the command after 1, 4, 7, … requests.
+// The command is interrupted after 1, 4, 7, … requests. The next run must
+// complete the work.
 func TestProvision_CompletesWhatWasInterrupted(t *testing.T) {
 	for n, isDone := int64(1), false; !isDone; n += 3 {
 		d := newAccounts(t)
@@ -244,7 +245,8 @@ func TestProvision_DoesWhatTheOtherRightsAllow(t *testing.T) {
 	}
 }
 
-// The credentials may read everything, and lack the right for one kind of write.
+// The credentials may read everything, but lack the right for one kind of
+// write. The error must name this right.
 func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	older := func(d *azureAccounts) {
 		d.provision(0)
@@ -294,14 +296,14 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 	}
 }
 
-// A write of a queue fails with 409, because another process created the queue
-// with the required properties or with other ones.
+// A write of a queue fails with 409, because another process has written the
+// queue. The command must succeed only if the queue has the required properties.
 func TestProvision_AcceptsAQueueThatAnotherProcessCreated(t *testing.T) {
 	right := deployment.Queue{Name: "charges", Sessions: true, Lock: "PT1M", MaxDeliveries: 10, MaxMegabytes: 1024}
 	for _, tc := range []struct {
 		name   string
 		exists bool
-		lock   string // lock of the queue that the other process creates
+		lock   string // lock duration of the queue that the other process creates
 		status int
 	}{
 		{"created as it should be", false, right.Lock, 0},
@@ -348,7 +350,8 @@ func TestProvision_AcceptsAQueueThatAnotherProcessCreated(t *testing.T) {
 	}
 }
 
-// linesWithout returns the lines of a text that do not name a service.
+// linesWithout returns the lines of a text that do not contain the name of a
+// service.
 func (d *azureAccounts) linesWithout(text, service string) string {
 	var kept []string
 	for line := range strings.Lines(text) {

@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// formatNames lists the formats, for help and errors.
+// formatNames lists all formats, for help texts and errors.
 const formatNames = "arm, bicep, az or json"
 
-// formats has, by name, the functions that write the resources for hubs with a
-// configuration.
+// formats contains, by name, functions that write the resources that a hub with
+// this configuration needs.
 var formats = map[string]func(io.Writer, *config.Config) error{
 	"arm":   writeText(azuretemplate.ARM),
 	"az":    writeText(azuretemplate.Script),
@@ -28,7 +28,7 @@ func writeText(text func(*config.Config) []byte) func(io.Writer, *config.Config)
 	}
 }
 
-// writeTable writes the table of the resources as JSON.
+// writeTable writes the table of resources as JSON.
 func writeTable(w io.Writer, cfg *config.Config) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/azuretemplate/armtest"
 )
 
-// deploy evaluates a template, and creates its resources in the accounts with the
+// deploy evaluates a template, and creates its resources in the accounts with
 // clients of the Azure SDK.
 func (d *azureAccounts) deploy(template []byte, parameters map[string]any) {
 	d.Helper()
@@ -69,7 +69,7 @@ func (d *azureAccounts) deployBlobs(name string) error {
 	return err
 }
 
-// setting returns a variable of the environment.
+// setting returns the value of an environment variable.
 func (d *azureAccounts) setting(name string) string {
 	for _, v := range d.environ {
 		if value, found := strings.CutPrefix(v, name+"="); found {
@@ -90,7 +90,8 @@ func TestProvision_FindsNothingToDoAfterTheTemplate(t *testing.T) {
 }
 
 // TestProvision_WritesATemplateOfTheSettings deploys the template of a hub with
-// non-default domains and queues, and checks it with the settings of that hub.
+// non-default domains and queues. The resources must match the settings of that
+// hub.
 func TestProvision_WritesATemplateOfTheSettings(t *testing.T) {
 	d := newAccounts(t)
 	d.setEnviron(

@@ -23,8 +23,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// azureAccounts are an empty Cosmos account, an empty storage account and an
-// empty Service Bus namespace.
+// An azureAccounts consists of a Cosmos account, a storage account and a
+// Service Bus namespace, which are initially empty.
 type azureAccounts struct {
 	*testing.T
 	cosmos    *azcosmos.Client
@@ -32,8 +32,8 @@ type azureAccounts struct {
 	environ   []string
 	secrets   []string
 	namespace *bus.Namespace
-	requested func()                  // if not nil: called for each request to an account
-	refused   func(*http.Request) int // if not nil: returns the status with which a request is refused; 0 accepts it
+	requested func()                  // called for each request to an account, unless nil
+	refused   func(*http.Request) int // returns the status with which a request is refused, or 0 to accept it; may be nil
 }
 
 func newAccounts(t *testing.T) *azureAccounts {
@@ -82,7 +82,7 @@ func newAccounts(t *testing.T) *azureAccounts {
 	return d
 }
 
-// overHTTP sends the HTTPS requests of the management client over HTTP.
+// An overHTTP sends the management client's HTTPS requests over HTTP.
 type overHTTP struct{}
 
 func (overHTTP) Do(r *http.Request) (*http.Response, error) {
@@ -90,7 +90,7 @@ func (overHTTP) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// setEnviron replaces variables of the environment.
+// setEnviron replaces environment variables.
 func (d *azureAccounts) setEnviron(variables ...string) {
 	for _, v := range variables {
 		name, _, _ := strings.Cut(v, "=")
@@ -98,7 +98,7 @@ func (d *azureAccounts) setEnviron(variables ...string) {
 	}
 }
 
-// provision runs messagehub provision with the settings of the accounts.
+// provision runs messagehub provision with the settings of these accounts.
 func (d *azureAccounts) provision(status int, args ...string) string {
 	d.Helper()
 	got, out, errs := d.run(d.Context(), args...)
@@ -118,7 +118,7 @@ func (d *azureAccounts) run(ctx context.Context, args ...string) (status int, ou
 	return status, written.String(), failed.String()
 }
 
-// change replaces the properties of a container.
+// change changes the properties of a container.
 func (d *azureAccounts) change(name string, change func(*azcosmos.ContainerProperties)) {
 	c, err := d.cosmos.NewContainer("messagehub", name)
 	require.NoError(d, err)
@@ -235,8 +235,8 @@ func TestProvision_RefusesAWrongCommandLine(t *testing.T) {
 	}
 }
 
-// TestHandbook_ListsTheContainers compares the table of the handbook with the containers that
-// the hub creates and checks.
+// TestHandbook_ListsTheContainers compares the handbook's table with the
+// containers that the hub creates and checks.
 func TestHandbook_ListsTheContainers(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "handbook", "azure.md"))
 	require.NoError(t, err)

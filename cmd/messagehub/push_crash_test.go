@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// A pushReceiver counts the calls that it receives for each event.
+// A pushReceiver is a receiver that counts the calls for each event.
 type pushReceiver struct {
 	*httptest.Server
-	failures int // number of calls for each event that are answered with 503 at first
+	failures int // number of calls for each event that are first answered with 503
 
 	mu    sync.Mutex
 	calls map[string]int // number of calls by event
 	ids   map[string]string
-	mixed []string // ids of the events whose calls had different ids
+	mixed []string // ids of events whose calls had different webhook ids
 	more  chan struct{}
 }
 
@@ -51,8 +51,8 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// countDelivered returns the number of delivered events and the number of all
-// calls. An event is delivered if it has caused more calls than failures.
+// countDelivered returns the number of delivered events, and the number of all
+// calls. An event is delivered if it has caused more than failures calls.
 func (r *pushReceiver) countDelivered() (events, calls int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *pushReceiver) countDelivered() (events, calls int) {
 	return events, calls
 }
 
-// await waits until want events are delivered.
+// await waits until this number of events is delivered.
 func (r *pushReceiver) await(t *testing.T, want int) {
 	t.Helper()
 	timeout := time.After(patience)
@@ -82,8 +82,9 @@ func (r *pushReceiver) await(t *testing.T, want int) {
 	}
 }
 
-// TestPushLosesNothing kills a hub while events are published and delivered. One receiver fails
-// twice for each event.
+// TestPushLosesNothing kills a hub while events are published and delivered.
+// One receiver fails twice for each event. Every event must be delivered to
+// every receiver.
 func TestPushLosesNothing(t *testing.T) {
 	const (
 		kills  = 4
@@ -120,7 +121,7 @@ func TestPushLosesNothing(t *testing.T) {
 			}
 			break
 		}
-		h.kill() // kill while calls are running and retries are waiting
+		h.kill() // the hub is killed while calls are running and retries are waiting
 	}
 	for name, r := range map[string]*pushReceiver{"up": up, "flaky": flaky} {
 		got, calls := r.countDelivered()
@@ -134,7 +135,7 @@ func TestPushLosesNothing(t *testing.T) {
 	}
 }
 
-// post sends a request of an actor, and requires a status.
+// post sends a POST as an actor, and checks the status of the response.
 func post(t *testing.T, url, contentType, body string, want int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

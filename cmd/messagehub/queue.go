@@ -142,7 +142,8 @@ func (q *queueCommand) records(ctx context.Context, _ []string) error {
 	})
 }
 
-// get sends a GET, and prints the response: with show, or unchanged with --json.
+// get sends a GET, and prints the response with show or, with --json,
+// unchanged.
 func (q *queueCommand) get(ctx context.Context, path string, show func(text []byte) error) error {
 	const most = 256 << 20
 	resp, err := q.hub.Do(ctx, http.MethodGet, q.path(path), "", nil)

@@ -94,7 +94,7 @@ func TestQueue_ExecutesTheOrdersOfAnOperator(t *testing.T) {
 	}
 }
 
-// bundleOf returns the id of the bundle in the output of a peek.
+// bundleOf returns the bundle id that a peek has printed.
 func bundleOf(t *testing.T, peeked result) string {
 	t.Helper()
 	require.Equal(t, 0, peeked.status, peeked.err)
@@ -102,7 +102,7 @@ func bundleOf(t *testing.T, peeked result) string {
 	return id
 }
 
-// clipStderr returns r with only the first n bytes of stderr.
+// clipStderr returns r with only the first n bytes of its standard error.
 func clipStderr(r result, n int) result {
 	r.err = r.err[:min(n, len(r.err))]
 	return r

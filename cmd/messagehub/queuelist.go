@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// A queueList has the flags of messagehub queue list.
+// A queueList contains the flags of messagehub queue list.
 type queueList struct {
 	p       *process
 	url     string
@@ -90,7 +90,7 @@ func (l *queueList) check() error {
 	return nil
 }
 
-// A listOfQueues is one page of the hub's list, or several pages joined.
+// A listOfQueues is a page of the hub's list, or several pages combined.
 type listOfQueues struct {
 	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"`
 	Matching   int               `json:"matching"`
@@ -98,7 +98,7 @@ type listOfQueues struct {
 	Next       string            `json:"next,omitempty"`
 }
 
-// A listedQueue has the members of a queue that the table shows.
+// A listedQueue contains the members of a queue that the table contains.
 type listedQueue struct {
 	Recipient   string     `json:"recipient"`
 	State       string     `json:"state"`
@@ -114,7 +114,7 @@ type listedQueue struct {
 	} `json:"groups"`
 }
 
-// fetch reads as many pages as the limit requires.
+// fetch reads pages until the limit is reached or the list ends.
 func (l *queueList) fetch(ctx context.Context, hub *hubclient.Client) (*listOfQueues, error) {
 	all := &listOfQueues{Queues: []json.RawMessage{}}
 	for after := ""; ; after = all.Next {
@@ -151,7 +151,7 @@ func (l *queueList) fetchPage(ctx context.Context, hub *hubclient.Client, after 
 	return page, nil
 }
 
-// show prints the list as a table, and the time of the survey.
+// show prints the list as a table, and when the survey was made.
 func (l *queueList) show(found *listOfQueues) error {
 	if found.SurveyedAt == nil {
 		fmt.Fprintln(l.p.err, "messagehub: the first survey has not read all queues yet; repeat the command in a while")

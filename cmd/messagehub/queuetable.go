@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// The responses of a hub below /v1/admin/queues, with the members that tables show.
+// Responses of a hub below /v1/admin/queues. The types contain only the members
+// that tables need.
 
 type storedQueue struct {
 	Recipient string `json:"recipient"`
@@ -90,7 +91,7 @@ type storedLoss struct {
 	} `json:"slots"`
 }
 
-// String returns the lost events as text, with one line for each range of slots.
+// String describes the lost events, with one line for each range of slots.
 func (l *storedLoss) String() string {
 	text := fmt.Sprintf("%s of %s %s, with sequences from %d to %d", terminal.CountOf(l.Events, "event"),
 		terminal.Printable(l.Origin), terminal.Printable(l.ContentType), l.First, l.Last)
@@ -100,12 +101,12 @@ func (l *storedLoss) String() string {
 	return text
 }
 
-// drawersShown is the maximum number of drawers of a cabinet in a table; --json
+// drawersShown is the maximum number of drawers per cabinet in a table. --json
 // prints all drawers.
 const drawersShown = 8
 
-// showQueue prints a queue in up to 100 columns. Only extremely large numbers
-// need more columns.
+// showQueue prints a queue in at most 100 columns, unless it contains extremely
+// large numbers.
 func (p *process) showQueue(q *storedQueue) error {
 	state := ""
 	if q.Frozen {
@@ -150,7 +151,8 @@ func (p *process) showQueue(q *storedQueue) error {
 	return p.showDrawers(table, q)
 }
 
-// showDomain prints the reason why a bundle waits for its domain, if it waits.
+// showDomain prints why a bundle is waiting for its domain. It prints nothing
+// if the bundle is not waiting.
 func (p *process) showDomain(b *storedBundle) {
 	if b == nil || b.Domain == nil || b.Domain.Answered {
 		return
@@ -166,7 +168,7 @@ func (p *process) showDomain(b *storedBundle) {
 	}
 }
 
-// showDrawers prints the drawers with waiting events.
+// showDrawers prints those drawers that contain waiting events.
 func (p *process) showDrawers(table *tabwriter.Writer, q *storedQueue) error {
 	shown, more := 0, 0
 	for i := range q.Cabinets {

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// queuesCommand returns the command queue waiting under its former name, queues,
-// which scripts use.
+// queuesCommand returns the command queue waiting under its former name queues,
+// which existing scripts use.
 func (p *process) queuesCommand() *cobra.Command {
 	cmd := p.queueWaiting()
 	cmd.Use, cmd.Hidden = "queues --actor ID", true

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// pushHub starts a hub in memory that may call receivers on this machine.
+// pushHub starts an in-memory hub that may call receivers on this machine.
 func pushHub(t *testing.T, changes ...func(*config.Config)) (url string) {
 	t.Helper()
 	cfg := config.Default()
@@ -36,12 +36,12 @@ func pushHub(t *testing.T, changes ...func(*config.Config)) (url string) {
 	return n.URL()
 }
 
-// messagehub listen and the hub have the same secret.
+// With the same secret, messagehub listen must verify the calls of a hub.
 func TestListen_VerifiesTheCallsOfAHub(t *testing.T) {
 	hub := pushHub(t)
 	for _, tc := range []struct {
 		secret string   // secret of the subscription
-		flags  []string // flags of listen
+		flags  []string // flags of messagehub listen
 		scheme string
 	}{
 		{webhookSecret, []string{"--secret", webhookSecret}, "v1"},

@@ -76,7 +76,7 @@ func (p *process) subscriptionsReplay() *cobra.Command {
 	return cmd
 }
 
-// parseTime parses a time, or a duration that is subtracted from now.
+// parseTime parses a time, or a duration, which means that long before now.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(-d).UTC(), nil

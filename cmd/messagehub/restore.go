@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A restoreCommand has the flags of messagehub restore.
+// A restoreCommand contains the flags of messagehub restore.
 type restoreCommand struct {
 	p      *process
 	list   bool
@@ -100,7 +100,7 @@ func openArchive(name string) (*os.File, error) {
 	return f, nil
 }
 
-// verifyArchive reads an archive and prints its summary.
+// verifyArchive verifies an archive and prints its summary.
 func (r *restoreCommand) verifyArchive(ctx context.Context, archive io.Reader) error {
 	progress := r.p.newTransfer("verified")
 	s, err := backup.Verify(ctx, archive, progress.reportProgress)

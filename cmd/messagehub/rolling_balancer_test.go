@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// probeEvery is the time between two probes of a hub.
+// probeEvery is the interval at which a hub is probed.
 const probeEvery = 100 * time.Millisecond
 
-// A balancer sends requests to ready hubs in turn, as a load balancer does.
+// A balancer sends requests to the ready hubs in turn, like a load balancer.
 type balancer struct {
 	client  *http.Client
 	stop    context.CancelFunc
@@ -22,11 +22,11 @@ type balancer struct {
 	next    int
 }
 
-// A balancedHub is one of the hubs behind a balancer.
+// A balancedHub is a hub behind a balancer.
 type balancedHub struct {
-	url     string // URL of the hub; "": the hub receives no requests
+	url     string // URL of the hub; "" if it receives no requests
 	isReady bool
-	running int // number of running requests
+	running int // number of requests in progress
 }
 
 func newBalancer(hubs int) *balancer {
@@ -48,7 +48,7 @@ func (b *balancer) close() {
 	b.client.CloseIdleConnections()
 }
 
-// probe checks repeatedly whether a hub is ready.
+// probe repeatedly checks whether a hub is ready.
 func (b *balancer) probe(ctx context.Context, i int) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -87,8 +87,8 @@ func (b *balancer) isReady(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// pick waits for a ready hub and returns its URL. The caller must call done when
-// its request has ended.
+// pick waits for a ready hub and returns its URL. The caller must call done
+// after the request.
 func (b *balancer) pick() (url string, done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +112,7 @@ func (b *balancer) leave(i int) {
 	b.changed.Broadcast()
 }
 
-// addHub adds a hub. It receives requests after the first successful probe.
+// addHub adds a hub, which receives requests after its first successful probe.
 func (b *balancer) addHub(i int, url string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *balancer) addHub(i int, url string) {
 	b.changed.Broadcast()
 }
 
-// removeHub removes a hub, and waits until the requests to it have ended.
+// removeHub removes a hub, and waits until its requests have ended.
 func (b *balancer) removeHub(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

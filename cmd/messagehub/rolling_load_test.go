@@ -22,19 +22,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A rollingLoad is the load during a roll: senders and actors, and the statuses
-// and durations of their requests.
+// A rollingLoad is the load during rolling upgrades: senders and actors, with
+// the statuses and durations of their requests.
 type rollingLoad struct {
 	roll    *rollingRun
 	ledger  energymarket.Ledger
 	verdict *ledger.Verdict
 	stop    chan struct{} // closed to stop the senders
-	quiet   chan struct{} // closed when the senders have stopped, so that actors drain and stop
+	quiet   chan struct{} // closed after the senders have stopped; the actors then drain and stop
 
 	mu       sync.Mutex
 	phase    string
 	answers  map[answerKey]int
-	failures []string // texts of the first unexpected failures
+	failures []string // descriptions of the first unexpected failures
 	times    map[string][]time.Duration
 	events   int
 }
@@ -62,7 +62,7 @@ func (l *rollingLoad) sentEvents() int {
 	return l.events
 }
 
-// begin starts senders and actors.
+// begin starts the senders and actors.
 func (l *rollingLoad) begin(ctx context.Context, group *errgroup.Group) {
 	var senders errgroup.Group
 	for i := range l.roll.senders {
@@ -77,10 +77,10 @@ func (l *rollingLoad) begin(ctx context.Context, group *errgroup.Group) {
 	})
 }
 
-// eventsPerRequest is the number of events in a batch, all for one actor.
+// eventsPerRequest is the number of events in a batch, which is for one actor.
 const eventsPerRequest = 10
 
-// send sends batches at the rate of one sender until it is stopped.
+// send sends batches at the rate of one sender, until it is stopped.
 func (l *rollingLoad) send(ctx context.Context, sender int) error {
 	g := energymarket.NewGenerator(1, uint64(100+sender))
 	pace := time.NewTicker(time.Duration(l.roll.senders*eventsPerRequest) * time.Second / time.Duration(l.roll.rate))
@@ -121,11 +121,11 @@ func (l *rollingLoad) send(ctx context.Context, sender int) error {
 	}
 }
 
-// pollInterval is the pause of an actor after a Peek without data.
+// pollInterval is how long an actor pauses after a Peek without data.
 const pollInterval = 500 * time.Millisecond
 
-// act fetches and confirms the events of an actor until the senders have stopped
-// and Peek returns no data.
+// act peeks and dequeues as an actor, until the senders have stopped and no
+// data is left.
 func (l *rollingLoad) act(ctx context.Context, actor string) error {
 	for {
 		isQuiet := false
@@ -158,8 +158,8 @@ func (l *rollingLoad) act(ctx context.Context, actor string) error {
 	}
 }
 
-// requestUntilDone repeats a request until the response is 2xx. It repeats the
-// request after a 503, and after a request without a response. requestOnce records
+// requestUntilDone repeats a request until the status is 2xx. It repeats the
+// request only after a 503, or if there was no response. requestOnce records
 // the failures.
 func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, error) {
 	for {
@@ -178,7 +178,8 @@ func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor 
 	}
 }
 
-// requestOnce sends a request to a hub, and records the status and the duration.
+// requestOnce sends a request to a hub, and records the status and the
+// duration.
 func (l *rollingLoad) requestOnce(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, int) {
 	url, done := l.roll.balancer.pick()
 	defer done()
@@ -229,7 +230,8 @@ func (l *rollingLoad) note(phase, what, answer string, took time.Duration, wrong
 	}
 }
 
-// wrongAnswers returns the first failures other than 503 with Retry-After.
+// wrongAnswers describes the first failures that were not a 503 with
+// Retry-After.
 func (l *rollingLoad) wrongAnswers() []string { return l.failures }
 
 func (l *rollingLoad) answersTable() string {
@@ -257,7 +259,7 @@ func (l *rollingLoad) latencyTable() string {
 	return b.String()
 }
 
-// worst returns the highest p99 among the kinds of requests in a phase.
+// worst returns the highest p99 of all kinds of requests in a phase.
 func (l *rollingLoad) worst(phase string) (longest time.Duration) {
 	for key, times := range l.times {
 		if strings.HasPrefix(key, phase+"|") {
@@ -267,7 +269,8 @@ func (l *rollingLoad) worst(phase string) (longest time.Duration) {
 	return longest
 }
 
-// percentile returns a percentile of times, to a tenth of a millisecond.
+// percentile returns a percentile of times, rounded to a tenth of a
+// millisecond.
 func percentile(times []time.Duration, p int) time.Duration {
 	if len(times) == 0 {
 		return 0

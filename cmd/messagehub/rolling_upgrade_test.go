@@ -20,16 +20,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// TestRollingUpgradeLosesNothing replaces three hubs on one account one after
+// TestRollingUpgradeLosesNothing replaces the hubs of one account one after
 // another, first by the next version and then by the old version, while domains
-// send and actors fetch. No event is lost, duplicated or reordered, and requests
-// fail only with 503 and Retry-After.
+// send and actors fetch. No event may be lost, duplicated or reordered, and
+// requests may fail only with 503 and Retry-After.
 //
-// By default it replaces two hubs of this version, with a small load. With
-// MESSAGEHUB_ROLLING_RESULTS, the name of a file, it builds the last release
-// from the commit in .ci/last-release (or MESSAGEHUB_ROLLING_BASE), rolls
-// MESSAGEHUB_ROLLING_TIMES times to this version and back (default 10) with 500
-// events a second for 50 actors, and writes the file.
+// By default it replaces two hubs of this version, with a small load. If
+// MESSAGEHUB_ROLLING_RESULTS names a file, the test writes its results to the
+// file. It then replaces three hubs, with 500 events per second for 50 actors.
+// It builds the last release from the commit in .ci/last-release (or
+// MESSAGEHUB_ROLLING_BASE), and upgrades MESSAGEHUB_ROLLING_TIMES times (default
+// 10) to this version and back.
 func TestRollingUpgradeLosesNothing(t *testing.T) {
 	r := &rollingRun{
 		before: thisBuild(t), after: thisBuild(t), nodes: 2, actors: 6, senders: 2, rate: 100, times: 1,
@@ -55,11 +56,11 @@ func TestRollingUpgradeLosesNothing(t *testing.T) {
 	}
 }
 
-// A hubBuild is a build of the program.
+// A hubBuild is a built version of the program.
 type hubBuild struct {
 	name     string
 	path     string
-	canDelay bool // the build has the flag --drain-delay
+	canDelay bool // canDelay means that the build supports --drain-delay
 }
 
 // thisBuild returns the build of this version.
@@ -96,7 +97,7 @@ func lastRelease(t *testing.T) hubBuild {
 	return hubBuild{"release " + commit[:12], path, strings.Contains(string(help), "--drain-delay")}
 }
 
-// A rollingRun is a roll with its load and its results.
+// A rollingRun is a rolling upgrade with its load and results.
 type rollingRun struct {
 	before, after hubBuild
 	nodes         int
@@ -104,10 +105,10 @@ type rollingRun struct {
 	senders       int
 	rate          int // events per second
 	times         int
-	wayBack       bool // also roll back after each roll
+	wayBack       bool // after each upgrade, also replace the hubs by the old version
 	steady        time.Duration
 	delay         time.Duration // value of --drain-delay
-	pause         time.Duration // pause after a hub was replaced
+	pause         time.Duration // pause after each replaced hub
 	began         time.Time
 	took          time.Duration
 	replaced      int
@@ -161,7 +162,7 @@ func (r *rollingRun) run(t *testing.T) {
 }
 
 // replaceAll replaces all hubs by the next version and, if wayBack is true,
-// afterwards by the old version.
+// then by the old version.
 func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rollingHub) error {
 	for range r.times {
 		for _, next := range []hubBuild{r.after, r.before}[:map[bool]int{true: 2, false: 1}[r.wayBack]] {
@@ -175,9 +176,9 @@ func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rolli
 	return nil
 }
 
-// replace stops a hub with SIGTERM and starts another build in its place. If the
-// running build has no --drain-delay, the balancer removes the hub first, as
-// operators did before that flag existed.
+// replace stops a hub with SIGTERM, and starts another build instead. If the
+// running build does not support --drain-delay, the balancer first removes the
+// hub, as operators had to do.
 func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, next hubBuild) error {
 	if !h.build.canDelay {
 		r.balancer.removeHub(h.index)
@@ -192,7 +193,7 @@ func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, n
 	return clock.Sleep(ctx, r.pause)
 }
 
-// A rollingHub is one of the hubs of a rollingRun.
+// A rollingHub is one hub of a rollingRun.
 type rollingHub struct {
 	index   int
 	data    string
@@ -200,7 +201,7 @@ type rollingHub struct {
 	process *hubProcess
 }
 
-// start starts a build in place of a hub, and adds it to the balancer.
+// start starts a build of a hub, and adds the hub to the balancer.
 func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
 	args := []string{b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "", "--data", h.data, "--log-level", "warn", "--log-format", "json"}
 	if b.canDelay {
@@ -215,7 +216,7 @@ func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
 	return nil
 }
 
-// check requires that a check of the store finds nothing.
+// check checks the store, and fails if there are findings.
 func (r *rollingRun) check(t *testing.T) {
 	t.Helper()
 	c := exec.Command(r.after.path, "check", "--json")
@@ -227,7 +228,7 @@ func (r *rollingRun) check(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
 }
 
-// report returns the results as a page in Markdown.
+// report returns the results as a Markdown page.
 func (r *rollingRun) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Rolling upgrade\n\n`make rolling-upgrade` wrote this. %s, %d CPUs, %s.\n\n", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.Version())

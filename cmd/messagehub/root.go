@@ -14,41 +14,40 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A process is the environment of a command: its arguments, variables and
-// streams.
+// A process is the environment of a command: arguments, variables and streams.
 type process struct {
 	args     []string // args[0] is the name with which the program was called
 	environ  []string
 	in       io.Reader
 	out, err io.Writer
 
-	isWatched bool // out is a terminal
-	// scenarios returns the scenarios with these names. Nil means the scenarios of
-	// the bench; tests have others.
+	isWatched bool // isWatched means that out is a terminal
+	// scenarios returns the scenarios with these names. If it is nil, the
+	// scenarios of the bench are used; tests replace them.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 
-	levels level.Table // levels of stores, for the command upgrade; nil: the levels of this version
+	levels level.Table // store levels for the command upgrade; nil for the levels of this version
 
 	access       access // token and certificates of the command
-	hasDevIssuer bool   // the hub of serve runs a development issuer
+	hasDevIssuer bool   // hasDevIssuer means that the hub of serve has a development issuer
 
-	running bool // the body of the command has begun, so errors are not about the command line
+	running bool // running means that the command's body has begun, so its errors are not about the command line
 }
 
-// The exit statuses other than 0.
+// Exit statuses other than 0.
 const (
 	exitFailed = 1
 	exitUsage  = 2
 	exitNoData = 3
 )
 
-// An exitError only sets the exit status. run does not print it.
+// An exitError sets the exit status. run does not print it.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // run executes the command line and returns the exit status. It prints an error
-// as one line on stderr; several joined errors have a line each.
+// to standard error, on one line; joined errors have one line each.
 func run(ctx context.Context, p *process) int {
 	root := p.root() //nolint:contextcheck // cobra hands the context to the command
 	root.SetArgs(p.args[1:])
@@ -62,7 +61,7 @@ func run(ctx context.Context, p *process) int {
 	if status, ok := errors.AsType[exitError](err); ok {
 		return int(status)
 	}
-	text, _ := config.Redact(err.Error()) // the error may quote an argument, such as a connection string for the wrong flag
+	text, _ := config.Redact(err.Error()) // the error may quote an argument, such as a connection string that was passed to the wrong flag
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			fmt.Fprintf(p.err, "messagehub: %s\n", line)
@@ -104,8 +103,8 @@ func (p *process) root() *cobra.Command {
 	return root
 }
 
-// addVersionFlag adds the flag --version to root. The version flag of cobra would
-// link package text/template, which adds 8 MB to the program.
+// addVersionFlag adds the flag --version to root. It is not cobra's own version
+// flag, which would link package text/template and add 8 MB to the program.
 func (p *process) addVersionFlag(root *cobra.Command) {
 	var isAsked bool
 	root.Flags().BoolVar(&isAsked, "version", false, "print the version")
@@ -118,7 +117,7 @@ func (p *process) addVersionFlag(root *cobra.Command) {
 	}
 }
 
-// refuseUnknown makes cmd and its subcommands fail for unknown names of commands.
+// refuseUnknown makes cmd and its subcommands fail for unknown command names.
 // By default, cobra prints the help and succeeds.
 func refuseUnknown(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
@@ -130,7 +129,7 @@ func refuseUnknown(cmd *cobra.Command) {
 	}
 }
 
-// do wraps the body of a command for cobra.
+// do adapts the body of a command for cobra.
 func (p *process) do(body func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		p.running = true

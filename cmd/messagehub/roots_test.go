@@ -12,14 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// azureRoot is DigiCert Global Root G2, the root of the certificates of Azure.
+// azureRoot is the certificate DigiCert Global Root G2, the root of Azure's
+// certificates.
 //
 //go:embed testdata/azure-root.pem
 var azureRoot []byte
 
 const withoutSystemRoots = "MESSAGEHUB_TEST_WITHOUT_SYSTEM_ROOTS"
 
-// An image from scratch has no root certificates, and TLS to Azure needs them.
+// A container image built from scratch contains no root certificates, and TLS
+// to Azure needs them.
 func TestRoots_AreLinkedIntoTheProgram(t *testing.T) {
 	block, _ := pem.Decode(azureRoot)
 	root, err := x509.ParseCertificate(block.Bytes)

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// sampleOrigin returns an origin of the configuration whose bundles need no
-// running domain. It prefers Charges. It returns false if every domain creates its
-// content on request.
+// sampleOrigin returns a configured origin whose bundles do not need a running
+// domain, preferably Charges. It returns false if every domain creates content
+// on request.
 func sampleOrigin(cfg *config.Config) (origin domain.Origin, mode domain.ContentMode, exists bool) {
 	modes := cfg.Content()
 	for _, candidate := range cfg.Groups().Origins() {
@@ -23,8 +23,8 @@ func sampleOrigin(cfg *config.Config) (origin domain.Origin, mode domain.Content
 	return origin, mode, exists
 }
 
-// sampleEvent returns an event for actor that a hub accepts from a domain with
-// this mode.
+// sampleEvent returns an event for actor that a hub accepts from an origin with
+// this content mode.
 func sampleEvent(actor string, origin domain.Origin, mode domain.ContentMode) string {
 	payload := ""
 	if mode == domain.Inline {

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// The environment variables with the secrets of a receiver, separated by
-// blanks. Other users of the machine can read flags, but not these variables.
+// Environment variables that contain a receiver's secrets, separated by blanks.
+// Unlike flags, other users of the machine cannot read them.
 const (
 	webhookSecretVariable = "MESSAGEHUB_WEBHOOK_SECRET" //nolint:gosec // the name of a variable
 	webhookHMACVariable   = "MESSAGEHUB_WEBHOOK_HMAC_KEY"
@@ -24,10 +24,10 @@ const verifyHelp = "Secrets of Standard Webhooks begin with whsec_ (shared, v1),
 	"v1a); any other hmac_secret_key of a subscription is an HMAC key. Other users of the machine can read flags:\n" +
 	"--secret-file, " + webhookSecretVariable + " and " + webhookHMACVariable + " avoid that."
 
-// maxSecretFile is the maximum size of a file of secrets, in bytes.
+// maxSecretFile is the maximum size of a file with secrets, in bytes.
 const maxSecretFile = 64 << 10
 
-// verifyFlags has the flags that set the secrets of a receiver.
+// A verifyFlags contains the flags that set a receiver's secrets.
 type verifyFlags struct {
 	secrets  []string
 	file     string
@@ -40,7 +40,8 @@ func (v *verifyFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.hmacKeys, "hmac-key", nil, "verify the Authorization header with this `KEY`; may be given more than once")
 }
 
-// readTexts returns the secrets and HMAC keys in the flags, the file and the environment.
+// readTexts returns all secrets and HMAC keys from the flags, the file and the
+// environment.
 func (v *verifyFlags) readTexts(p *process) (secrets, hmacKeys []string, err error) {
 	secrets = append(secrets, v.secrets...)
 	if v.file != "" {
@@ -65,8 +66,8 @@ func (v *verifyFlags) readTexts(p *process) (secrets, hmacKeys []string, err err
 	return secrets, hmacKeys, nil
 }
 
-// newVerifier returns a Verifier with the keys that readTexts returns. Its errors
-// contain no secret.
+// newVerifier returns a Verifier with the keys from the flags, the file and the
+// environment. Its errors contain no secrets.
 func (v *verifyFlags) newVerifier(p *process) (webhook.Verifier, error) {
 	var found webhook.Verifier
 	secrets, hmacKeys, err := v.readTexts(p)
@@ -86,7 +87,7 @@ func (v *verifyFlags) newVerifier(p *process) (webhook.Verifier, error) {
 	return found, nil
 }
 
-// readSecretFile returns the lines of a file that are neither empty nor comments.
+// readSecretFile returns the lines of a file, without empty lines and comments.
 func readSecretFile(name string) (secrets []string, err error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -73,7 +73,8 @@ func (p *process) sendCommand() *cobra.Command {
 	return cmd
 }
 
-// open opens a file, or stdin for -. The size is -1 if it is unknown.
+// open opens a file; "-" stands for standard input. The size is -1 if it is
+// unknown.
 func (p *process) open(name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(p.in), -1, nil
@@ -94,7 +95,7 @@ func (p *process) open(name string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// A batchSender sends batches one after another, which preserves their order.
+// A batchSender sends batches one after another, to preserve their order.
 type batchSender struct {
 	p      *process
 	poster hubclient.Poster
@@ -103,8 +104,8 @@ type batchSender struct {
 	accepted, duplicates, conflicts int
 }
 
-// errRefused means that the hub did not accept some lines, which were printed to
-// stderr.
+// errRefused means that the hub rejected some lines, which were printed to
+// standard error.
 var errRefused = errors.New("not every event was accepted; the lines above say which, and why")
 
 func (s *batchSender) sendBatches(ctx context.Context, input io.Reader, size int64) error {
@@ -118,8 +119,8 @@ func (s *batchSender) sendBatches(ctx context.Context, input io.Reader, size int
 	return err
 }
 
-// sendAll stops at the first batch that is not accepted, because later batches may
-// depend on it.
+// sendAll sends all batches. It stops at the first batch that is not accepted,
+// because later batches may depend on it.
 func (s *batchSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.nextBatch()
@@ -146,7 +147,7 @@ func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal
 	if !ok {
 		return err
 	}
-	if answer != nil { // the hub stored the other events of the batch
+	if answer != nil { // the hub has stored the valid events of the batch
 		s.conflicts += len(refused.Errors)
 		for _, f := range refused.Errors {
 			progress.Printf("%s", s.locateFault(f, b))
@@ -157,12 +158,12 @@ func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal
 		progress.Printf("%s", s.locateFault(f, b))
 	}
 	summary := *refused
-	summary.Errors = nil // already printed line by line
+	summary.Errors = nil // removed, because each fault is already printed on its own line
 	return fmt.Errorf("the hub refused lines %d to %d, and stored no event of them: %w", b.lines[0], b.lines[len(b.lines)-1], &summary)
 }
 
-// locateFault returns the text of a fault, with the line of the file in place of
-// the position in the body.
+// locateFault describes a fault, with its line in the file instead of its
+// position in the body.
 func (s *batchSender) locateFault(f hubclient.Fault, b batch) string {
 	index := f.Index()
 	if index < 0 || index >= len(b.lines) {

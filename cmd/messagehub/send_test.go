@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// A requestRecorder records the bodies of the requests to a hub.
+// A requestRecorder records the bodies of all requests to a hub.
 type requestRecorder struct {
 	mu     sync.Mutex
 	bodies []string
@@ -37,7 +37,7 @@ func (r *requestRecorder) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// failFirst answers the first requests with these statuses, and passes all later
+// failFirst answers the first requests with these statuses, and passes later
 // requests to the hub.
 func failFirst(header http.Header, statuses ...int) func(http.Handler) http.Handler {
 	var mu sync.Mutex
@@ -208,7 +208,7 @@ func TestSend_RepeatsARequestWhoseAnswerIsLost(t *testing.T) {
 	url := memoryHub(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if calls++; calls == 2 {
-				next.ServeHTTP(discard{}, r) // the hub stores the events, but the response is lost
+				next.ServeHTTP(discard{}, r) // the hub stores the events, but its response is lost
 				panic(http.ErrAbortHandler)
 			}
 			next.ServeHTTP(w, r)

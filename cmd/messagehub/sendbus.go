@@ -16,7 +16,7 @@ import (
 )
 
 // A busSender sends events to the bus. It cannot report whether the hub accepts
-// them: an event that the hub rejects becomes a dead letter.
+// them: a message that the hub rejects becomes a dead letter.
 type busSender struct {
 	p       *process
 	domain  *domainclient.Client
@@ -25,7 +25,7 @@ type busSender struct {
 }
 
 // eventsAtOnce is the number of lines that are read before they are sent. It is
-// large enough to send to many recipients concurrently.
+// large, so that events are sent to many recipients concurrently.
 const eventsAtOnce = 10_000
 
 func (p *process) sendByBus(ctx context.Context, s *batchSender, connection string, input io.Reader, size int64) (err error) {
@@ -57,8 +57,8 @@ func (p *process) sendByBus(ctx context.Context, s *batchSender, connection stri
 	return err
 }
 
-// sendAll stops at the first batch that the bus does not accept, because later
-// events may depend on it.
+// sendAll sends all batches. It stops at the first batch that the bus does not
+// accept, because later events may depend on it.
 func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.nextBatch()
@@ -90,7 +90,7 @@ func (s *busSender) sendEvents(ctx context.Context, events []domainclient.Event)
 	return err
 }
 
-// busEvents decodes a batch. Its lines must be valid.
+// busEvents decodes the lines of a batch, which must be valid.
 func busEvents(b batch) ([]domainclient.Event, error) {
 	var lines []eventLine
 	if err := json.Unmarshal(b.body, &lines); err != nil {

@@ -64,7 +64,8 @@ func (p *process) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// checkDevIssuer rejects settings that a hub with a development issuer must not have.
+// checkDevIssuer rejects settings that are not allowed with a development
+// issuer.
 func (p *process) checkDevIssuer(cfg *config.Config) error {
 	if cfg.OIDC.IsOn() {
 		return p.usage("--dev-issuer: oidc.issuer names another issuer; remove one of the two")
@@ -78,7 +79,7 @@ func (p *process) checkDevIssuer(cfg *config.Config) error {
 	return nil
 }
 
-// serveWithIssuer runs a hub, and a development issuer at an address.
+// serveWithIssuer runs a hub, and a development issuer that listens at address.
 func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, address string) error {
 	issuer, err := devissuer.Listen(ctx, address)
 	if err != nil {
@@ -88,20 +89,20 @@ func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, addres
 	p.hasDevIssuer = true
 	issuing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer fails, the hub logs that the issuer cannot be reached
+	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer fails, the hub logs that it is unreachable
 	defer running.Wait()
 	defer stop()
 	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
 }
 
 // flushTime is the time limit for sending the last spans after the hub has
-// stopped. Together with the 25 s for running requests, it is below the 35 s
-// after which deployments kill a process.
+// stopped. Together with the 25 s for requests in progress, it is less than the
+// 35 s after which deployments kill a process.
 const flushTime = 3 * time.Second
 
 // serve runs a hub until ctx ends. It calls onOpen before it logs "ready".
 func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
-	signal.Ignore(syscall.SIGPIPE) // the hub continues if the reader of its log has exited
+	signal.Ignore(syscall.SIGPIPE) // the hub continues even if the reader of its log has exited
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	level := loglevel.New(cfg.Log.Level, time.Now)
@@ -125,7 +126,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	defer stopReloading()
 	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
 	p.greet(n, &cfg)
-	_ = logReady(ctx, logger, n) // the hub continues if the log cannot be written
+	_ = logReady(ctx, logger, n) // the hub continues even if the log cannot be written
 	return n.Run(ctx)
 }
 
@@ -138,13 +139,13 @@ func withDoctor(err error, cfg *config.Config) error {
 	return fmt.Errorf("%w; messagehub doctor --online lists all faults", err)
 }
 
-// openNode opens a node whose registry also has metrics. If the containers of the
-// account lack what the node needs, openNode answers probes and waits until they
-// are corrected. It returns neither a node nor an error if ctx ends during the
-// wait.
+// openNode opens a node whose registry also contains these metrics. If the
+// account's containers differ from those that the node needs, openNode answers
+// probes until they are corrected. If ctx ends meanwhile, it returns neither a
+// node nor an error.
 func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics prometheus.Collector) (*node.Node, error) {
 	for {
-		opts.Registry = node.NewRegistry() // a new one for each attempt, because a failed Open leaves metrics in its registry
+		opts.Registry = node.NewRegistry() // new for each attempt, because a failed Open has already registered metrics
 		opts.Registry.MustRegister(metrics)
 		n, err := node.Open(ctx, cfg, opts)
 		if !node.IsContainerFault(err) {
@@ -160,8 +161,8 @@ func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics
 	}
 }
 
-// logStartChecks runs the cheap checks of messagehub doctor and logs their
-// warnings and faults.
+// logStartChecks runs the cheap checks of messagehub doctor, and logs warnings
+// and faults.
 func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config) {
 	report := node.Diagnose(ctx, cfg, node.DoctorOptions{Start: true}, node.Options{})
 	for i := range report.Findings {
@@ -171,7 +172,8 @@ func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config
 	}
 }
 
-// reloadActors reloads the registry of actors at each SIGHUP, until stop is called.
+// reloadActors reloads the registry of actors after each SIGHUP, until stop is
+// called.
 func reloadActors(n *node.Node) (stop func()) {
 	hangups, stopped := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -193,8 +195,8 @@ func reloadActors(n *node.Node) (stop func()) {
 	}
 }
 
-// newLogger returns a logger in a format: text, json or auto, which is text on a
-// terminal and otherwise JSON.
+// newLogger returns a logger for a format: text, json or auto. auto is text on
+// a terminal, otherwise json.
 func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: redactLogError}
 	if format == "text" || format == "auto" && terminal.IsTerminal(w) {
@@ -203,7 +205,8 @@ func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, opts))
 }
 
-// redactLogError hides secrets in the attribute error. An error may quote an address or a setting.
+// redactLogError removes secrets from the attribute error. An error may quote a
+// URL or a setting.
 func redactLogError(_ []string, a slog.Attr) slog.Attr {
 	if a.Key != "error" {
 		return a

@@ -47,8 +47,8 @@ func TestServe_StopsWithoutErrorAtBothSignals(t *testing.T) {
 	}
 }
 
-// begunRequest sends the head of a POST and half of its body to a hub, and
-// returns when the hub has begun to read it.
+// begunRequest sends the head of a POST and half of its body. It returns after
+// the hub has begun to read the body.
 func begunRequest(t *testing.T, url, head, rest string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
@@ -89,7 +89,7 @@ func TestServe_CompletesARunningRequestBeforeItStops(t *testing.T) {
 
 func TestServe_StopsImmediatelyAtASecondSignal(t *testing.T) {
 	h := startHub(t, "--in-memory")
-	begunRequest(t, h.url(t), "[", "]") // a request that never ends
+	begunRequest(t, h.url(t), "[", "]") // this request never ends
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGTERM))
 	h.await(t, `"msg":"draining"`)
 	err := h.stop(t, syscall.SIGTERM)
@@ -150,7 +150,7 @@ func TestServe_ReportsInOneLineWhyItDoesNotStart(t *testing.T) {
 			}
 			got := messagehub(t, "", args...)
 			require.Empty(t, got.out)
-			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // printed only after a wrong value, which has status 2
+			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // printed only if a value is wrong, which is exit status 2
 			require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 			for _, want := range tc.want {
 				require.Contains(t, got.err, want)
@@ -189,7 +189,7 @@ func TestServe_RejectsAnOriginThatMovedToAnotherGroup(t *testing.T) {
 
 func TestServe_InsecurePrintsALoopbackURL(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &signallingWriter{want: "dequeue", seen: cancel} // stop when the greeting is printed
+	out := &signallingWriter{want: "dequeue", seen: cancel} // stops the hub after the greeting
 	var errs strings.Builder
 	status := run(ctx, &process{
 		args:    []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
@@ -203,7 +203,7 @@ func TestServe_InsecurePrintsALoopbackURL(t *testing.T) {
 	require.Contains(t, errs.String(), "level=INFO msg=ready url=http://")
 }
 
-// A signallingWriter calls seen when the written text contains want.
+// A signallingWriter calls seen when the text written to it contains want.
 type signallingWriter struct {
 	text strings.Builder
 	want string

@@ -12,8 +12,8 @@ import (
 
 var settingInFile = regexp.MustCompile(`(?m)^#?(MESSAGEHUB_[A-Z_]+)=(.*)$|^Environment=(MESSAGEHUB_[A-Z_]+)=(.*)$`)
 
-// A hub does not start with an unknown variable, so the files of the service must
-// not contain one.
+// A hub does not start if it finds an unknown variable, so the service's files
+// must contain none.
 func TestServiceFiles_NameSettingsThatAHubKnows(t *testing.T) {
 	var environ []string
 	for _, file := range []string{"messagehub.env", "messagehub.service"} {

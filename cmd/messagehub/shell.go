@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// programName returns the name or the path, quoted for a shell, with which this
-// program can be called from any folder.
+// programName returns the name or path with which this program can be called
+// from any folder, quoted for a shell.
 func programName(args0 string) string {
 	self, err := os.Executable()
 	if err != nil {

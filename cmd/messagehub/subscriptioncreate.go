@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// signFlags has the flags that set the secret of a subscription.
+// A signFlags contains the flags that set a subscription's secret.
 type signFlags struct {
 	secret, file string
 }
@@ -49,7 +49,7 @@ func (s *signFlags) readSecret() (*string, error) {
 	return nil, nil //nolint:nilnil // no secret is named
 }
 
-// draftFlags has the flags that set the members of a subscription.
+// A draftFlags contains the flags that set the members of a subscription.
 type draftFlags struct {
 	id          string
 	draft       domain.Subscription
@@ -81,13 +81,13 @@ func (d *draftFlags) addFlags(f *pflag.FlagSet) {
 	d.sign.addFlags(f)
 }
 
-// flagsOfPointers has, by member, the flags whose names differ from the member's
-// name.
+// flagsOfPointers contains, for each member, the flag that sets it, if the
+// names differ.
 var flagsOfPointers = map[string]string{
 	"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret", "headers": "header",
 }
 
-// readFlags validates the flags by the rules that the hub applies to the request.
+// readFlags validates the flags with the same rules as the hub.
 func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
 	if d.draft.CallbackURL == "" {
 		return id, hidden, errors.New("--callback-url is missing; say what the hub is to call")
@@ -128,8 +128,8 @@ func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hid
 	return id, hidden, err
 }
 
-// readHeaders returns the headers in the flags and the file, or nil if no header
-// is given.
+// readHeaders returns the headers from the flags and the file, or nil if there
+// are none.
 func (d *draftFlags) readHeaders() (map[string]string, error) {
 	texts := d.headers
 	if d.headerFile != "" {
@@ -170,7 +170,7 @@ func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	return err
 }
 
-// parsePairs parses the values of a repeatable flag, NAME=VALUE, into a map.
+// parsePairs parses the values NAME=VALUE of a repeatable flag into a map.
 func parsePairs(flag string, texts []string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil //nolint:nilnil // no flag is no map
@@ -248,7 +248,7 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 				}
 				text := "whsec_" + base64.StdEncoding.EncodeToString(random)
 				secret = &text
-				fmt.Fprintln(p.out, text) // printed before the request, so that the generated secret is not lost
+				fmt.Fprintln(p.out, text) // printed before the request, so that a generated secret is not lost
 			}
 			if _, err := s.hub.RotateSubscription(ctx, s.a.actor, id, *secret); err != nil {
 				return err

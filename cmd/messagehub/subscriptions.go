@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A subscriptionsCommand has the flags and the client that all commands about
-// subscriptions share.
+// A subscriptionsCommand contains the flags and the client that all commands
+// about subscriptions share.
 type subscriptionsCommand struct {
 	p *process
 	a actorCommand
@@ -44,8 +44,8 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 	return cmd
 }
 
-// command returns a command. If use ends with ID, the command has one argument, the
-// id of a subscription, which it passes to body.
+// command returns a command. If use ends with ID, the command has one argument,
+// the id of a subscription, and passes it to body.
 func (s *subscriptionsCommand) command(use, short, long string, body func(ctx context.Context, id domain.SubscriptionID) error) *cobra.Command {
 	name, wantsID := strings.CutSuffix(use, " ID")
 	cmd := &cobra.Command{
@@ -88,8 +88,8 @@ func (s *subscriptionsCommand) jsonFlag(f *pflag.FlagSet) {
 	f.BoolVar(&s.json, "json", false, "print the hub's answer unchanged")
 }
 
-// explainRefusal returns the faults that a hub found in a subscription, one per
-// line. The text of the problem only counts these faults.
+// explainRefusal returns the faults of a subscription that the hub rejected,
+// one per line. The problem's own text only counts the faults.
 func explainRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -165,7 +165,7 @@ func (p *process) subscriptionsPause(isPaused bool) *cobra.Command {
 	})
 }
 
-// newSubscriptionID returns a random id.
+// newSubscriptionID returns a random subscription id.
 func newSubscriptionID() (domain.SubscriptionID, error) {
 	id, err := uuid.NewRandom()
 	return domain.SubscriptionID(id), err

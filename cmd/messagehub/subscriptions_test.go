@@ -26,8 +26,8 @@ const (
 	subscriptionB = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// subscriptionHub starts a hub with subscriptions in memory. changes lists the
-// requests that change a subscription.
+// subscriptionHub starts an in-memory hub. changes records the requests that
+// change a subscription.
 func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
@@ -48,7 +48,7 @@ func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 	return server.URL, changes
 }
 
-// subscriptions runs a command about subscriptions.
+// subscriptions runs a command about subscriptions with the hub at url.
 func subscriptions(t *testing.T, url, name string, args ...string) result {
 	t.Helper()
 	return messagehub(t, "", append([]string{"subscriptions", name, "--url", url, "--actor", actorA}, args...)...)
@@ -56,7 +56,7 @@ func subscriptions(t *testing.T, url, name string, args ...string) result {
 
 func TestSubscriptions_ToObjectsShowTheTokenOfOperators(t *testing.T) {
 	url := pushHub(t, func(cfg *config.Config) { cfg.Objects.Topic = true })
-	t.Chdir(t.TempDir()) // this folder has no token of a hub
+	t.Chdir(t.TempDir()) // this folder contains no hub's token
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "admin.token"), []byte(operatorToken+"\n"), 0o600))
 	file := filepath.Join(folder, "subscriptions.yaml")
@@ -159,7 +159,8 @@ func TestSubscriptionsSync_KnowsLimitsHeadersAndDelivery(t *testing.T) {
 	require.NotContains(t, subscriptions(t, url, "show", subscriptionA).out, "X-Key")
 }
 
-// A hub of a later version returns members that this version does not know.
+// A hub of a later version returns members that this version does not know. The
+// command must name them.
 func TestSubscriptionsShow_NamesWhatItDoesNotKnow(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"uuid":"` + subscriptionA + `","owner":"` + actorA + `","topic":"events","callback_url":"https://example.org/","future":5}`))

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A syncCommand has the flags of messagehub subscriptions sync.
+// A syncCommand contains the flags of messagehub subscriptions sync.
 type syncCommand struct {
 	p      *process
 	a      actorCommand
@@ -104,8 +104,8 @@ func (p *process) subscriptionsExport() *cobra.Command {
 		})
 }
 
-// readFile reads a file of subscriptions. Names of key files in it are relative to
-// its folder.
+// readFile reads a file of subscriptions. The names of key files in it are
+// relative to the file's folder.
 func (s *syncCommand) readFile(name string) (file *subscriptionfile.File, err error) {
 	input, _, err := s.p.open(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *syncCommand) syncAll(ctx context.Context, hub *hubclient.Client, f *sub
 	return err
 }
 
-// carryOut executes one change.
+// carryOut executes one step.
 func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step *subscriptionfile.Step) (err error) {
 	switch step.Action {
 	case subscriptionfile.Create, subscriptionfile.Update, subscriptionfile.Keep:
@@ -176,7 +176,7 @@ func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step 
 	return err
 }
 
-// showStep prints a change, and the members that differ.
+// showStep prints a step, and the members that differ.
 func (s *syncCommand) showStep(step *subscriptionfile.Step) {
 	fmt.Fprintf(s.p.out, "%-16s %s  %s\n", step.Action, step.ID, terminal.Clip(terminal.Printable(step.URL), 60))
 	for _, why := range step.Why {

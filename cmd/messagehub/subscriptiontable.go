@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// showSubscriptions prints subscriptions in a table.
+// showSubscriptions prints a table of subscriptions.
 func (p *process) showSubscriptions(actor string, all []*hubclient.Subscription) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(p.out, "%s has no subscriptions\n", actor)

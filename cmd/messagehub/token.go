@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxLifetime is the longest lifetime of a token of the development issuer.
+// maxLifetime is the maximum lifetime of a development issuer's token.
 const maxLifetime = 24 * time.Hour
 
-// A tokenRequest has the flags of messagehub token.
+// A tokenRequest contains the flags of messagehub token.
 type tokenRequest struct {
 	actors, domains, roles []string
 	subject                string
@@ -65,7 +65,7 @@ func (p *process) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// newClaims returns the claims of the token.
+// newClaims returns the claims of the requested token.
 func (r *tokenRequest) newClaims(now time.Time) (c devissuer.Claims, err error) {
 	for _, actor := range r.actors {
 		if _, err := domain.ParseActorID(actor); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A hub with a development issuer prints commands. They work when they are copied,
-// and requests without a token fail.
+// A hub with a development issuer prints commands when it starts. These
+// commands must work as printed, and requests without a token must fail.
 func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder")
 	h := startWatchedHub(t, []string{tokenVariable + "=" + operatorToken}, "--dev-issuer=127.0.0.1:0", "--data", folder)
@@ -74,7 +74,8 @@ func TestServe_RefusesDevIssuerBeyondLoopback(t *testing.T) {
 	}
 }
 
-// issuerFile returns the path of a configuration with an issuer.
+// issuerFile writes a configuration file that names an issuer, and returns its
+// path.
 func issuerFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "hub.yaml")

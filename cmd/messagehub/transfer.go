@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A transfer prints the progress of a backup or a restore: on a terminal it updates
-// one line, otherwise it prints a line every ten seconds.
+// A transfer prints the progress of a backup or a restore. On a terminal it
+// updates one line; otherwise it prints a line every ten seconds.
 type transfer struct {
 	line    terminal.StatusLine
 	done    string

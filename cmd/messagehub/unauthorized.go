@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// explainUnauthorized returns advice for an error 401: the variables and flags
-// that set the missing token. It names only flags that the command has. It returns
-// "" for other errors.
+// explainUnauthorized returns advice for an error with status 401: the
+// variables and flags that set the missing token. It names only flags that cmd
+// has. For other errors, it returns "".
 func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	problem, isProblem := errors.AsType[*hubclient.Problem](err)
 	if !isProblem || problem.Status != http.StatusUnauthorized {

@@ -63,8 +63,8 @@ func (p *process) upgradeCommand() *cobra.Command {
 	return cmd
 }
 
-// upgrade shows the level of the store that cfg names, and raises it unless
-// checkOnly is true. If back is true, it cancels the announced level.
+// upgrade prints the level of the store that cfg names, and raises it unless
+// checkOnly is true. If back is true, it cancels the announced level instead.
 func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, back bool) (err error) {
 	u, err := node.OpenLevelUpgrade(ctx, cfg, node.Options{
 		Version: version, Levels: p.levels, Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -118,7 +118,7 @@ func (p *process) showLevel(st *level.Status, isFolder bool) {
 	for _, n := range st.Nodes {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", terminal.Printable(strings.TrimPrefix(n.Name(), "node ")), terminal.Printable(n.Version), n.Level, n.Beat)
 	}
-	_ = table.Flush() // the next line fails, too, if this write failed
+	_ = table.Flush() // if this write fails, the next one fails as well
 }
 
 // cancelLevel cancels the announced level.
@@ -136,7 +136,8 @@ func (p *process) cancelLevel(ctx context.Context, u *node.LevelUpgrade, st *lev
 	return errors.New("nothing to cancel: no level is announced")
 }
 
-// operatorName returns the name of the user and of the machine, for the history of the level.
+// operatorName returns the names of the user and of the machine, for the
+// history of the level.
 func operatorName() string {
 	user := cmp.Or(loginName(), "unknown")
 	if host, err := os.Hostname(); err == nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// nextLevels are the levels of a fictitious next version.
+// nextLevels contains the levels of a fictitious next version.
 var nextLevels = level.Table{{Since: "v1"}, {Since: "v2", Changes: []string{"Mailboxes may have a colour."}}}
 
-// upgrade runs messagehub upgrade of a version that has the given levels.
+// upgrade runs the command upgrade of a version that supports these levels.
 func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	d.Helper()
 	var out, errs bytes.Buffer
@@ -33,7 +33,8 @@ func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
-// serve runs a node of a version that has the given levels, until stop is called.
+// serve runs a node of a version that supports these levels, until stop is
+// called.
 func (d *azureAccounts) serve(levels level.Table, name string) (stop func()) {
 	d.Helper()
 	cfg, err := config.Load(config.Inputs{Environ: d.environ})

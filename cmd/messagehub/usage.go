@@ -11,17 +11,19 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// statusHelp is the text about exit statuses in the help of root and in COMMANDS.md.
+// statusHelp describes the exit statuses in the help of root and in
+// COMMANDS.md.
 const statusHelp = "The exit status is 0 if everything succeeded, 2 if a value is wrong (of the command line, or of a setting in the\n" +
 	"file, the environment or a flag), 3 if a peek found no data, and 1 for every other failure and for what a check finds."
 
-// A usageError reports a wrong value on the command line.
+// A usageError is an error about a wrong value on the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usage returns an error about the command line that the body of a command found.
+// usage returns an error about the command line, for faults that only the body
+// of a command detects.
 func (p *process) usage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
@@ -33,13 +35,13 @@ func isWrongValue(err error) bool {
 	return isUsage || isSetting
 }
 
-// wantedValues describes the valid values of flags, by the type of the flag.
+// wantedValues describes the valid values of flags, by flag type.
 var wantedValues = map[string]string{
 	"duration": "a time such as 500ms or 1m30s", "bool": "true or false",
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number such as 0.5",
 }
 
-// explainFlag turns pflag's error about the value of a flag into a text for a
+// explainFlag converts pflag's error about a flag's value to a text for a
 // person.
 func explainFlag(_ *cobra.Command, err error) error {
 	invalid, isInvalid := errors.AsType[*pflag.InvalidValueError](err)

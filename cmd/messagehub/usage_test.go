@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every layer that rejects a value, and every command, exits with status 2 and a
-// hint to the help.
+// A wrong value must cause exit status 2 and a hint to the help, whichever
+// command or layer rejects it.
 func TestCommands_ExitWith2ForAWrongValue(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hub.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("listen: nope\n"), 0o600))

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A buildReport describes the build of the program, and the stored formats that it
-// can read.
+// A buildReport describes the build of the program, and the stored formats that
+// it supports.
 type buildReport struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"` // commit of the source; "unknown" if it was not recorded
@@ -23,15 +23,15 @@ type buildReport struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 
-	// Formats has, by area and kind of stored document, the highest format that
-	// the program knows.
+	// Formats contains the highest format that the program supports, by area
+	// and by kind of stored document.
 	Formats map[string]map[string]int `json:"formats"`
 
 	Files map[string]int `json:"files"` // formats of the files in a data folder, by store
-	Level int            `json:"level"` // highest level of a store that the program knows
+	Level int            `json:"level"` // highest store level that the program supports
 	API   string         `json:"api"`   // version of the OpenAPI document
 
-	Modules map[string]string `json:"modules"` // version of each linked module by its path
+	Modules map[string]string `json:"modules"` // versions of the linked modules by path
 }
 
 func (p *process) versionCommand() *cobra.Command {
@@ -56,13 +56,12 @@ func (p *process) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// versionLine returns the line that the command version and the flag --version
-// print.
+// versionLine returns the line that messagehub version and --version print.
 func versionLine() string {
 	return fmt.Sprintf("messagehub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// readBuild returns the report with the values that the linker and the go command
+// readBuild returns a report with the values that the linker and the go command
 // recorded.
 func readBuild() buildReport {
 	r := buildReport{

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A watchesCommand has the flags and the client that all commands about watches
-// share.
+// A watchesCommand contains the flags and the client that all commands about
+// watches share.
 type watchesCommand struct {
 	p *process
 	a actorCommand
@@ -40,8 +40,8 @@ func (p *process) watchesCommand() *cobra.Command {
 	return cmd
 }
 
-// command returns a command. If wantsID is true, the command has one argument, the
-// id of a watch, which it passes to body.
+// command returns a command. If wantsID is true, the command has one argument,
+// the id of a watch, and passes it to body.
 func (w *watchesCommand) command(name, short, long string, wantsID bool, body func(ctx context.Context, id domain.WatchID) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " --actor ID", Short: short, Long: short + ".",
@@ -78,7 +78,8 @@ func (w *watchesCommand) command(name, short, long string, wantsID bool, body fu
 	return cmd
 }
 
-// explainWatchRefusal returns the faults that a hub found in a watch, one per line.
+// explainWatchRefusal returns the faults of a watch that the hub rejected, one
+// per line.
 func explainWatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -91,7 +92,7 @@ func explainWatchRefusal(err error) error {
 	return errors.Join(lines...)
 }
 
-// maxListedWatches is the maximum number of watches in a response of the hub.
+// maxListedWatches is the maximum number of watches in one response of the hub.
 const maxListedWatches = 100
 
 func (p *process) watchesList() *cobra.Command {

@@ -19,7 +19,7 @@ import (
 
 const watchedHub = "https://hub.example.org"
 
-// watchHub starts a hub with watches in memory.
+// watchHub starts an in-memory hub that supports watches.
 func watchHub(t *testing.T) (url string) {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchedHub)
@@ -34,7 +34,7 @@ func watchHub(t *testing.T) (url string) {
 	return server.URL
 }
 
-// watches runs a command about watches.
+// watches runs a command about watches with the hub at url.
 func watches(t *testing.T, url, name string, args ...string) result {
 	t.Helper()
 	return messagehub(t, "", append([]string{"watches", name, "--url", url, "--actor", actorA}, args...)...)

@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The test reads the workflows, because GitHub's workflow runner is not available.
+// The test only reads the workflows, because GitHub's runner is not available.
+// They must call scripts that exist.
 func TestWorkflows_RunScriptsOfTheTree(t *testing.T) {
 	root := moduleRoot(t)
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))

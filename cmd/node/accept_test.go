@@ -13,11 +13,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A starvedListener fails its first calls of Accept as if the process had no
-// file descriptors left.
+// A starvedListener is a listener whose first calls of Accept fail, as if the
+// process had too many open files.
 type starvedListener struct {
 	net.Listener
-	failures atomic.Int64 // calls of Accept that will still fail
+	failures atomic.Int64 // number of Accept calls that will still fail
 }
 
 func (l *starvedListener) Accept() (net.Conn, error) {

@@ -14,22 +14,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// adminTokenName is the file in the data folder with the operator's token. A
-// node whose configuration has no token creates this file.
+// adminTokenName is the name of the file in the data folder that contains the
+// operator's token. A node creates the file if its configuration contains no
+// token.
 const adminTokenName = "admin.token"
 
-// AdminTokenFile returns the file with the operator's token in a data folder.
+// AdminTokenFile returns the path of the file that contains the operator's
+// token.
 func AdminTokenFile(folder string) string { return filepath.Join(folder, adminTokenName) }
 
-// ReadAdminToken reads the operator's token that a node created in its data
-// folder. It fails with fs.ErrNotExist if the file does not exist, and refuses a
-// file that other users may read, or that is a link.
+// ReadAdminToken reads the operator's token from a data folder. It fails with
+// fs.ErrNotExist if the file does not exist. It refuses a link, and a file that
+// other users may read.
 func ReadAdminToken(folder string) (config.Secret, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", tokenFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	token, err := readToken(root)
 	if err != nil {
 		return "", tokenFault(folder, err)
@@ -37,8 +39,8 @@ func ReadAdminToken(folder string) (config.Secret, error) {
 	return token, nil
 }
 
-// ensureAdminToken returns the token in the data folder. It creates the folder and
-// the token if they do not exist.
+// ensureAdminToken returns the token stored in the data folder. It creates the
+// folder and the token if they do not exist.
 func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
 	folder := cfg.Data
 	if folder == "" {
@@ -53,7 +55,7 @@ func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, e
 	}
 	defer func() { _ = root.Close() }() // writeSecretFile has already synced the file
 	if cfg.InMemory || !cfg.UsesFolder() {
-		warnOfOpenFolder(folder, root, logger) // for other settings, openStore logs this warning
+		warnOfOpenFolder(folder, root, logger) // if the folder contains stores, openStore logs this warning instead
 	}
 	token, err := ReadAdminToken(folder)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +64,7 @@ func ensureAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, e
 	if err := writeSecretFile(root, adminTokenName, "messagehub-"+rand.Text()+"\n"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", folderFault(folder, err)
 	}
-	return ReadAdminToken(folder) // reads the file again, because another process may have created it first
+	return ReadAdminToken(folder) // another process may have created the file first, so it is read again
 }
 
 func readToken(root *os.Root) (config.Secret, error) {

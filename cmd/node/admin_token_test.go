@@ -22,14 +22,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// withoutToken returns settings without a token, so that the node creates one.
+// withoutToken returns settings that contain no token, so that the node creates
+// one.
 func withoutToken(data string) config.Config {
 	cfg := settings(data)
 	cfg.Admin.Token = ""
 	return cfg
 }
 
-// sendOrder sends an operator's order with this Authorization header, and returns the status.
+// sendOrder sends an operator's request with this Authorization header, and
+// returns the status of the response.
 func sendOrder(t *testing.T, url, authorization, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -45,8 +47,8 @@ func sendOrder(t *testing.T, url, authorization, body string) int {
 }
 
 // startNginx starts a reverse proxy that behaves like nginx with "proxy_pass
-// http://ADDRESS" and default settings: it sends ADDRESS as Host, and no header
-// with the client's address.
+// http://ADDRESS" and default settings: it sends ADDRESS as Host, and does not
+// forward the client's address.
 func startNginx(t *testing.T, hub string) string {
 	t.Helper()
 	target, err := url.Parse(hub)

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// An authority issues certificates for a test.
+// An authority is a certificate authority for tests.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -41,8 +41,8 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{cert, key}
 }
 
-// issue returns a certificate made from a template, and the PEM of the
-// certificate and its key.
+// issue signs a certificate for a new key. It returns the certificate and the
+// key as PEM.
 func (ca *authority) issue(t *testing.T, template *x509.Certificate) (certificate, private []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,7 +55,7 @@ func (ca *authority) issue(t *testing.T, template *x509.Certificate) (certificat
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
-// issueClient returns the certificate of a client.
+// issueClient returns a client certificate that expires at until.
 func (ca *authority) issueClient(t *testing.T, name string, until time.Time) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(ca.issue(t, &x509.Certificate{
@@ -65,7 +65,8 @@ func (ca *authority) issueClient(t *testing.T, name string, until time.Time) tls
 	return pair
 }
 
-// writeServer writes the certificate of a server on this machine, and its key.
+// writeServer writes to files a server certificate for this machine, and its
+// key.
 func (ca *authority) writeServer(t *testing.T, files config.TLS) {
 	t.Helper()
 	certificate, private := ca.issue(t, &x509.Certificate{

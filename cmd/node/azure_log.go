@@ -12,22 +12,22 @@ import (
 )
 
 // LogAzure sends the log of the Azure clients to logger, if logger is at debug
-// level when LogAzure is called. The setting applies to the whole process, and
-// must be made before any client exists, because the clients read it without a
-// lock. A later change of the level therefore does not turn their log on. While
-// their log is off, the clients compose no log lines.
+// level. The setting applies to the whole process. LogAzure must be called
+// before any client exists, because the clients read the setting without a
+// lock. A later change of the level has no effect. While their log is off, the
+// clients compose no log lines.
 func LogAzure(ctx context.Context, logger *slog.Logger) {
 	if logger.Enabled(ctx, slog.LevelDebug) {
 		azlog.SetListener(azureListener(logger))
 	}
 }
 
-// maxAzureText is the limit of the text of a log line, in bytes. The log of a
+// maxAzureText is the maximum size of a logged text, in bytes. The text of a
 // request has a line for each header.
 const maxAzureText = 4 << 10
 
-// azureListener returns a function that logs events of the clients. The clients
-// omit the values of headers and query parameters that they do not know;
+// azureListener returns a function that logs events of the Azure clients. The
+// clients omit the values of unknown headers and query parameters;
 // azureListener removes other secrets.
 func azureListener(logger *slog.Logger) func(azlog.Event, string) {
 	return func(event azlog.Event, text string) {
@@ -35,9 +35,9 @@ func azureListener(logger *slog.Logger) func(azlog.Event, string) {
 	}
 }
 
-// redactAzure returns a log text of the clients without secrets. It replaces the
-// whole text if the text is about a signature or the Authorization header: when
-// a signature is refused, azcosmos and azblob quote the text that they signed.
+// redactAzure removes secrets from a log text of the Azure clients. It replaces
+// the whole text if it mentions a signature or the Authorization header: when a
+// signature is refused, azcosmos and azblob quote the text that they signed.
 func redactAzure(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -12,10 +12,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// azureTraces returns a provider that records the requests of the Cosmos and
-// Blob Storage clients below the span of a request or message. It does not
-// record background requests of the hub, such as those of a sweep. If provider
-// is nil, it records nothing.
+// azureTraces returns a provider that records the Cosmos and Blob Storage
+// requests made for a traced request or message. It does not record requests of
+// background work, such as a sweep. If provider is nil, it records nothing.
 func azureTraces(provider trace.TracerProvider) tracing.Provider {
 	if provider == nil {
 		return tracing.Provider{}
@@ -36,7 +35,7 @@ type childTracer struct{ trace.Tracer }
 // Start implements trace.Tracer.
 func (t childTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
-		outlasted := domain.TraceContextOf(ctx) // the request that started this background work
+		outlasted := domain.TraceContextOf(ctx) // outlasted is the trace context of the request that started this background work
 		if !outlasted.Sampled {
 			return ctx, noop.Span{}
 		}
@@ -49,8 +48,8 @@ func (t childTracer) Start(ctx context.Context, name string, options ...trace.Sp
 	return trace.ContextWithSpan(ctx, quiet), quiet
 }
 
-// A quietSpan records a failure without the text of the error: the clients quote
-// the address of the document and the response, which contain ids.
+// A quietSpan records a failure without the text of the error. The Azure
+// clients quote the document's address and the response, which contain ids.
 type quietSpan struct{ trace.Span }
 
 // SetStatus implements trace.Span.

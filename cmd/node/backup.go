@@ -21,17 +21,17 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// AzureBackup says how to back up a hub whose data is on Azure.
+// AzureBackup says how to back up a hub that stores its data on Azure.
 const AzureBackup = "use the backups of the services: continuous backup of Cosmos DB, and versions and soft delete of the blobs of the content container, both kept for the same time. " +
 	"To restore, stop all hubs, restore the Cosmos account to a moment, then the blobs to the same moment or a later one, and run messagehub check --repair before a hub starts"
 
-// backupRest is the length of the pause after each piece of work, as a multiple
-// of the work's duration. It leaves three quarters of a processor to the
-// requests of actors and domains.
+// backupRest is the length of a backup's pause after each piece of work, as a
+// multiple of the work's duration. With 3, other requests get three quarters of
+// a processor.
 const backupRest = 3
 
-// backupObstacle returns the reason why a hub with these settings cannot be backed up,
-// or "" if it can.
+// backupObstacle returns why a hub with these settings cannot be backed up, or
+// "" if it can.
 func backupObstacle(cfg *config.Config) string {
 	var azure []string
 	for _, service := range []struct {
@@ -51,8 +51,8 @@ func backupObstacle(cfg *config.Config) string {
 	return ""
 }
 
-// backUp writes an archive of the data folder while the node runs. Only one
-// backup runs at a time.
+// backUp writes an archive of the data folder while the node runs. It fails if
+// another backup is running.
 func (n *Node) backUp(ctx context.Context, w io.Writer) (err error) {
 	contents, err := n.store.dir.Hold()
 	if err != nil {
@@ -98,20 +98,19 @@ func (n *Node) currentTime() time.Time {
 	return time.Now()
 }
 
-// archiveTree returns the part of an archive that contains the held folder
-// without the files to skip.
+// archiveTree returns a Tree of the held folder, without the files in skip.
 func archiveTree(name string, hold *datafolder.Hold, skip []string) backup.Tree {
 	return backup.Tree{Name: name, Each: func(visit func(string, *os.File, fs.FileInfo) error) error { return hold.Each(skip, visit) }}
 }
 
-// folderFiles returns the small files of a data folder that are not part of a
-// store's tree.
+// folderFiles returns the small files of a data folder that do not belong to a
+// store.
 func folderFiles(folder string) (files []backup.File, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	for _, name := range []string{datafolder.IdentityFile, busFolder + "/" + datafolder.MarkFile, cosmosFolder + "/" + datafolder.MarkFile, pushKeyName} {
 		text, err := root.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) && name == pushKeyName {
@@ -126,8 +125,8 @@ func folderFiles(folder string) (files []backup.File, err error) {
 }
 
 // Backup writes an archive of a data folder that no hub uses. It fails with a
-// *InUseError if a hub uses it, and with a *NoDataError if the folder has no
-// data. progress may be nil.
+// *InUseError if a hub uses the folder, and with a *NoDataError if the folder
+// contains no data. progress may be nil.
 func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer, progress func(backup.Progress)) (err error) {
 	if reason := backupObstacle(cfg); reason != "" {
 		return errors.New(reason)
@@ -201,10 +200,10 @@ func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer
 	return backup.Write(ctx, w, &s, progress)
 }
 
-// Restore restores a data folder, which must be missing or empty, from an
-// archive. It fails with a *InUseError if a process uses the folder. After an
-// error the folder is empty, unless the error says otherwise. If frozen is not
-// nil, all queues are frozen until an operator thaws them.
+// Restore restores an archive to a data folder that is missing or empty. It
+// fails with a *InUseError if a process uses the folder. After an error the
+// folder is empty, unless the error says otherwise. If frozen is not nil, all
+// queues are frozen until an operator thaws them.
 func Restore(ctx context.Context, folder string, from io.ReadSeeker, frozen *Frozen, progress func(backup.Progress)) (s backup.Summary, err error) {
 	o := backup.RestoreOptions{Progress: progress}
 	if frozen != nil {

@@ -22,8 +22,9 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A cloudAccounts is a Cosmos account and a storage account behind HTTP, whose states can
-// be saved and restored independently, as on Azure.
+// A cloudAccounts is a Cosmos account and a storage account, which serve HTTP.
+// As on Azure, the states of the two accounts can be saved and restored
+// independently.
 type cloudAccounts struct {
 	*testing.T
 	folder string
@@ -33,16 +34,16 @@ func (a *cloudAccounts) path(names ...string) string {
 	return filepath.Join(append([]string{a.folder}, names...)...)
 }
 
-// saveState saves the state of both accounts under the name moment. The accounts
-// must not be open.
+// saveState saves the states of both accounts under a name. The accounts must
+// not be open.
 func (a *cloudAccounts) saveState(moment string) {
 	for _, account := range []string{"cosmos", "blobs"} {
 		require.NoError(a, os.CopyFS(a.path(moment, account), os.DirFS(a.path("now", account))))
 	}
 }
 
-// restore restores the Cosmos account to the state that was saved as documents,
-// and the storage account to the state that was saved as contents.
+// restore restores the Cosmos account to the state named documents, and the
+// storage account to the state named contents.
 func (a *cloudAccounts) restore(documents, contents string) {
 	require.NoError(a, os.RemoveAll(a.path("now")))
 	for account, moment := range map[string]string{"cosmos": documents, "blobs": contents} {
@@ -68,7 +69,7 @@ func (a *cloudAccounts) serve(use func(cfg config.Config)) {
 	use(cfg)
 }
 
-// announce sends events whose payloads are stored in the storage account.
+// announce sends events, whose payloads the hub stores in the storage account.
 func (a *cloudAccounts) announce(from, to int) {
 	a.serve(func(cfg config.Config) {
 		n, stop := start(a.T, cfg, node.Options{})
@@ -82,7 +83,8 @@ func (a *cloudAccounts) announce(from, to int) {
 	})
 }
 
-// check runs check with and then without --repair, and returns both reports.
+// check checks the store with repairs, and then without. It returns both
+// reports.
 func (a *cloudAccounts) check(cfg config.Config) (repaired, after hub.CheckReport) {
 	logger := slog.New(slog.DiscardHandler)
 	repaired, err := node.Check(a.Context(), cfg, hub.CheckOptions{Repair: true}, logger)
@@ -92,8 +94,8 @@ func (a *cloudAccounts) check(cfg config.Config) (repaired, after hub.CheckRepor
 	return repaired, after
 }
 
-// drain peeks and dequeues until no bundle is left. It returns the numbers of
-// the events, and the last response.
+// drain peeks and dequeues until no data is left. It returns the numbers of the
+// events, and the last response.
 func (a *cloudAccounts) drain(n *node.Node) (numbers []int, status int, body string) {
 	for {
 		req, err := http.NewRequestWithContext(a.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
@@ -123,7 +125,8 @@ func sequence(from, to int) (numbers []int) {
 	return numbers
 }
 
-// The Cosmos account and the storage account are restored to different moments.
+// The Cosmos account and the storage account are restored to states of
+// different times. The hub must report every loss.
 func TestRestoreOnAzure_OfDifferentMomentsLosesNothingSilently(t *testing.T) {
 	a := &cloudAccounts{t, t.TempDir()}
 	a.announce(1, 3)

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// openFolder opens a node in a folder.
+// openFolder opens a node whose data is in folder.
 func openFolder(t *testing.T, folder string) *Node {
 	t.Helper()
 	cfg := config.Default()
@@ -27,7 +27,7 @@ func openFolder(t *testing.T, folder string) *Node {
 	return n
 }
 
-// A hookedBuffer calls do before it accepts the first byte.
+// A hookedBuffer is a buffer that calls do before the first byte is written.
 type hookedBuffer struct {
 	bytes.Buffer
 	do func()
@@ -51,13 +51,13 @@ func readAll(t *testing.T, c repository.Content, name string, length int) string
 	return string(text)
 }
 
-// busQueue returns a queue of the bus from which the hub does not receive.
+// busQueue returns the name of a bus queue from which the hub does not receive.
 func busQueue() string {
 	cfg := config.Default()
 	return cfg.Queues()[cfg.Groups().Origins()[0]].Dequeue
 }
 
-// Contents are deleted during the backup.
+// Contents that were deleted during a backup must be in the archive.
 func TestBackup_HasContentsDeletedDuringTheBackup(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	n := openFolder(t, folder)

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// fillCabinet sends n events of 1 KB over HTTP, all for one cabinet of one actor.
+// fillCabinet sends n events of 1 KB over HTTP. All events belong to the same
+// cabinet.
 func fillCabinet(b *testing.B, url, actor string, n int) {
 	b.Helper()
 	fillOrigin(b, url, actor, "TimeSeries", n)
@@ -31,9 +32,8 @@ func fillOrigin(b *testing.B, url, actor, origin string, n int) {
 	}
 }
 
-// BenchmarkPeekOverHTTP fetches a bundle of 51,200 events with its body from a
-// complete node on the durable engine: first as a new bundle, then as an open
-// one.
+// BenchmarkPeekOverHTTP fetches a bundle of 51,200 events from a complete node
+// on the durable engine: first by opening the bundle, then while it is open.
 func BenchmarkPeekOverHTTP(b *testing.B) {
 	for _, what := range []string{"new", "repeated"} {
 		b.Run(what, func(b *testing.B) {

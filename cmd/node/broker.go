@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// openBroker returns the use cases of the broker, built on the push side of the
-// node.
+// openBroker returns the broker's use cases. They deliver messages with the
+// delivery engine of p.
 func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Sealer, clock func() time.Time) *broker.Service {
 	return broker.New(ports, keys, broker.Options{
 		CheckURL:     func(ctx context.Context, url string) error { return asCallbackFault(p.client.CheckURL(ctx, url)) },
@@ -24,8 +24,7 @@ func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Se
 	})
 }
 
-// sealerOf returns keys as a Sealer. It returns nil for a nil pointer, because
-// an interface that holds a nil pointer is not nil.
+// sealerOf converts keys to a Sealer. A nil pointer becomes a nil interface.
 func sealerOf(keys *subscribe.Keyring) broker.Sealer {
 	if keys == nil {
 		return nil
@@ -33,8 +32,8 @@ func sealerOf(keys *subscribe.Keyring) broker.Sealer {
 	return keys
 }
 
-// asCallbackFault adds the name of the form field, callbackUrl, to the error of
-// a URL check.
+// asCallbackFault adds the name of the form field callbackUrl to an error about
+// a URL.
 func asCallbackFault(err error) error {
 	if err == nil {
 		return nil
@@ -42,7 +41,7 @@ func asCallbackFault(err error) error {
 	return domain.Errorf(domain.KindOf(err), "callbackUrl: %s", strings.TrimPrefix(err.Error(), "/callback_url: "))
 }
 
-// checkMetadata refuses headers of a producer that the hub sets in its own
+// checkMetadata rejects a producer's headers that the hub sets itself in its
 // calls.
 func checkMetadata(headers map[string]string, tokenHeader string) error {
 	if _, isToken := headers[tokenHeader]; isToken {
@@ -51,8 +50,8 @@ func checkMetadata(headers map[string]string, tokenHeader string) error {
 	return webhook.CheckHeaders(headers)
 }
 
-// callees finds the consumer or watch that a cursor belongs to. For other
-// cursors it calls the next source, others.
+// A callees finds the consumer or watch to which a cursor belongs. It passes
+// other cursors to the next source, others.
 type callees struct {
 	others  delivery.Receivers
 	broker  *broker.Service
@@ -75,7 +74,7 @@ func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID, isCurren
 	return delivery.Receiver{Policy: c.policy, KeepsMarks: true, Target: found}, nil
 }
 
-// callConsumer calls a consumer with a message.
+// callConsumer delivers a message to a consumer's callback URL.
 func (c *httpCaller) callConsumer(ctx context.Context, to *broker.ConsumerCall, call *delivery.Call, m *domain.Message) domain.Answer {
 	at := call.Entry.Position.EntryID
 	result, err := c.client.Call(ctx, &webhook.ConsumerCall{

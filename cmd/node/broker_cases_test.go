@@ -13,17 +13,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// The acceptance cases of the broker that are about deliveries. The test names
-// have the numbers of api/broker/CASES.md, which lists all cases.
+// These tests are the broker's acceptance cases about deliveries. Their names
+// contain the numbers from api/broker/CASES.md, which lists all cases.
 
-// A shownJob is a job as the response shows it.
+// A shownJob is a job in a response of the hub.
 type shownJob struct {
 	ID, Message, Status, RetriggerURL string
 	Attempts                          int
 	History                           []struct{ Status int }
 }
 
-// deadLetters returns the dead letters of a consumer of the channel.
+// deadLetters returns the dead letters of a consumer.
 func deadLetters(t *testing.T, n *node.Node, consumer string) []shownJob {
 	t.Helper()
 	status, body := send(t, n, http.MethodGet, "/broker/channel/prices/consumer/"+consumer+"/dlq", "", "", "X-Broker-Consumer-Token", "of-"+consumer)
@@ -33,8 +33,8 @@ func deadLetters(t *testing.T, n *node.Node, consumer string) []shownJob {
 	return list.DeadLetters
 }
 
-// failFirstCalls responds with status to the first calls for each message, and then
-// with success.
+// failFirstCalls returns a receiver that answers the first calls for each
+// message with status, and later calls with success.
 func failFirstCalls(calls, status int) func(*receivedCall) int {
 	var mu sync.Mutex
 	failed := make(map[string]int)
@@ -116,7 +116,7 @@ func TestCase39_AConsumerThatFailsIsRetriedAndHarmsNoOther(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// For comparison: the original system needs 2N + 8 seconds for N messages,
+// For comparison, the original system needs 2N + 8 seconds for N messages,
 // because it pauses for whole seconds between attempts.
 func TestCase62_BatchesReachFiveConsumersThatFailTwice(t *testing.T) {
 	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
@@ -190,7 +190,7 @@ func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, body := send(t, n, http.MethodGet, consumer+"/peek", "", "", "X-Broker-Consumer-Token", "of-shop")
 		if status == http.StatusNoContent {
-			return false // the store does not have the failure yet
+			return false // the failed attempt is not stored yet
 		}
 		require.Equal(t, http.StatusOK, status, body)
 		require.NoError(t, json.Unmarshal([]byte(body), &bundle))
@@ -201,7 +201,7 @@ func TestPeekAndCalls_DeliverEachMessageOnce(t *testing.T) {
 	require.Equal(t, path, "/broker/channel/prices/message/"+bundle.Messages[0].ID)
 	_, jobs := statuses(t, n, path)
 	require.Equal(t, "Retry-In-flight", jobs["shop"])
-	for range 2 { // a second Dequeue must succeed too
+	for range 2 { // a repeated Dequeue must succeed too
 		status, body := send(t, n, http.MethodDelete, bundle.DequeueURL, "", "", "X-Broker-Consumer-Token", "of-shop")
 		require.Equal(t, http.StatusNoContent, status, body)
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A brokerWorld is an account with a channel whose consumer fails until its job
-// is a dead letter, and then succeeds. A sequence of nodes serves the requests
-// of managers, the producer and the consumer.
+// A brokerWorld is an account whose channel has one consumer. The consumer
+// fails until its job is a dead letter, and then succeeds. A sequence of nodes
+// serves the requests.
 type brokerWorld struct {
 	*testing.T
 	account   *accounttest.Account
@@ -49,14 +49,14 @@ type crashNode struct {
 	stop func()
 }
 
-// start starts a node. retries is the number of retries that its requests to
-// the store share: 0 for the default, negative for none.
+// start starts a node. retries is the number of retries that all of its store
+// requests share: 0 selects the default, a negative number none.
 func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	consumers := &callees{policy: policy}
 	_, _, consumer := brokerParties(w.T)
 	engine := delivery.New(delivery.Ports{Streams: documents, Cursors: documents, Shards: documents, Receivers: consumers, Caller: w}, delivery.Options{
-		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // no other shard has cursors
+		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // the node serves the only shard that contains a cursor
 	})
 	b := broker.New(broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}, w.keys, broker.Options{
 		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, CheckStream: engine.CheckStream, IsCalling: engine.IsCalling, Settled: engine.Settled,
@@ -68,7 +68,7 @@ func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	return &crashNode{b, func() { cancel(); running.Wait() }}
 }
 
-// sleep advances the clock of the synctest bubble.
+// sleep advances the fake clock of the synctest bubble.
 func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -76,7 +76,7 @@ func sleep(d time.Duration) {
 
 var crashOperator = &broker.Credentials{IsAdmin: true}
 
-// putAll creates the producer, the channel and the consumer. Each PUT is sent
+// putAll creates the producer, the channel and the consumer. It sends each PUT
 // twice.
 func (n *crashNode) putAll(t *testing.T) error {
 	t.Helper()
@@ -98,12 +98,12 @@ func (n *crashNode) putAll(t *testing.T) error {
 	return nil
 }
 
-// A retriggerFunc re-triggers a message whose job is a dead letter.
+// A retriggerFunc re-triggers the dead letter of a message.
 type retriggerFunc func(t *testing.T, n *crashNode, message string) error
 
 // finishWork starts a new node, which completes all remaining work. retries is
-// the number of retries that its requests to the store share: 0 for the
-// default, negative for none.
+// the number of retries that all of its store requests share: 0 selects the
+// default, a negative number none.
 func (w *brokerWorld) finishWork(retries int, retrigger retriggerFunc) error {
 	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
 	defer n.stop()
@@ -151,9 +151,9 @@ func brokerParties(t *testing.T) (producer, channel, consumer domain.PartyID) {
 	return producer, channel, consumer
 }
 
-// A node crashes at each request of the PUTs, the broadcast, the calls and the
-// re-trigger, and another node continues. The message must exist once and be
-// delivered.
+// A node crashes at each of its store requests in turn: during the PUTs, the
+// broadcast, the calls and the re-trigger. Then another node continues. The
+// message must exist once and be delivered.
 func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	for what, retrigger := range map[string]retriggerFunc{
 		"job": func(t *testing.T, n *crashNode, message string) error {
@@ -171,8 +171,8 @@ func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// crashAtEachRequest calls test with a crash at the n-th request for n = 1, 2, …,
-// until a run has fewer than n requests. It does so for both kinds of faults.
+// crashAtEachRequest calls test with a crash at the n-th request for n = 1, 2,
+// …, until a run needs fewer than n requests. It tests two kinds of faults.
 func crashAtEachRequest(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(name+"/"+last.String(), func(t *testing.T) {
@@ -195,8 +195,8 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 	return &brokerWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
 }
 
-// crashBroker crashes a node at its n-th request. It returns false if the run
-// had fewer than n requests.
+// crashBroker runs the broker with a crash at the n-th store request. It
+// returns false if the run needed fewer requests.
 func crashBroker(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
 	w.account.Transport.CrashAt(n, last)
@@ -208,8 +208,8 @@ func crashBroker(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc
 	return crashed
 }
 
-// requireDelivered requires that the channel has this number of messages, and
-// that all are delivered.
+// requireDelivered checks that the channel contains this number of messages,
+// and that all of them are delivered.
 func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standing {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
@@ -230,10 +230,10 @@ func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standin
 	return standing
 }
 
-// A node crashes at each request of a Peek and a Dequeue, and another node
-// continues. The bundle that the consumer received must stay the same until it
-// is dequeued. The consumer must not be called with its messages, and no message
-// may remain.
+// A node crashes at each of its store requests during a Peek and a Dequeue.
+// Then another node continues. The consumer's bundle must not change until it
+// is dequeued. The consumer must not be called with its messages, and no
+// message may remain.
 func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 	crashAtEachRequest(t, "peek and dequeue", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 		w := newBrokerWorld(t)
@@ -262,17 +262,19 @@ func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 	})
 }
 
-// crashFetcherPolicy delays a message for an hour after a failure.
+// crashFetcherPolicy retries a failed message only after an hour.
 var crashFetcherPolicy = domain.BrokerPolicy(time.Hour, 5)
 
-// A crashFetcher is a consumer that fetches messages whose first call failed.
+// A crashFetcher is a consumer whose first call for each message fails, and
+// which then fetches the messages.
 type crashFetcher struct {
 	*brokerWorld
-	bundle   *broker.Bundle // the bundle that the consumer received
-	dequeued bool           // true once a Dequeue returned success
+	bundle   *broker.Bundle // bundle that the consumer received
+	dequeued bool           // a Dequeue has succeeded
 }
 
-// sendAll sends three messages, of two priorities, and waits until their calls have failed.
+// sendAll sends three messages with two priorities, and waits until all of
+// their calls have failed.
 func (c *crashFetcher) sendAll(n *crashNode) error {
 	if err := n.putAll(c.T); err != nil {
 		return err
@@ -287,8 +289,8 @@ func (c *crashFetcher) sendAll(n *crashNode) error {
 	return nil
 }
 
-// fetch peeks twice and dequeues twice. It skips the Dequeues if a Peek shows
-// that the bundle is already dequeued.
+// fetch peeks twice and dequeues twice. It does not dequeue a bundle that is
+// already dequeued.
 func (c *crashFetcher) fetch(n *crashNode) error {
 	_, _, consumer := brokerParties(c.T)
 	creds := crashCredentials(c.T)
@@ -297,7 +299,7 @@ func (c *crashFetcher) fetch(n *crashNode) error {
 		switch {
 		case err != nil:
 			return err
-		case bundle == nil: // an earlier Dequeue was applied, or a crash lost the reply
+		case bundle == nil: // already dequeued: the response of an earlier Dequeue was lost
 			require.True(c, c.dequeued || c.bundle != nil, "there was a bundle")
 		case c.bundle == nil:
 			require.Len(c, bundle.Messages, 3)

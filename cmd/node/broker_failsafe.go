@@ -10,8 +10,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// openFailSafe creates the fail-safe worker of the broker if broker.fail-safe is
-// worker. token is the operator's token, which the worker sends with its calls.
+// openFailSafe creates the broker's fail-safe worker if the setting
+// broker.fail-safe is "worker". The worker authenticates its calls with the
+// operator's token.
 func (n *Node) openFailSafe(cfg *config.Config, token config.Secret) error {
 	if cfg.Broker.FailSafe != config.FailSafeWorker || n.push.broker == nil {
 		return nil

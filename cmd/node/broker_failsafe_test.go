@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// workerSettings returns the settings of a node whose fail-safe worker pauses
-// only briefly.
+// workerSettings returns settings with a fail-safe worker whose pauses are
+// short.
 func workerSettings(dir string) config.Config {
 	cfg := brokerSettings(dir)
 	cfg.Broker.FailSafe, cfg.Broker.RationalDelay = config.FailSafeWorker, 50*time.Millisecond

@@ -17,27 +17,26 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A brokerSetup stores the producers, channels and consumers of the
-// configuration. In this file, each of them is called a party.
+// A brokerSetup stores the parties of the configuration: producers, channels
+// and consumers.
 //
-// A party that is already stored as configured is not changed. So any number of
-// nodes may run the setup at the same time and at every start, and a node that
-// crashes during the setup does not block other nodes. If the configurations of
-// two nodes differ, the node that starts last wins. Parties that are not in the
-// configuration are kept.
+// A party that is already stored as configured is not changed. Therefore any
+// number of nodes may run the setup concurrently and at every start, and a node
+// that crashes during the setup does not block other nodes. If the
+// configurations of two nodes differ, the node that starts last wins. The setup
+// deletes no parties.
 //
-// A party that cannot be stored does not stop the node. While the store cannot
-// be reached, or the host of a callback URL cannot be resolved, the node retries
-// until it succeeds or stops. Permanent faults, such as a missing token or a URL
-// that must not be called, are logged once as an error, and /readyz warns about
-// them.
+// A party that cannot be stored does not stop the node. If the store cannot be
+// reached, or the host of a callback URL cannot be resolved, the node retries
+// until it succeeds or stops. Permanent faults, such as a missing token or a
+// forbidden URL, are logged once as errors, and /readyz warns about them.
 type brokerSetup struct {
 	put      func(ctx context.Context, id domain.PartyID, d broker.Draft) (created bool, err error)
 	logger   *slog.Logger
 	fraction func() float64 // returns a random number in [0, 1)
 
 	mu       sync.Mutex
-	pending  config.BrokerParties // parties that are not stored yet; channels come before consumers
+	pending  config.BrokerParties // parties that are not stored yet; channels precede consumers
 	reported map[domain.PartyID]bool
 	refused  int
 }
@@ -45,10 +44,10 @@ type brokerSetup struct {
 // Limits of a brokerSetup.
 const (
 	partiesAtOnce    = 8
-	setupTimeout     = 15 * time.Second // limit of the first attempts, for which Open waits
+	setupTimeout     = 15 * time.Second // time limit of the first attempts, for which Open waits
 	minSetupPause    = time.Second
 	maxSetupPause    = 30 * time.Second
-	conflictAttempts = 4 // attempts to store a party while other nodes change it
+	conflictAttempts = 4 // attempts to store a party that other nodes are changing
 )
 
 func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) *brokerSetup {
@@ -68,14 +67,15 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 	return s
 }
 
-// storeAllOnce tries once to store each party, before the node serves requests.
+// storeAllOnce tries once to store each party. The node calls it before it
+// serves requests.
 func (s *brokerSetup) storeAllOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	s.storePending(ctx)
 }
 
-// retryPending retries until no party is pending, or ctx is done.
+// retryPending retries until all parties are stored or rejected, or ctx ends.
 func (s *brokerSetup) retryPending(ctx context.Context) {
 	for pause := minSetupPause; s.countPending() > 0; pause = min(2*pause, maxSetupPause) {
 		wait := time.Duration((0.5 + s.fraction()/2) * float64(pause))
@@ -92,8 +92,8 @@ func (s *brokerSetup) countPending() int {
 	return len(s.pending)
 }
 
-// storePending tries to store each pending party: first producers and channels,
-// then consumers, because the channel of a consumer must exist.
+// storePending tries to store each pending party. It stores consumers last,
+// because a consumer's channel must exist.
 func (s *brokerSetup) storePending(ctx context.Context) {
 	s.mu.Lock()
 	all := s.pending
@@ -115,8 +115,8 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 	}
 }
 
-// storeParty tries to store a party. It removes the party from pending unless
-// the error may be temporary.
+// storeParty tries to store a party. Unless the error may be temporary, it
+// removes the party from pending.
 func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	created, err := s.putParty(ctx, &p)
 	name := p.ID.Describe()
@@ -140,9 +140,9 @@ func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(x config.BrokerParty) bool { return x.ID == p.ID })
 }
 
-// putParty stores a party. It retries after a conflict, which means that another
-// node changed the party at the same time. If that node stored the same
-// configuration, the retry changes nothing.
+// putParty stores a party. It retries after a conflict with another node that
+// changed the party. If the other node stored the same configuration, the retry
+// changes nothing.
 func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (created bool, err error) {
 	draft := broker.Draft{Label: p.Name, CallbackURL: p.CallbackURL}
 	token, hasToken, err := p.Token.Read()
@@ -161,12 +161,12 @@ func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (crea
 	return created, err
 }
 
-// isTemporary reports whether a retry may succeed. The caller holds s.mu.
+// isTemporary reports whether a retry may succeed. The caller must hold s.mu.
 func (s *brokerSetup) isTemporary(id domain.PartyID, err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Invalid, domain.Damaged, domain.NewerFormat:
 		return false
-	case domain.NotFound: // a retry succeeds only if the channel of the consumer is still pending
+	case domain.NotFound: // a retry can succeed only if the consumer's channel is still pending
 		return id.IsConsumer() && slices.ContainsFunc(s.pending, func(x config.BrokerParty) bool { return x.ID == id.Channel() })
 	default:
 		return true
@@ -174,7 +174,7 @@ func (s *brokerSetup) isTemporary(id domain.PartyID, err error) bool {
 }
 
 // warnings returns the warnings of /readyz about parties that are not stored.
-// Clients without a token may call /readyz, so only the log names the parties.
+// They do not name the parties, because anyone may call /readyz; the log does.
 func (s *brokerSetup) warnings() []api.FailedCheck {
 	s.mu.Lock()
 	defer s.mu.Unlock()

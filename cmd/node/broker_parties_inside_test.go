@@ -36,8 +36,8 @@ const setupFile = `broker:
 
 var setupEnviron = []string{"SHOP=hush-1", "PRICES=hush-2", "BILLING=hush-3", "AUDIT=hush-4"}
 
-// setupConfig returns the configuration that the YAML text and the environment
-// specify.
+// setupConfig returns the configuration specified by a YAML text and an
+// environment.
 func setupConfig(t *testing.T, text string, environ []string) *config.Config {
 	t.Helper()
 	b, err := config.ReadBroker(strings.NewReader(text), "hub.yaml", environ)
@@ -47,7 +47,8 @@ func setupConfig(t *testing.T, text string, environ []string) *config.Config {
 	return &cfg
 }
 
-// A setupWorld is an account on which several nodes store the parties of their configurations.
+// A setupWorld is an account in which several nodes store the parties of their
+// configurations.
 type setupWorld struct {
 	*testing.T
 	account *accounttest.Account
@@ -64,7 +65,8 @@ func newSetupWorld(t *testing.T) *setupWorld {
 }
 
 // node returns the brokerSetup of a new node. retries is the number of retries
-// that its requests to the store share: 0 for the default, negative for none.
+// that all of its store requests share: 0 selects the default, a negative
+// number none.
 func (w *setupWorld) node(cfg *config.Config, retries int) *brokerSetup {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
 	ports := broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}
@@ -73,8 +75,8 @@ func (w *setupWorld) node(cfg *config.Config, retries int) *brokerSetup {
 	})
 }
 
-// stored returns the parties of the account by their descriptions. It requires
-// that each consumer has a cursor.
+// stored returns all stored parties by description. It checks that each
+// consumer has a cursor.
 func (w *setupWorld) stored() map[string]*repository.Party {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
@@ -128,8 +130,8 @@ func TestBrokerSetup_StoresEachConfiguredPartyOnce(t *testing.T) {
 	require.Len(t, then, 4)
 }
 
-// A node crashes at each request while it stores its parties. The next node
-// stores the remaining parties.
+// A node crashes at each of its store requests in turn while it stores its
+// parties. The next node must store the remaining parties.
 func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
@@ -197,7 +199,7 @@ func TestBrokerSetup_RetriesWhileTheStoreIsUnavailable(t *testing.T) {
 		require.NotContains(t, w.log.String(), "level=ERROR")
 
 		w.account.Transport.Break(nil)
-		running.Wait() // retryPending ends after at most one pause
+		running.Wait() // retryPending ends after at most one more pause
 		require.ElementsMatch(t, setupParties, namesOf(w.stored()))
 		require.Empty(t, s.warnings())
 		cancel()
@@ -217,7 +219,8 @@ func TestBrokerSetup_StopsWithItsNode(t *testing.T) {
 	})
 }
 
-// A permanent fault is logged once, and all other parties are stored.
+// A permanent fault must be logged once, and must not prevent other parties
+// from being stored.
 func TestBrokerSetup_ReportsWhatCannotBeStored(t *testing.T) {
 	w := newSetupWorld(t)
 	w.options.CheckURL = func(_ context.Context, url string) error {

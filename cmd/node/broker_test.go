@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// brokerSettings returns the settings of a node whose broker gives up on a
-// failing consumer after a short time.
+// brokerSettings returns settings with which the broker soon gives up on a
+// failing consumer.
 func brokerSettings(dir string) config.Config {
 	cfg := pushSettings(dir)
 	cfg.Admin.Token = "token-of-the-operators"
@@ -26,7 +26,8 @@ func brokerSettings(dir string) config.Config {
 	return cfg
 }
 
-// putParty creates or replaces a party of the broker.
+// putParty creates or replaces a party of the broker, and checks the status of
+// the response.
 func putParty(t *testing.T, n *node.Node, want int, path string, form url.Values) {
 	t.Helper()
 	status, body := send(t, n, http.MethodPut, "/broker"+path, "application/x-www-form-urlencoded", form.Encode(), "X-Broker-Admin-Token", "token-of-the-operators")
@@ -43,7 +44,7 @@ func putChannel(t *testing.T, n *node.Node, consumers map[string]string) {
 	}
 }
 
-// broadcast sends a message to the channel and returns the path of the message.
+// broadcast sends a message to the channel, and returns the message's path.
 func broadcast(t *testing.T, n *node.Node, body string, headers ...string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL()+"/broker/channel/prices/broadcast", strings.NewReader(body))
@@ -61,14 +62,14 @@ func broadcast(t *testing.T, n *node.Node, body string, headers ...string) strin
 	return resp.Header.Get("Location")
 }
 
-// A brokerMessage is the response to GET of a message.
+// A brokerMessage is the hub's response to GET of a message.
 type brokerMessage struct {
 	Status string
 	Jobs   []struct{ ID, Consumer, Status string }
 }
 
-// statuses returns the status of a message, and the status of each consumer's
-// job.
+// statuses returns the status of a message, and the status of each job of the
+// message by consumer.
 func statuses(t *testing.T, n *node.Node, path string) (message string, jobs map[string]string) {
 	t.Helper()
 	status, body := send(t, n, http.MethodGet, path, "", "", "X-Broker-Channel-Token", "of-the-channel")

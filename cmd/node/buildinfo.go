@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// registerBuildInfo registers the metric that shows which build each node runs.
+// registerBuildInfo registers a metric whose labels are the node's version and
+// revision.
 func registerBuildInfo(metrics prometheus.Registerer, version, revision string) {
 	promauto.With(metrics).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "messagehub_build_info",
@@ -17,8 +18,8 @@ func registerBuildInfo(metrics prometheus.Registerer, version, revision string) 
 	}, []string{"version", "goversion", "revision"}).WithLabelValues(cmp.Or(version, "unknown"), runtime.Version(), revision).Set(1)
 }
 
-// recordedRevision returns the commit that the go command recorded in the
-// program, or "unknown" if it recorded none.
+// recordedRevision returns the commit from which the program was built, or
+// "unknown" if the go command did not record it.
 func recordedRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -19,31 +19,32 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// A bus is the Service Bus namespace between this node and the domains. It is a
-// namespace on Azure, or an embedded one that domains reach through a listener.
+// A bus is the Service Bus namespace through which the node and the domains
+// exchange messages: a namespace on Azure, or an embedded one with a listener
+// for domains.
 type bus struct {
-	own      *embedded.Namespace // the embedded namespace; nil if the namespace is on Azure
-	listener net.Listener        // nil if domains cannot connect
-	tls      *tls.Config         // TLS of the listener; nil if it has none
+	own      *embedded.Namespace // embedded namespace; nil if the namespace is on Azure
+	listener net.Listener        // listener for domains; nil if they cannot connect
+	tls      *tls.Config         // TLS settings of the listener; nil without TLS
 	open     func() (*azservicebus.Client, error)
 }
 
-// clientOptions allow a client only one attempt for each call. The callers
-// retry, because they know the purpose of the call.
+// clientOptions returns options with which a client attempts each call only
+// once. The callers retry, because they know the purpose of the call.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
-// clientOptionsWithDial returns clientOptions for a client that connects with
-// dial.
+// clientOptionsWithDial returns clientOptions for a client whose connections
+// dial opens.
 func clientOptionsWithDial(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	o := clientOptions()
 	o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
 	return o
 }
 
-// overNetwork returns the options of a client that connects over the network of
-// the node.
+// overNetwork returns the options of a client that reaches the namespace over
+// the network.
 func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	if opts.DialBus != nil {
 		return clientOptionsWithDial(opts.DialBus)
@@ -71,7 +72,8 @@ func isEmulator(connection string) bool {
 	return false
 }
 
-// wrapDial returns dial with its connections wrapped by wrap, or dial itself if wrap is nil.
+// wrapDial returns a function that dials and wraps the connection. If wrap is
+// nil, it returns dial itself.
 func wrapDial(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
 	if wrap == nil {
 		return dial
@@ -113,8 +115,8 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	return b, nil
 }
 
-// busKeys returns the keys of the embedded bus. It returns nil if only the
-// well-known key is valid.
+// busKeys returns the keys of the embedded bus, or nil if only the well-known
+// key is valid.
 func busKeys(cfg *config.Config) []embedded.Key {
 	if cfg.Bus.Key == "" {
 		return nil
@@ -122,9 +124,9 @@ func busKeys(cfg *config.Config) []embedded.Key {
 	return []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cfg.Bus.Key.Reveal(), Rights: embedded.All}}
 }
 
-// listenerTLS returns the TLS of the listener through which domains reach an
-// embedded engine, or nil if the listener has no TLS. An engine with the
-// well-known key is reachable only from this machine, so it needs none.
+// listenerTLS returns the TLS settings of an embedded engine's listener for
+// domains, or nil for no TLS. An engine with the well-known key needs no TLS,
+// because only this machine can reach it.
 func (o *Options) listenerTLS(engine config.EmbeddedEngine) *tls.Config {
 	if o.certificate == nil || engine.Key == "" {
 		return nil
@@ -137,7 +139,7 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 		open := func() (*azservicebus.Client, error) {
 			return azservicebus.NewClientFromConnectionString(connection, overNetwork(opts, isEmulator(connection)))
 		}
-		client, err := open() // does not connect; it only parses the connection string
+		client, err := open() // open only parses the connection string, and does not connect
 		if err != nil {
 			return nil, errors.New("servicebus.connection: want a connection string, such as Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…")
 		}
@@ -152,8 +154,8 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// configuredEntities returns the queues of the embedded bus, as package
-// deployment lists them. Their size is the default of the embedded bus.
+// configuredEntities returns the queues of the embedded bus, which package
+// deployment lists. They have the default size.
 func configuredEntities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
 	for _, q := range deployment.Queues(cfg) {
@@ -166,9 +168,9 @@ func configuredEntities(cfg *config.Config) embedded.Entities {
 	return all
 }
 
-// listenForDomains listens at an address for connections of domains. key is the
-// setting of the address. If the address is the default and already in use, the
-// node logs a warning and runs without this listener.
+// listenForDomains opens a listener for domains at an address. key is the
+// setting that contains the address. If the default address is already in use,
+// it logs a warning and returns no listener.
 func listenForDomains(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -181,7 +183,7 @@ func listenForDomains(ctx context.Context, cfg *config.Config, key, address stri
 	return l, err
 }
 
-// serve serves connections of domains until ctx ends.
+// serve serves domains on the bus's listener until ctx ends.
 func (b *bus) serve(ctx context.Context) error {
 	if b.listener == nil {
 		return nil
@@ -193,7 +195,7 @@ func (b *bus) serve(ctx context.Context) error {
 }
 
 // failed returns a channel that receives an error when the embedded bus can no
-// longer work. If the bus is on Azure, the channel is nil.
+// longer work. For a bus on Azure, the channel is nil.
 func (b *bus) failed() <-chan error {
 	if b.own == nil {
 		return nil

@@ -28,9 +28,9 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// A pipeline consists of all parts that process announcements: a bus on a
-// loopback port, the ingestion, a hub, and its store on the embedded engine. All
-// data is on disk.
+// A pipeline contains all parts that process announcements: a bus on a loopback
+// port, the ingestion, a hub, and a store on the embedded engine. All data is
+// on disk.
 type pipeline struct {
 	*testing.B
 	hub  *watchedHub
@@ -77,14 +77,14 @@ func newPipeline(b *testing.B) *pipeline {
 	}
 }
 
-// A watchedHub records when each event became visible.
+// A watchedHub is a hub that records when each event became visible.
 type watchedHub struct {
 	*hub.Hub
 
 	mu      sync.Mutex
 	visible map[domain.EventID]time.Time
 	wanted  int
-	done    chan struct{} // closed when wanted events are visible
+	done    chan struct{} // closed when the wanted number of events is visible
 }
 
 func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.IngestResult, error) {
@@ -125,8 +125,7 @@ func (p *pipeline) startIngestion() {
 	})
 }
 
-// client returns a client of the bus. The end of the benchmark closes the
-// client.
+// client returns a client of the bus, which is closed when the benchmark ends.
 func (p *pipeline) client() *azservicebus.Client {
 	p.Helper()
 	c, err := p.open()
@@ -137,8 +136,8 @@ func (p *pipeline) client() *azservicebus.Client {
 
 const busSessions = 64
 
-// newAnnouncement returns a message that announces count events, numbered from first,
-// and the id of the first one.
+// newAnnouncement returns a message that announces count events, and the id of
+// the first event. The events are numbered from first.
 func newAnnouncement(first, count int) (domain.EventID, *azservicebus.Message) {
 	type event struct {
 		ID               string `json:"id"`
@@ -165,8 +164,8 @@ func newAnnouncement(first, count int) (domain.EventID, *azservicebus.Message) {
 	return id, &azservicebus.Message{Body: body, ContentType: to.Ptr(contract.JSON), SessionID: &recipient}
 }
 
-// sendEvents announces events, perMessage events in each message. A batch has
-// messages of one session only, as many as fit.
+// sendEvents announces this number of events, with perMessage events in each
+// message. A batch contains messages of only one session.
 func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) {
 	messages := events / perMessage
 	for session := range busSessions {
@@ -190,9 +189,9 @@ func (p *pipeline) sendEvents(out *azservicebus.Sender, events, perMessage int) 
 	}
 }
 
-// BenchmarkIngestionOverServiceBus moves events from the bus to the store, over
-// 64 sessions. The events are either sent before the ingestion starts, or while
-// it runs.
+// BenchmarkIngestionOverServiceBus moves events from the bus to the store
+// through 64 sessions. The events are sent either before or while the ingestion
+// runs.
 func BenchmarkIngestionOverServiceBus(b *testing.B) {
 	for _, perMessage := range []int{1, 100} {
 		for _, when := range []string{"before", "meanwhile"} {
@@ -219,9 +218,9 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 	}
 }
 
-// BenchmarkVisibleAfterSending sends 500 messages per second at a fixed rate,
-// and reports the time until each event can be peeked. It reports the first
-// second separately, because the sessions are opened then.
+// BenchmarkVisibleAfterSending sends 500 messages per second, and reports how
+// long it takes until each event can be peeked. The first second, in which
+// sessions are opened, is reported separately.
 func BenchmarkVisibleAfterSending(b *testing.B) {
 	const senders, pause = 8, 2 * time.Millisecond
 	p := newPipeline(b)

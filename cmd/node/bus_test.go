@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A client of the bus renews its tokens in the background, even when it is idle.
-// If its retry options allow only one attempt, the library does not pause
-// between attempts while the bus is unavailable.
+// An idle client of the bus renews its tokens in the background. If its retry
+// options permit only one attempt, the library does not pause between attempts
+// while the bus is unavailable. The options of the hub must prevent this.
 func TestAClientDoesNotSpinWhileTheBusIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var setup embedded.Entities
@@ -53,7 +53,7 @@ func TestAClientDoesNotSpinWhileTheBusIsUnavailable(t *testing.T) {
 		select {
 		case <-spins:
 			require.Fail(t, "it spins")
-		case <-time.After(10 * time.Minute): // the client renews its token after five minutes
+		case <-time.After(10 * time.Minute): // long enough, because the client renews its token after five minutes
 		}
 		require.Positive(t, dials.Load(), "it has tried")
 	})

@@ -12,24 +12,24 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// certificate is the certificate of the server. Its files, and the file of the
-// client authorities, are read again when they change, so that a renewed
-// certificate requires no restart.
+// A certificate is the server's certificate. Its files, and the file of client
+// authorities, are read again when they change, so that a renewed certificate
+// does not require a restart.
 type certificate struct {
 	files  config.TLS
 	logger *slog.Logger
 
 	mu        sync.Mutex
 	loaded    *tls.Certificate
-	read      []os.FileInfo // state of the files when loaded was read from them
-	isFailing bool          // true if the last attempt to read the files failed
+	read      []os.FileInfo // state of the files when loaded was read
+	isFailing bool          // isFailing means that the last attempt to read the files failed
 
-	authorities        *tls.Config // TLS settings with the client authorities; nil if clients are not asked for a certificate
-	readAuthorities    os.FileInfo // state of the file when authorities was read from it
-	isAuthorityFailing bool        // true if the last attempt to read the file of the authorities failed
+	authorities        *tls.Config // TLS settings with the client authorities; nil if client certificates are not requested
+	readAuthorities    os.FileInfo // state of the file when authorities was read
+	isAuthorityFailing bool        // isAuthorityFailing means that the last attempt to read the file of client authorities failed
 }
 
-// loadCertificate returns nil if no certificate is configured.
+// loadCertificate reads the certificate. It returns nil if none is configured.
 func loadCertificate(files config.TLS, logger *slog.Logger) (*certificate, error) {
 	if files.Certificate == "" {
 		return nil, nil
@@ -50,26 +50,26 @@ func (c *certificate) config() *tls.Config {
 func (c *certificate) newConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, GetCertificate: c.get,
-		NextProtos: []string{"h2", "http/1.1"}, // otherwise the listener of parked requests, which has no TLS, would turn HTTP/2 off
+		NextProtos: []string{"h2", "http/1.1"}, // set, because the listener of parked requests has no TLS and would otherwise turn HTTP/2 off
 	}
 }
 
-// configForClient returns the TLS settings with the current client authorities.
-// If their file cannot be read, the previous authorities remain valid. A client
-// without a certificate is accepted. A client whose certificate has expired, or
-// is from another authority, fails in the handshake.
+// configForClient returns TLS settings with the current client authorities. If
+// their file cannot be read, the previous authorities remain valid. A client
+// without a certificate is accepted. The handshake fails if the client's
+// certificate has expired, or is from an unknown authority.
 func (c *certificate) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.loadAuthorities()
-	if err != nil && !c.isAuthorityFailing { // logged only once: any client can begin handshakes and so fill the log
+	if err != nil && !c.isAuthorityFailing { // logged only once, because any client could fill the log with handshakes
 		c.logger.Warn("the authorities of client certificates were not read again", "error", err)
 	}
 	c.isAuthorityFailing = err != nil
 	return c.authorities, nil
 }
 
-// loadAuthorities reads the file of the client authorities if it has changed.
+// loadAuthorities reads the file of client authorities if it has changed.
 func (c *certificate) loadAuthorities() error {
 	if c.files.ClientCA == "" {
 		return nil
@@ -89,14 +89,14 @@ func (c *certificate) loadAuthorities() error {
 	if !pool.AppendCertsFromPEM(text) {
 		return invalidFile("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", c.files.ClientCA)
 	}
-	// New settings have new session ticket keys. So a client cannot resume a
+	// New settings use new session ticket keys, so a client cannot resume a
 	// session that the previous authorities accepted.
 	c.authorities, c.readAuthorities = c.newConfig(), info
 	c.authorities.ClientAuth, c.authorities.ClientCAs = tls.VerifyClientCertIfGiven, pool
 	return nil
 }
 
-// load reads the files if they have changed.
+// load reads the certificate and key files if they have changed.
 func (c *certificate) load() error {
 	var read []os.FileInfo
 	isChanged := c.loaded == nil
@@ -120,19 +120,19 @@ func (c *certificate) load() error {
 }
 
 // isSameVersion reports whether a file is unchanged between two calls of Stat.
-// It compares more than the modification time: file times are coarse, and a file
-// that replaces another may be older.
+// It compares more than the modification time: file times are coarse, and a
+// replacement may have an older time.
 func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// get returns the current certificate. If its files cannot be read, get returns
+// get returns the current certificate. If the files cannot be read, it returns
 // the previous certificate.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.load()
-	if err != nil && !c.isFailing { // logged only once: any client can begin handshakes and so fill the log
+	if err != nil && !c.isFailing { // logged only once, because any client could fill the log with handshakes
 		c.logger.Warn("the certificate of the server was not renewed", "error", err)
 	}
 	c.isFailing = err != nil
@@ -142,7 +142,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// invalidFile returns an error about a file named by a setting.
+// invalidFile returns an error about the file that a setting names.
 func invalidFile(format string, args ...any) error {
 	return &config.InvalidError{Err: fmt.Errorf(format, args...)}
 }

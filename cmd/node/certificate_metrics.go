@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificateTimes exports the validity period of the server's certificate, or
-// nothing without TLS. The start is exported too, so that an alert can depend on
-// the lifetime: a warning two weeks before expiry is late for a certificate that
-// is valid for a year, and too early for one that is valid for six days.
+// A certificateTimes exports the validity period of the server's certificate;
+// without TLS, it exports nothing. The start allows alerts that depend on the
+// lifetime: two weeks before expiry is late for a certificate that is valid for
+// a year, but too early for one that is valid for six days.
 type certificateTimes struct{ certificate *certificate }
 
 var (
@@ -25,7 +25,8 @@ func (c certificateTimes) Describe(out chan<- *prometheus.Desc) {
 	out <- certificateExpiry
 }
 
-// Collect implements prometheus.Collector. It reads the files again if they have changed, as a handshake does.
+// Collect implements prometheus.Collector. Like a handshake, it reads the files
+// again if they have changed.
 func (c certificateTimes) Collect(out chan<- prometheus.Metric) {
 	if c.certificate == nil {
 		return

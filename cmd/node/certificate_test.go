@@ -23,7 +23,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// serverFiles writes the certificate of a server and its key.
+// serverFiles writes a server certificate and its key, and returns their paths.
 func serverFiles(t *testing.T, ca *authority) config.TLS {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,8 +32,8 @@ func serverFiles(t *testing.T, ca *authority) config.TLS {
 	return files
 }
 
-// client returns the transport of a client that trusts ca, presents the given
-// certificates, and supports HTTP/2.
+// client returns an HTTP/2 transport for a client that trusts ca and presents
+// these certificates.
 func (ca *authority) client(shown ...tls.Certificate) *http.Transport {
 	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: ca.pool(), Certificates: shown, MinVersion: tls.VersionTLS12}}
 }
@@ -63,7 +63,7 @@ func TestTLS_OldCertificateStaysUntilTheNewPairIsComplete(t *testing.T) {
 	require.NoError(t, os.Rename(next.Key, cfg.TLS.Key))
 	answersTo(first)
 	require.NoError(t, os.Rename(next.Certificate, cfg.TLS.Certificate))
-	hourAgo := time.Now().Add(-time.Hour) // cp -p preserves such an old file time
+	hourAgo := time.Now().Add(-time.Hour) // a copy with cp -p has such an old modification time
 	require.NoError(t, os.Chtimes(cfg.TLS.Certificate, hourAgo, hourAgo))
 	answersTo(second)
 	require.NoError(t, stop())
@@ -125,15 +125,15 @@ func TestTLS_AsksForClientCertificatesOfItsAuthorities(t *testing.T) {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(n.URL(), "https://"), config)
 		require.NoError(t, err, "a client of TLS 1.3 shakes hands before the hub has read its certificate")
-		_, err = conn.Read(make([]byte, 1)) // read the alert before a request is sent: after the hub closes the connection, a request would fail with another error
+		_, err = conn.Read(make([]byte, 1)) // the alert is read before a request is sent, because a request on the closed connection would fail with another error
 		require.ErrorContains(t, err, "remote error: tls: ", name)
 		_ = conn.Close() // Close may fail, because the hub closes the connection too
 	}
 	require.NoError(t, stop())
 }
 
-// writeAuthority writes the certificate of an authority to a file, and replaces
-// the file if it exists.
+// writeAuthority writes the authority's certificate to a file, replacing any
+// existing file.
 func (ca *authority) writeAuthority(t *testing.T, file string) {
 	t.Helper()
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
@@ -166,7 +166,7 @@ func TestTLS_OldAuthoritiesStayUntilTheFileHasNewOnes(t *testing.T) {
 			return false
 		}
 		require.Equal(t, 2, resp.ProtoMajor)
-		_, err = io.Copy(io.Discard, resp.Body) // reads the session ticket, too
+		_, err = io.Copy(io.Discard, resp.Body) // reading the whole body also reads the session ticket
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		return true

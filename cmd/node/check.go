@@ -21,24 +21,23 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A NoDataError reports that a folder has no data of a hub.
+// A NoDataError means that a folder contains no data of a hub.
 type NoDataError struct{ Folder string }
 
 func (e *NoDataError) Error() string {
 	return fmt.Sprintf("data folder %s: no hub has kept anything there; name its folder with --data", e.Folder)
 }
 
-// Check compares the stored data that cfg names with the invariants, without
-// running a hub. It writes only three things: the repairs if opts.Repair is set,
-// the identity of a data folder, and the level of a store; the last two only if
-// an earlier version created the folder or store without them. It fails with a
-// *InUseError if a process uses the data folder, and with a *NoDataError if the
-// folder has no data.
+// Check verifies the invariants of the stored data that cfg names, without
+// running a hub. It writes repairs only if opts.Repair is set. It also writes
+// the identity of the data folder and the level of a store, if an earlier
+// version did not. It fails with a *InUseError if a process uses the data
+// folder, and with a *NoDataError if the folder contains no data.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // no listener for domains during a check
+	cfg.BlobListen = "" // no listener for domains during the check
 	o := &Options{Logger: logger}
 	o.setConnections(&cfg)
 	defer o.network.close()
@@ -50,8 +49,8 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	return s.checkStore(ctx, opts)
 }
 
-// requireData fails with a *NoDataError if cfg names a data folder in which no
-// hub has stored anything.
+// requireData fails with a *NoDataError if no hub has stored anything in the
+// data folder that cfg names.
 func requireData(cfg *config.Config) error {
 	if !cfg.Embedded() {
 		return nil
@@ -67,8 +66,8 @@ func requireData(cfg *config.Config) error {
 	return &NoDataError{cfg.Data}
 }
 
-// checkStore is the Checker of the store. It checks the mailboxes. If the check
-// is not limited to one actor, it then checks the objects of the stores.
+// checkStore implements the store's Checker. It checks the mailboxes and then,
+// unless the check is limited to one actor, the objects in the object stores.
 func (s *nodeStore) checkStore(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	var mailboxes hub.CheckReport
 	if !objectstore.IsCheckPosition(opts.Resume) {

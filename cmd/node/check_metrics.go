@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// checkMetrics exports the result of the last complete check of all mailboxes by
-// this node. The metrics have no value before the first check.
+// A checkMetrics exports the result of this node's last complete check. Before
+// the first check, the metrics have no value.
 type checkMetrics struct {
-	ended    *prometheus.GaugeVec // has no labels; unlike a plain gauge, a vector is empty before the first check
-	findings *prometheus.GaugeVec // has no labels; unlike a plain gauge, a vector is empty before the first check
+	ended    *prometheus.GaugeVec // a vector without labels, because it has no value before the first check, unlike a gauge
+	findings *prometheus.GaugeVec // has no value before the first check
 }
 
 func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
@@ -32,8 +32,8 @@ func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
 	}
 }
 
-// observeChecker returns a Checker that calls next and records its result. It
-// does not record a check of one actor, or a check that resumes an earlier one.
+// observeChecker returns a Checker that calls next and records its result,
+// unless the check is limited to one actor or resumes an earlier check.
 func (m *checkMetrics) observeChecker(next hub.Checker, clock func() time.Time) hub.Checker {
 	return func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		report, err := next(ctx, opts)

@@ -30,7 +30,7 @@ func TestCheck_WorksOnARunningNodeAndOnItsFolder(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(body), "\n")
 	var last struct{ Report hub.CheckReport }
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
-	last.Report.Objects, last.Report.Rows = 0, 0 // the ledger counts the hub's own content only after some time
+	last.Report.Objects, last.Report.Rows = 0, 0 // ignored, because the ledger counts the hub's own content only after some time
 	require.Equal(t, hub.CheckReport{Recipients: 1, Cabinets: 1, Drawers: 1, Events: 1, Findings: []hub.Finding{}}, last.Report)
 
 	_, err := node.Check(t.Context(), settings(dir), hub.CheckOptions{}, slog.New(slog.DiscardHandler))
@@ -87,7 +87,8 @@ func TestTheStore_HasTheRetentionOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// closedBundleLasts reports whether the closed bundle is kept longer than span.
+// closedBundleLasts reports whether the closed bundle is still stored after
+// span.
 func closedBundleLasts(t *testing.T, engine *embedded.Engine, span time.Duration) bool {
 	t.Helper()
 	credential, err := azcosmos.NewKeyCredential(engine.Key())

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// A descriptorPlan limits the file descriptors that each listener may use for
-// its connections. The remaining descriptors are for the files of the engines,
-// for content that is read, and for connections to Azure.
+// A descriptorPlan limits the connections of each listener, so that enough file
+// descriptors remain for the engines' files, for content that is being read,
+// and for connections to Azure.
 type descriptorPlan struct {
 	hub   int // connections of actors, domains and operators over HTTP
 	bus   int // connections of domains to the embedded bus
@@ -19,16 +19,15 @@ type descriptorPlan struct {
 }
 
 const (
-	maxHubConnections    = 14_000 // three quarters of this number are enough for 10,000 long polls
-	maxDomainConnections = 1000   // for each of the listeners of the bus and the shared storage
+	maxHubConnections    = 14_000 // three quarters of these connections may be 10,000 long polls
+	maxDomainConnections = 1000   // maximum for each of the two listeners for domains
 	maxOtherFiles        = 1024
 
 	maxOperatorConnections = 128
 	minBusConnections      = 32 // the hub itself uses a quarter of these connections
 )
 
-// planDescriptors divides the file descriptors of the process among its
-// listeners.
+// planDescriptors divides the process's file descriptors among its listeners.
 func planDescriptors(limit int) descriptorPlan {
 	others := min(limit/4, maxOtherFiles)
 	perListener := min(limit/8, maxDomainConnections)
@@ -40,7 +39,7 @@ func busConnections(cfg *config.Config) int {
 	return min(cfg.Limits.BusConnections, max(minBusConnections, planDescriptors(connlimit.FileLimit()).bus))
 }
 
-// connectionLimits returns the limits of the HTTP listener.
+// connectionLimits returns the connection limits of the HTTP listener.
 func connectionLimits(cfg *config.Config) connlimit.Options {
 	limits := connlimit.Options{Limit: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress}
 	if limits.Limit == 0 {
@@ -55,16 +54,17 @@ func connectionLimits(cfg *config.Config) connlimit.Options {
 	return limits
 }
 
-// operatorConnections returns the limits of the listener for operators. It has
-// no limit per address, because all health probes may come from one address.
+// operatorConnections returns the connection limits of the operators' listener.
+// It has no limit per address, because all health probes may come from one
+// address.
 func operatorConnections() connlimit.Options {
 	return connlimit.Options{Limit: max(1, min(maxOperatorConnections, connlimit.FileLimit()/16))}
 }
 
 // waitingPeeks returns the maximum number of waiting Peeks on a listener with
-// this limit of connections. It reserves a quarter of the connections for other
-// requests, because the hub never closes a connection with a waiting Peek to
-// accept another.
+// this limit of connections. A quarter of the connections is reserved for other
+// requests, because the hub never closes a waiting Peek's connection to accept
+// a new one.
 func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int {
 	limit := max(1, min(cfg.Limits.Waiting, connections*3/4))
 	if limit < cfg.Limits.Waiting {
@@ -74,7 +74,7 @@ func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int 
 	return limit
 }
 
-// registerConnections registers the connection counts of l as metrics.
+// registerConnections registers metrics that count the connections of l.
 func registerConnections(registry prometheus.Registerer, l *connlimit.Limiter) {
 	registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -24,8 +24,8 @@ func TestPlanDescriptors_LeavesAQuarterToFiles(t *testing.T) {
 
 func TestWaitingPeeks_LeaveAQuarterOfTheConnections(t *testing.T) {
 	for _, tc := range []struct{ waiting, connections, want int }{
-		{10_000, 14_000, 10_000}, // with the default limits
-		{10_000, 512, 384},       // with ulimit -n 1024
+		{10_000, 14_000, 10_000}, // expected with the default limits
+		{10_000, 512, 384},       // expected with ulimit -n 1024
 		{100, 512, 100},
 		{10_000, 1, 1},
 	} {

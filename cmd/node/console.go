@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// newConsole returns the web pages for operators.
+// newConsole returns the handler of the operators' web pages.
 func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes *survey.Service, finder *find.Service, letters *deadletters.Service, check hub.Checker, token config.Secret) *console.Console {
 	opts := console.Options{
 		Version:     cmp.Or(n.opts.Version, "unknown"),
@@ -46,10 +46,10 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 	return console.New(opts)
 }
 
-// sessionKey returns the secret that signs the console's sessions, or "" for a
-// random secret of this process. A token that is short enough to be guessed is
-// not used, because every visitor has a session cookie with which guesses can be
-// verified offline.
+// sessionKey returns the secret with which the console signs sessions, or ""
+// for a random secret of this process. A token that is short enough to guess is
+// not used, because every visitor has a session cookie, with which guesses can
+// be verified offline.
 func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
 	switch {
 	case cfg.Console.SessionKey != "":
@@ -60,7 +60,7 @@ func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
 	return ""
 }
 
-// shownSettings returns the settings as operators may see them.
+// shownSettings returns the settings in a form that operators may see.
 func shownSettings(cfg *config.Config) []console.Setting {
 	var shown []console.Setting
 	for _, s := range cfg.Settings() {
@@ -71,8 +71,8 @@ func shownSettings(cfg *config.Config) []console.Setting {
 	return shown
 }
 
-// listNodes returns the nodes that use the store, and the level of the store.
-// Only this node can use a data folder.
+// listNodes returns the nodes that use the store, and the level of the store. A
+// data folder has only this node.
 func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, err error) {
 	status := n.level.currentStatus()
 	if n.level.member == nil {
@@ -90,8 +90,8 @@ func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, 
 // sampleEvents is the number of events that sendSample stores.
 const sampleEvents = 5
 
-// sendSample stores sampleEvents events for an actor that exists only for this
-// purpose.
+// sendSample stores sampleEvents events for an actor that is reserved for
+// samples.
 func (n *Node) sendSample(ctx context.Context) (actor domain.ActorID, stored int, err error) {
 	if actor, err = domain.ParseActorID(console.SampleActor); err != nil {
 		return actor, 0, err

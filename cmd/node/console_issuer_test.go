@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A person is a user of an issuer, with a role.
+// A person is a user of an issuer. The user has a role.
 type person struct {
 	*mockoidc.MockUser
 	role string
@@ -31,8 +31,8 @@ func (p person) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, er
 	}, nil
 }
 
-// startIssuer starts an OpenID Connect issuer. It returns the settings of a hub
-// whose operators sign in there.
+// startIssuer starts an OpenID Connect issuer. It returns the issuer, and
+// settings of a hub whose operators sign in there.
 func startIssuer(t *testing.T) (*mockoidc.MockOIDC, config.Config) {
 	t.Helper()
 	issuer, err := mockoidc.Run()
@@ -44,7 +44,7 @@ func startIssuer(t *testing.T) (*mockoidc.MockOIDC, config.Config) {
 	return issuer, cfg
 }
 
-// A pageReader is a browser that follows no redirects.
+// A pageReader is a browser that does not follow redirects.
 type pageReader struct {
 	t      *testing.T
 	client *http.Client
@@ -59,8 +59,8 @@ func newPageReader(t *testing.T) *pageReader {
 	return &pageReader{t, &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// send returns the response to a request, and its body. The request is a POST if
-// form is not nil, else a GET.
+// send sends a request and returns the response and its body. It sends a POST
+// if form is not nil, otherwise a GET.
 func (p *pageReader) send(address string, form url.Values) (*http.Response, string) {
 	p.t.Helper()
 	method := http.MethodGet
@@ -81,8 +81,7 @@ func (p *pageReader) send(address string, form url.Values) (*http.Response, stri
 	return response, string(body)
 }
 
-// get requires that a GET of the address returns the status, and returns the
-// page.
+// get sends a GET, checks the status of the response, and returns the page.
 func (p *pageReader) get(address string, status int) string {
 	p.t.Helper()
 	response, body := p.send(address, nil)
@@ -90,8 +89,8 @@ func (p *pageReader) get(address string, status int) string {
 	return body
 }
 
-// signIn signs in at the issuer, and returns the page that follows the last
-// redirect.
+// signIn signs in at the issuer, follows the redirects, and returns the last
+// page.
 func (p *pageReader) signIn(hub, next string, status int) string {
 	p.t.Helper()
 	for address := hub + "/console/sign-in/start?next=" + url.QueryEscape(next); ; {
@@ -107,7 +106,7 @@ func (p *pageReader) signIn(hub, next string, status int) string {
 	}
 }
 
-// fieldOf returns the value of a hidden field of a page.
+// fieldOf returns the value of a page's hidden field.
 func (p *pageReader) fieldOf(page, name string) string {
 	p.t.Helper()
 	found := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(page)

@@ -5,8 +5,8 @@ import (
 	"github.com/messagehub/messagehub/domain/journal"
 )
 
-// addReceivers adds the node's use cases of receivers and objects to the options
-// of the web pages for operators.
+// addReceivers adds the use cases of receivers and objects to the options of
+// the operators' web pages.
 func (n *Node) addReceivers(opts *console.Options) {
 	opts.Journal = journal.New(n.store, n.opts.Logger)
 	if p := n.push; p != nil && p.receivers != nil {

@@ -19,21 +19,20 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// IsContainerFault reports whether Open failed because the containers of the
-// account differ from those that the hub needs. [WaitForContainers] waits until
-// an operator has corrected them.
+// IsContainerFault reports whether Open failed because the account's containers
+// differ from those that the hub needs. [WaitForContainers] waits until an
+// operator has corrected them.
 func IsContainerFault(err error) bool { return client.IsContainerFault(err) }
 
 // containerCheckInterval is the time between two checks of the containers.
 const containerCheckInterval = 10 * time.Second
 
-// WaitForContainers listens at the addresses of a node with cfg. It responds to
-// /healthz with 200 and to all other requests with 503. Every 10 s it checks the
-// properties of the containers; Options.ReadinessInterval replaces this interval
-// if it is positive. /readyz reports fault until a check finds a different fault.
-//
-// WaitForContainers returns nil when the containers are as the hub needs them,
-// or when ctx ends. It has then stopped listening, so Open may be called again.
+// WaitForContainers serves the addresses of a node with cfg, until the
+// containers are as the hub needs them or ctx ends. It then stops listening and
+// returns nil, so Open may be called again. It answers /healthz with 200 and
+// all other requests with 503. /readyz reports the current fault, initially
+// fault. The containers are checked every 10 s, or every
+// Options.ReadinessInterval if that is positive.
 func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.setConnections(cfg)
@@ -69,14 +68,14 @@ func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opt
 	}
 }
 
-// A containerWait is one call of WaitForContainers.
+// A containerWait is the state of one call of WaitForContainers.
 type containerWait struct {
 	cfg   *config.Config
 	opts  *Options
 	fault atomic.Pointer[error]
 }
 
-// setFault sets the fault that /readyz reports. It logs a new fault.
+// setFault sets the fault that /readyz reports, and logs it if it is new.
 func (w *containerWait) setFault(err error) {
 	before := w.fault.Swap(&err)
 	if before == nil || (*before).Error() != err.Error() {
@@ -116,7 +115,7 @@ func (w *containerWait) serve(ctx context.Context) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
 		for _, s := range servers {
-			_ = s.Close() // requests under way may be aborted
+			_ = s.Close() // requests in progress may be aborted
 		}
 		running.Wait()
 	}
@@ -150,8 +149,8 @@ func (w *containerWait) server(l net.Listener) *http.Server {
 	return server
 }
 
-// reasonOfContainers converts an error about containers to the reason of a
-// failed check.
+// reasonOfContainers converts an error about containers to the text of a failed
+// check.
 func reasonOfContainers(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 const remedyOfContainers = "do what the reason says; messagehub provision --check shows all containers"

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An account is an embedded engine behind HTTP, whose containers a test creates
-// and changes as an operator would.
+// An account is an embedded engine that serves HTTP. A test creates and changes
+// its containers, as an operator would.
 type account struct {
 	*testing.T
 	engine *embedded.Engine
@@ -40,7 +40,7 @@ func newAccount(t *testing.T) *account {
 	return &account{t, engine, client}
 }
 
-// settings returns the settings of a hub on the account.
+// settings returns settings of a hub that uses the account.
 func (a *account) settings() config.Config {
 	cfg := settings(a.TempDir())
 	cfg.Cosmos.Endpoint, cfg.Cosmos.Key = serveHTTP(a.T, a.engine.Handler()), config.Secret(a.engine.Key())
@@ -91,8 +91,8 @@ func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
 	require.NoError(t, n.Close())
 }
 
-// A hub that may not create containers starts on an account of an earlier
-// version.
+// A hub that is not allowed to create containers must start on an account that
+// an earlier version created.
 func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	a := newAccount(t)
 	a.provision()
@@ -122,8 +122,7 @@ func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// creationRefuser is the transport of an account that refuses to create
-// containers.
+// A creationRefuser is a transport that refuses requests to create containers.
 type creationRefuser struct{ next policy.Transporter }
 
 func (w creationRefuser) Do(req *http.Request) (*http.Response, error) {
@@ -139,7 +138,7 @@ func (w creationRefuser) Do(req *http.Request) (*http.Response, error) {
 func TestReadyz_NamesTheContainerThatIsGone(t *testing.T) {
 	a := newAccount(t)
 	cfg := a.settings()
-	cfg.Cosmos.TailEvents = 0 // no events in the head, so that storing an event needs the container cabinet
+	cfg.Cosmos.TailEvents = 0 // the head then contains no events, so storing an event requires the container cabinet
 	n, _ := start(t, cfg, node.Options{ReadinessInterval: 10 * time.Millisecond})
 	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")
 	require.Equal(t, 200, status, body)

@@ -18,18 +18,18 @@ import (
 
 const (
 	maxContentReports   = 10_000           // waiting reports
-	contentReportBatch  = 64               // maximum number of reports that are stored in one call
-	contentReportTries  = 3                // attempts before a report is counted as lost
-	contentReportPause  = time.Second      // pause between attempts
-	contentReportsAtEnd = 2 * time.Second  // limit for storing the queued reports when the node stops
-	contentReportLimit  = 10 * time.Second // limit of one call of the ledger
+	contentReportBatch  = 64               // maximum number of reports stored in one call
+	contentReportTries  = 3                // attempts to store a report before it counts as lost
+	contentReportPause  = time.Second      // pause between two attempts
+	contentReportsAtEnd = 2 * time.Second  // time limit for storing the queued reports when the node stops
+	contentReportLimit  = 10 * time.Second // time limit of one call of the ledger
 )
 
-// contentReports reports to the ledger of objects what the embedded stores put
-// and delete: the hub's own content, and the storage account that it shares with
-// the domains. Accounts on Azure report through Event Grid instead. A report is
-// lost, and counted as lost, if it cannot be stored or the queue is full: no Put
-// or Delete waits for a report. A crawl of the bucket finds the lost changes.
+// A contentReports reports to the ledger which contents the embedded stores put
+// and delete. Accounts on Azure report through Event Grid instead. No Put or
+// Delete waits for a report: if a report cannot be stored, or the queue is
+// full, the report is lost and counted as lost. A crawl of the bucket detects
+// the missed changes.
 type contentReports struct {
 	content, exchange string // names of the buckets
 	queue             chan contentReport
@@ -49,8 +49,8 @@ type contentReport struct {
 	number int64     // sequencer of the deletion of the folder
 }
 
-// newContentReports returns nil if no store is embedded, or if the node has no
-// ledger.
+// newContentReports creates a contentReports. It returns nil if no store is
+// embedded, or if the node runs without the ledger.
 func newContentReports(cfg *config.Config, opts *Options, metrics prometheus.Registerer) *contentReports {
 	if opts.PullOnly || !cfg.EmbeddedBlob() {
 		return nil
@@ -122,8 +122,8 @@ func (r *contentReports) enqueue(report contentReport) {
 	}
 }
 
-// nextStamp returns the current time, and a number for an event. The number is
-// the time in nanoseconds, but always greater than the previous number.
+// nextStamp returns the current time, and a number for an event: the time in
+// nanoseconds, increased if necessary so that it exceeds the previous number.
 func (r *contentReports) nextStamp() (time.Time, int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,19 +132,19 @@ func (r *contentReports) nextStamp() (time.Time, int64) {
 	return at, r.last
 }
 
-// ownEvent returns an event of the hub's own content, with a sequencer in the
+// ownEvent returns an event of the hub's own content. Its sequencer has the
 // format of an Azure account.
 func ownEvent(typ domain.ObjectEventType, reason domain.ObjectReason, at time.Time, number int64) domain.ObjectEvent {
 	sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, fmt.Sprintf("%048X", number))
 	if err != nil {
-		panic(err) // cannot happen: a hexadecimal number is a valid sequencer
+		panic(err) // impossible: a hexadecimal number is a valid sequencer
 	}
 	e := domain.ObjectEvent{Type: typ, Sequencer: sequencer, Time: at}
 	e.Reason = reason
 	return e
 }
 
-// run stores reports until ctx ends. It then stores the queued reports, for at
+// run stores reports until ctx ends. Then it stores the queued reports, for at
 // most contentReportsAtEnd.
 func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -167,8 +167,8 @@ func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	r.lost.Add(float64(len(r.queue)))
 }
 
-// storeWaiting stores a report and the reports queued behind it, in one batch.
-// The deletion of a folder ends the batch, because the earlier reports about the
+// storeWaiting stores a report, and the reports queued behind it, in one batch.
+// The deletion of a folder ends the batch, because earlier reports about the
 // folder's objects must be stored first.
 func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Objects, report contentReport) {
 	var batch []repository.ObjectReport
@@ -191,8 +191,8 @@ func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Ob
 	r.store(ctx, objects, batch)
 }
 
-// store stores a batch. It retries the events that fail, up to
-// contentReportTries attempts, and then counts them as lost.
+// store stores a batch. It attempts to store each event up to
+// contentReportTries times; then the event counts as lost.
 func (r *contentReports) store(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) {
 	var last error
 	for try := 0; len(batch) > 0 && try < contentReportTries; try++ {
@@ -209,8 +209,8 @@ func (r *contentReports) store(ctx context.Context, objects repository.Objects, 
 		slog.String("bucket", batch[0].Name.Bucket()), slog.Int("changes", len(batch)), slog.Any("error", last))
 }
 
-// storeOnce tries to store a batch. It returns the events that failed, and the
-// error of the last one.
+// storeOnce tries to store a batch. It returns the reports that failed, and the
+// last error.
 func (r *contentReports) storeOnce(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) (failed []repository.ObjectReport, last error) {
 	ctx, cancel := context.WithTimeout(ctx, contentReportLimit)
 	defer cancel()
@@ -227,7 +227,7 @@ func (r *contentReports) storeOnce(ctx context.Context, objects repository.Objec
 	return failed, last
 }
 
-// storeFolder stores the deletion of each object of the folder that the ledger
+// storeFolder stores the deletion of all objects in a folder that the ledger
 // knows.
 func (r *contentReports) storeFolder(ctx context.Context, objects repository.Objects, report contentReport) {
 	in := repository.ObjectRange{Bucket: r.content, Prefix: report.folder + "/", OnlyCurrent: true}
@@ -265,7 +265,7 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// reportedContent reports each Put and deletion that succeeds.
+// A reportedContent is a Content that reports each successful Put and deletion.
 type reportedContent struct {
 	repository.Content
 	reports *contentReports
@@ -304,7 +304,7 @@ func (c *reportedContent) DeleteFolder(ctx context.Context, folder string) error
 	return err
 }
 
-// A countingReader counts the bytes that are read from it.
+// A countingReader counts the bytes read from it.
 type countingReader struct {
 	from io.Reader
 	n    int64

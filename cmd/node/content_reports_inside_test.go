@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openReporting opens an in-memory node without running it. settle stores the
-// reports that the node queued.
+// openReporting opens an in-memory node, but does not run it. settle stores the
+// reports that the node has queued.
 func openReporting(t *testing.T) (n *Node, settle func()) {
 	t.Helper()
 	cfg := config.Default()
@@ -36,7 +36,7 @@ func openReporting(t *testing.T) (n *Node, settle func()) {
 	return n, func() { n.objects.runReports(ended, n.opts.reports) }
 }
 
-// object returns the ledger's entry of an object.
+// object returns the ledger's description of an object.
 func (n *Node) object(t *testing.T, bucket, key string) domain.Object {
 	t.Helper()
 	name, err := domain.ParseObjectName(bucket, key)
@@ -92,7 +92,7 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 		return found.Gone
 	}
 	object := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New())
-	other := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New()) // content of a reply that lost the race against another reply
+	other := fmt.Sprintf("payloads/x/%s-%s", b.ID, uuid.New()) // content of a reply that arrived later than another reply
 	for _, name := range []string{object, other} {
 		require.NoError(t, n.store.content.Put(ctx, name, strings.NewReader("content")))
 	}
@@ -107,8 +107,8 @@ func TestOwnContentsThatAreDeleted_MarkTheirOpenBundles(t *testing.T) {
 	require.EqualValues(t, 1, testutil.ToFloat64(n.opts.contents.missing.WithLabelValues("bundle")))
 }
 
-// newReports returns contentReports without a ledger; the test passes a ledger
-// to run.
+// newReports returns contentReports that do not use a ledger yet; the test
+// passes a ledger to run.
 func newReports(t *testing.T) (*contentReports, repository.Content) {
 	t.Helper()
 	cfg := config.Default()
@@ -127,12 +127,12 @@ func TestAReport_DelaysNoPutWhileTheLedgerIsUnavailable(t *testing.T) {
 	require.EqualValues(t, 5, testutil.ToFloat64(r.lost))
 }
 
-// failingObjects is a ledger that fails some calls completely, or only for the
-// events of one object.
+// A failingObjects is a ledger some of whose calls fail, either completely or
+// only for one object.
 type failingObjects struct {
 	*memory.Objects
 	fails int
-	key   string // fails only for this object; "" for all
+	key   string // only calls for this object fail; "" for all objects
 }
 
 func (a *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// ownContents forwards deletions of contents from the ledger of objects to the
-// hub. Until the hub is open, it fails.
+// An ownContents tells the hub which of its contents were deleted, according to
+// the ledger. It fails until the hub is open.
 type ownContents struct {
 	hub     atomic.Pointer[hub.Hub]
 	missing *prometheus.CounterVec
@@ -42,26 +42,26 @@ func (c *ownContents) Gone(ctx context.Context, key string) error {
 	return h.ContentGone(ctx, key)
 }
 
-// countMissing counts a content that the hub found missing.
+// countMissing counts a content that the hub could not find.
 func (c *ownContents) countMissing(kind hub.MissingContent) {
 	c.missing.WithLabelValues(string(kind)).Inc()
 }
 
-// contentBucket returns the bucket of the hub's own content as the ledger of
-// objects names it: ACCOUNT/CONTAINER, even if the content is in a folder.
+// contentBucket returns the ledger's name for the bucket of the hub's own
+// content: ACCOUNT/CONTAINER, even if the content is in a folder.
 func contentBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ContentContainer()
 }
 
-// exchangeBucket returns the bucket that the hub shares with the domains, in the
-// same form as contentBucket.
+// exchangeBucket returns the ledger's name for the bucket that the hub shares
+// with the domains: ACCOUNT/CONTAINER.
 func exchangeBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ExchangeContainer()
 }
 
-// ownRetentions returns how long the ledger retains the rows of the hub's own
-// objects: at most as long as acknowledged events. The hub deletes each of its
-// contents at some time; without this limit the rows of deleted contents would
+// ownRetentions returns how long the ledger retains rows of the hub's own
+// objects: at most as long as acknowledged events. The hub eventually deletes
+// each content, so without this limit rows of deleted contents would
 // accumulate.
 func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
 	own := cfg.Retention
@@ -72,8 +72,9 @@ func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
 	return map[string]domain.ObjectRetention{contentBucket(cfg): kept, exchangeBucket(cfg): kept}
 }
 
-// storageAccount returns the name of the storage account. It is the first part
-// of the host name or, for an emulator with an IP address, of the path.
+// storageAccount returns the name of the storage account: the first label of
+// the host name or, for an emulator with an IP address, the first segment of
+// the path.
 func storageAccount(cfg *config.Config) string {
 	if cfg.EmbeddedBlob() {
 		return embedded.WellKnownAccount

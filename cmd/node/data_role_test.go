@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A dataRoleGate is a Cosmos account that allows only the requests that a role
-// of the data plane permits.
+// A dataRoleGate is a Cosmos account that serves only requests that a
+// data-plane role permits.
 type dataRoleGate struct {
 	http.Handler
 	actions []string
@@ -30,8 +30,7 @@ type dataRoleGate struct {
 	refused []string
 }
 
-// ServeHTTP responds with 403 to a request if the role lacks an action that the
-// request needs.
+// ServeHTTP answers 403 if the role lacks an action that the request requires.
 func (g *dataRoleGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -63,9 +62,9 @@ func (g *dataRoleGate) hasUsed(action string) bool {
 	return slices.ContainsFunc(g.used, func(a string) bool { return strings.HasSuffix(a, action) })
 }
 
-// dataActions returns the actions that a request needs. The documentation of
-// Cosmos DB names no action for a patch. A patch reads and replaces a document,
-// so it needs the actions for a read and for a replacement.
+// dataActions returns the actions that a request requires. The documentation of
+// Cosmos DB does not name the actions for a patch. A patch reads and replaces a
+// document, so it requires the actions for reading and for replacing.
 func dataActions(r *http.Request, body []byte) []string {
 	const account, container = "Microsoft.DocumentDB/databaseAccounts/", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/"
 	ofOperation := map[string][]string{
@@ -104,8 +103,9 @@ func dataActions(r *http.Request, body []byte) []string {
 	return []string{r.Method + " " + r.URL.Path}
 }
 
-// TestDataRole_HasExactlyTheActionsOfAHub runs a hub whose identity has the role
-// from the templates.
+// TestDataRole_HasExactlyTheActionsOfAHub runs a hub whose identity has the
+// role from the templates. Each action of the role must be used, and none may
+// be missing.
 func TestDataRole_HasExactlyTheActionsOfAHub(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)

@@ -10,16 +10,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The reasons why operators cannot resend dead letters of the queues for content
-// requests and their replies.
+// Reasons why operators cannot resend dead letters from the queues of content
+// requests and replies.
 const (
 	noRequestAgain = "the hub asks again by itself, when the actor peeks"
 	noReplyAgain   = "no request waits for the reply; the hub asks again when the actor peeks"
 )
 
-// deadLetterQueues returns the queues whose dead letters operators can manage.
-// These are the queues from which the hub receives and, on an embedded bus, also
-// the queues from which domains receive.
+// deadLetterQueues returns the queues whose dead letters operators can manage:
+// the queues from which the hub receives and, on an embedded bus, also those
+// from which domains receive.
 func deadLetterQueues(cfg *config.Config) (queues []deadletters.Queue) {
 	noResend, isOfDomain := make(map[string]string), make(map[string]bool)
 	for _, q := range cfg.Queues() {
@@ -37,8 +37,8 @@ func deadLetterQueues(cfg *config.Config) (queues []deadletters.Queue) {
 	return queues
 }
 
-// newDeadLetterBus returns access to the dead letters of b. It connects on first
-// use.
+// newDeadLetterBus returns a client for the dead letters on b. The client
+// connects when it is first used.
 func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 	o := deadletterqueue.Options{Open: b.open, Clock: opts.Clock, Logger: opts.Logger}
 	if b.own != nil {
@@ -47,8 +47,8 @@ func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 	return deadletterqueue.New(o)
 }
 
-// newDeadLetters returns the use cases of dead letters for operators. It
-// registers their metric only if the bus can count dead letters.
+// newDeadLetters returns the operators' use cases for dead letters. It
+// registers a metric only if the bus can count dead letters.
 func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders repository.DeadLetterActions, metrics prometheus.Registerer) *deadletters.Service {
 	queues := deadLetterQueues(cfg)
 	if d.bus.own != nil {

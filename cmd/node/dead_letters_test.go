@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A resent message that no hub can store becomes a dead letter again, with a new
-// sequence number. The records of the operators' actions survive a restart of
-// the node.
+// No hub can store the message, so after an operator resends it, it becomes a
+// dead letter again, with a new sequence number. The records of operators'
+// actions must survive a restart of the node.
 func TestDeadLetters_AreSentAgainFromTheQueueOfANode(t *testing.T) {
 	cfg := settings(t.TempDir())
 	cfg.BusListen = "127.0.0.1:0"

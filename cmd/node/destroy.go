@@ -13,15 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// testPrefix is the prefix that the name of a resource must have before Destroy
-// deletes it.
+// testPrefix is the prefix of the resource names that Destroy may delete.
 const testPrefix = "test-"
 
-// Destroy deletes everything that Provision creates on Azure, including its
-// data, and returns all resources. It deletes nothing unless the names of the
-// database, the blob containers, and the queues or their namespace have the
-// prefix testPrefix. It keeps the database itself, which may have other
-// containers.
+// Destroy deletes what Provision creates on Azure, including all data, and
+// returns the resources. It deletes nothing unless the names of the database,
+// the blob containers, and the queues or their namespace begin with testPrefix.
+// It does not delete the database itself, which may contain other containers.
 func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource, error) {
 	opts.setConnections(cfg)
 	defer opts.network.close()
@@ -51,8 +49,8 @@ func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource,
 	return all, ctx.Err()
 }
 
-// refuseDestroy returns an error that names each resource without the prefix
-// testPrefix.
+// refuseDestroy returns an error that names each resource whose name does not
+// begin with testPrefix.
 func refuseDestroy(cfg *config.Config, opts *Options) error {
 	var refused []error
 	want := func(key, name string) {

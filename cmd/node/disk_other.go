@@ -2,5 +2,6 @@
 
 package node
 
-// measureDisk returns zeros, because disk usage is not measured on this system.
+// measureDisk returns zeros, because this system does not support the
+// measurement.
 func measureDisk(string) (diskUsage, error) { return diskUsage{}, nil }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measureDisk returns the usage of the file system that contains folder.
+// measureDisk measures the disk usage of the file system that contains folder.
 func measureDisk(folder string) (diskUsage, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(folder, &fs); err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A diskWatcher watches the responses of the embedded engine for a failed commit.
-// After a commit fails, because the disk is full or broken, the engine accepts
-// no writes until it is opened again. A node that continued to run would only
-// make its clients wait. So the node logs the reason and stops, and its
-// supervisor restarts it.
+// A diskWatcher watches the responses of the embedded engine for a failed
+// commit. After a commit fails, because the disk is full or broken, the engine
+// accepts no writes until it is opened again. If the node continued to run, its
+// clients would only wait. The node therefore logs the reason and stops, so
+// that its supervisor restarts it.
 type diskWatcher struct {
 	next   policy.Transporter
 	folder string
@@ -41,14 +41,14 @@ func (w *diskWatcher) Do(req *http.Request) (*http.Response, error) {
 	var problem struct {
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(body, &problem) // a body that is not JSON contains no error of the disk
+	_ = json.Unmarshal(body, &problem) // a body that is not JSON does not report a disk error
 	if _, cause, ok := strings.Cut(problem.Message, disk.ErrBroken.Error()); ok {
 		if cause = strings.TrimPrefix(cause, ": "); cause == "" {
 			cause = disk.ErrBroken.Error()
 		}
 		select {
 		case w.failed <- fmt.Errorf("data folder %s: %s", w.folder, cause):
-		default: // the channel contains an earlier error
+		default: // an earlier error is already in the channel
 		}
 	}
 	return resp, nil

@@ -7,21 +7,21 @@
 //	Open    listener ─▶ store, content, exchange ─▶ push ─▶ bus ─▶ hub ─▶ HTTP server
 //	Run     serves until its context ends, or a part fails; then
 //	        /readyz responds with 503 ─▶ the node receives no more messages from the
-//	        bus, and stores those that it has received; it begins no further calls to
-//	        receivers, and completes the calls under way; for drain-delay it serves
+//	        bus, and stores those that it has received; it begins no more calls to
+//	        receivers, and completes the calls in progress; for drain-delay it serves
 //	        requests as before, so that load balancers see the 503 ─▶ the server
-//	        completes the requests under way, for at most Options.Grace ─▶ hints and
+//	        completes the requests in progress, for at most Options.Grace ─▶ hints and
 //	        notices stop, the ports for domains close ─▶ the bus closes ─▶ the store closes
 //
-// A process that dies or is killed at any of these points loses nothing: data is
-// stored before the response to a request is sent, and the bus delivers messages again
-// that were not stored. The order only ensures that requests under way are completed.
+// A process that dies or is killed at any of these points loses nothing: data is stored
+// before the response to a request is sent, and the bus delivers again each message that
+// was not stored. The order only ensures that requests in progress are completed.
 //
 // # The data folder
 //
 // If no service on Azure is configured, the node runs embedded engines in a folder, and
-// uses the same clients for them as for Azure. Only one process at a time can use a
-// folder; this process holds the lock:
+// uses the same clients for them as for Azure. Only one process at a time can use the
+// folder, because it locks a file. The folder contains:
 //
 //	<data>/lock         an empty file that the process locks
 //	<data>/identity     the id of the folder, which each store contains too, and the names of the stores
@@ -30,7 +30,7 @@
 //	<data>/bus          queues, on an embedded Service Bus
 //	<data>/exchange     content that hub and domains exchange, on an embedded storage account
 //	<data>/admin.token  the operators' token, if the configuration has none
-//	<data>/push.key     seals the secrets of subscriptions, if the configuration has no key
+//	<data>/push.key     the key that encrypts subscriptions' secrets, if the configuration has none
 //	<data>/frozen       after restore --freeze: queues are frozen until an operator thaws them
 //	<data>/.restore     an interrupted restore; a node does not start with it
 //
@@ -38,28 +38,27 @@
 // (private.go). The node stores the token in the folder even if all data is on Azure or
 // in memory (admin_token.go).
 //
-// The embedded bus and the embedded storage account have separate ports, at which
-// domains use them with any client of Service Bus and of Blob Storage.
+// The embedded bus and the embedded storage account have separate ports for domains,
+// which can use any client of Service Bus and of Blob Storage.
 //
-// Documents, messages and content may each be on Azure instead: with cosmos.endpoint,
-// servicebus.namespace and blob.endpoint. As long as content is in the folder, only one
-// node may use the Cosmos account; with all three on Azure, any number of nodes may run.
+// The settings cosmos.endpoint, servicebus.namespace and blob.endpoint move documents,
+// messages and content to Azure. While content is in the folder, only one node may use
+// the Cosmos account; if everything is on Azure, any number of nodes may run.
 // Provision creates and corrects the resources that package deployment lists for Azure.
 //
-// Backup and the route /v1/admin/backup write the folder to an archive, from which Restore
-// restores it; package backup documents the archive.
+// Backup and the route /v1/admin/backup write the folder to an archive, and Restore
+// restores the archive; package backup documents the format.
 //
 // # Receivers
 //
-// push.go builds the push side: the parts that accept events and subscriptions, and call receivers.
-// They use the containers streams and cursors. If the account lacks these containers, the node runs
-// without the push side. A subscription has one secret. A secret of Standard Webhooks (whsec_, whsk_)
-// signs calls according to that standard; any other secret is the HMAC key of the Authorization header.
+// push.go opens the parts that accept events and subscriptions, and call receivers. They use the
+// containers streams and cursors. If the account lacks these containers, the node runs without these
+// parts. A subscription has one secret. A secret of Standard Webhooks (whsec_, whsk_) signs calls
+// according to that standard; any other secret is the HMAC key of the Authorization header.
 //
 // If broker.fail-safe is off or worker, a running node does not take over the deliveries of a dead node;
-// see package delivery. The worker (broker_failsafe.go) re-triggers the jobs of the broker that wait for
-// this reason. It is a client of the hub at broker.retrigger-url, and stops when the calls to receivers
-// stop.
+// see package delivery. The worker (broker_failsafe.go) re-triggers the broker's jobs that are therefore
+// waiting. It is a client of the hub at broker.retrigger-url, and stops when the calls to receivers stop.
 //
 // # Outgoing connections
 //
@@ -70,8 +69,9 @@
 // # Versions
 //
 // A store has a level, which determines the formats that nodes may write; see cosmos/level. Open fails if
-// its version does not know the level of the store. If the level rises above the highest known level while
-// the node runs, the node stops immediately. level.go lists the known levels, and formats.go the formats.
+// this version does not support the level of the store. If the level rises above the highest supported
+// level while the node runs, the node stops immediately. level.go lists the supported levels, and
+// formats.go the formats.
 //
 // # Readiness and limits
 //

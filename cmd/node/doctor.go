@@ -14,23 +14,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// DoctorOptions select the checks that Diagnose runs.
+// DoctorOptions select which checks Diagnose runs.
 type DoctorOptions struct {
-	// Online adds the checks that call the Azure accounts, the Service Bus
-	// namespace and the issuers of the configuration. Some of them write and
-	// delete a test document and test blobs.
+	// Online adds checks that call the configured Azure accounts, Service Bus
+	// namespace and issuers. Some of these checks write and delete a test
+	// document and test blobs.
 	Online bool
 
-	// Start runs only cheap checks that Open depends on, but does not make
-	// itself: the configuration, the identity, the proxy, the certificate, and
-	// the time of a write. None of them changes data that Open needs.
+	// Start selects only cheap checks on which Open depends, but which Open
+	// does not make itself: of the configuration, the identity, the proxy, the
+	// certificate, and the duration of a write. No check changes data that Open
+	// needs.
 	Start bool
 }
 
-// A Diagnosis is the result of Diagnose.
+// A Diagnosis contains the results of Diagnose.
 type Diagnosis struct {
 	doctor.Report
-	Units float64       // request units of the Cosmos account that the checks consumed
+	Units float64       // Cosmos request units that the checks consumed
 	Took  time.Duration // duration of all checks together
 }
 
@@ -43,7 +44,7 @@ func Diagnose(ctx context.Context, cfg *config.Config, do DoctorOptions, opts Op
 	return newDiagnosis(cfg, do, opts).run(ctx)
 }
 
-// A diagnosis is one run of Diagnose.
+// A diagnosis is the state of one call of Diagnose.
 type diagnosis struct {
 	cfg   *config.Config
 	do    DoctorOptions
@@ -51,14 +52,14 @@ type diagnosis struct {
 	clock func() time.Time
 	meter *unitMeter
 
-	// Properties of the machine, which a test replaces.
+	// Properties of the machine, which tests can replace.
 	fileLimit   func() int
 	variable    func(name string) string // returns the value of an environment variable
 	measureDisk func(folder string) (diskUsage, error)
 	writeSynced func(folder string) (time.Duration, error)
 
 	mu      sync.Mutex
-	answers map[string]*endpointAnswer // response of each endpoint, by the name of the part it belongs to
+	answers map[string]*endpointAnswer // responses of the endpoints, by part name
 }
 
 func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis {
@@ -79,19 +80,19 @@ func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis
 }
 
 func (d *diagnosis) run(ctx context.Context) *Diagnosis {
-	began := time.Now() // real time rather than d.clock, because the duration is shown to an operator
+	began := time.Now() // the system clock instead of d.clock, because an operator sees the duration
 	defer d.opts.network.close()
 	report := doctor.Run(ctx, d.checkTable(), doctor.Options{})
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		f.Text, _ = config.Redact(f.Text) // errors of libraries may quote addresses with secrets
+		f.Text, _ = config.Redact(f.Text) // errors of libraries may quote URLs that contain secrets
 		f.Remedy, _ = config.Redact(f.Remedy)
 	}
 	return &Diagnosis{Report: *report, Units: d.meter.units(), Took: time.Since(began)}
 }
 
-// checkTable returns the checks in order, from this machine to the remote
-// services.
+// checkTable returns all checks in order: first those of this machine, then
+// those of remote services.
 func (d *diagnosis) checkTable() []doctor.Check {
 	checks := []doctor.Check{
 		{Name: "configuration", Run: d.checkConfiguration},
@@ -122,8 +123,8 @@ func (d *diagnosis) checkTable() []doctor.Check {
 	return checks
 }
 
-// onlineChecks returns the checks that call other machines. Embedded parts need
-// no such checks.
+// onlineChecks returns the checks that call other machines. An embedded part
+// needs no such check.
 func (d *diagnosis) onlineChecks() []doctor.Check {
 	var checks []doctor.Check
 	add := func(name string, run func(context.Context) []doctor.Finding, needs ...string) {
@@ -153,7 +154,7 @@ func (d *diagnosis) onlineChecks() []doctor.Check {
 
 type addCheck = func(name string, run func(context.Context) []doctor.Finding, needs ...string)
 
-// A unitMeter is a transport that counts the request units in the responses.
+// A unitMeter is a transport that sums the request units reported by responses.
 type unitMeter struct {
 	next http.RoundTripper
 

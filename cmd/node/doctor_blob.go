@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// checkBlobContainers compares the containers of the storage account with those that the hub needs.
+// checkBlobContainers compares the storage account's containers with those that
+// the hub needs.
 func (d *diagnosis) checkBlobContainers(ctx context.Context) []doctor.Finding {
 	var all []Resource
 	for _, c := range deployment.Blobs(d.cfg) {
@@ -23,8 +24,8 @@ func (d *diagnosis) checkBlobContainers(ctx context.Context) []doctor.Finding {
 	return comparisonFindings(all, "container")
 }
 
-// checkBlobRights tests each right in each container, with a test blob that it
-// creates.
+// checkBlobRights tests, with a test blob, each right that the hub needs in
+// each blob container.
 func (d *diagnosis) checkBlobRights(ctx context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	var granted []string

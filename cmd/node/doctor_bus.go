@@ -20,7 +20,7 @@ import (
 func (d *diagnosis) addBus(add addCheck) {
 	e := endpoint{setting: d.busSetting(), service: "Service Bus"}
 	if d.cfg.ServiceBus.Namespace != "" {
-		e.scope = "https://servicebus.azure.net//.default" // the scope that azservicebus requests
+		e.scope = "https://servicebus.azure.net//.default" // azservicebus requests this scope
 	}
 	add("servicebus.name", d.checkBusName)
 	add("servicebus.connection", d.checkBusConnection, "servicebus.name")
@@ -30,7 +30,7 @@ func (d *diagnosis) addBus(add addCheck) {
 	add("servicebus.queues", d.checkBusQueues, "servicebus.clock", "servicebus.token")
 }
 
-// busSetting returns the name of the setting that configures the namespace.
+// busSetting returns the name of the setting that specifies the namespace.
 func (d *diagnosis) busSetting() string {
 	if d.cfg.ServiceBus.Namespace != "" {
 		return "servicebus.namespace"
@@ -40,7 +40,7 @@ func (d *diagnosis) busSetting() string {
 
 func (d *diagnosis) isBusEmulator() bool { return isEmulator(d.cfg.ServiceBus.Connection.Reveal()) }
 
-// busHostname returns the host name of the namespace, without a port.
+// busHostname returns the namespace's host name, without a port.
 func (d *diagnosis) busHostname() string {
 	host := d.busHost()
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -57,8 +57,8 @@ func (d *diagnosis) checkBusName(ctx context.Context) []doctor.Finding {
 	return singleFinding(d.lookUp(ctx, d.busSetting(), host))
 }
 
-// checkBusConnection connects to the AMQP port, which is the only port that the
-// hub uses.
+// checkBusConnection connects to the namespace's AMQP port, because the hub
+// uses no other port.
 func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 	conn, err := d.opts.network.dialBus(ctx, "wss://"+d.busHost()+"/", d.isBusEmulator())
 	if err != nil {
@@ -73,9 +73,9 @@ func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 	return singleFinding(d.connectedFinding(d.busSetting(), d.busHostname(), &state))
 }
 
-// explainBusConnection returns the finding about a namespace that cannot be
-// reached over AMQP. If its HTTPS port is reachable, the finding says that a
-// firewall allows only web traffic.
+// explainBusConnection returns the finding about a namespace that could not be
+// reached over AMQP. If the HTTPS port can be reached, the finding says that a
+// firewall permits only web traffic.
 func (d *diagnosis) explainBusConnection(ctx context.Context, err error) doctor.Finding {
 	port := "5671"
 	if _, own, splitErr := net.SplitHostPort(d.busHost()); splitErr == nil {
@@ -97,7 +97,7 @@ func (d *diagnosis) explainBusConnection(ctx context.Context, err error) doctor.
 }
 
 // requestBus sends a request without a token to the namespace, and records the
-// time that the response shows.
+// time in the response.
 func (d *diagnosis) requestBus(ctx context.Context) error {
 	scheme := map[bool]string{true: "http://", false: "https://"}[d.isBusEmulator()]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+d.busHost()+"/$namespaceinfo", http.NoBody)
@@ -109,7 +109,7 @@ func (d *diagnosis) requestBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = resp.Body.Close() // the response is needed only for its header
+	_ = resp.Body.Close() // the body is not needed, because only the header is used
 	d.setAnswer("servicebus", &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	return nil
 }
@@ -121,8 +121,8 @@ func (d *diagnosis) checkBusClock(ctx context.Context) []doctor.Finding {
 	return d.checkClock("servicebus")
 }
 
-// busLinks returns the links that the hub opens to queues, according to the role
-// grants of package deployment.
+// busLinks returns the links that the hub opens to queues, according to the
+// roles granted in package deployment.
 func (d *diagnosis) busLinks() (links []buslinks.Link) {
 	table := deployment.NewTable(d.cfg)
 	for _, g := range table.Grants {
@@ -135,7 +135,7 @@ func (d *diagnosis) busLinks() (links []buslinks.Link) {
 	return links
 }
 
-// checkBusRights opens a link for each right. It sends no message.
+// checkBusRights opens a link for each right, without sending a message.
 func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	b, err := azureBus(ctx, d.cfg, d.opts)
 	if err != nil {
@@ -193,9 +193,9 @@ func (d *diagnosis) linkFinding(r *buslinks.Result) (f doctor.Finding, isFault b
 	}
 }
 
-// checkBusQueues compares the tier of the namespace and the properties of its
-// queues with those that the hub needs. Reading these properties requires the
-// right Manage, which the hub itself does not need.
+// checkBusQueues compares the namespace's tier and its queues' properties with
+// those that the hub needs. Reading them requires the right Manage, which the
+// hub itself does not need.
 func (d *diagnosis) checkBusQueues(ctx context.Context) []doctor.Finding {
 	if d.endpointAnswer("servicebus") == nil {
 		return singleFinding(doctor.Skip("", "the management of the namespace does not answer"))

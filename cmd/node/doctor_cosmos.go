@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// resourceFindings returns the findings about the faults that Provision found in
-// a resource.
+// resourceFindings returns a finding for each fault that Provision found in a
+// resource.
 func resourceFindings(r *Resource) (found []doctor.Finding) {
 	const remedy = "run messagehub provision; where its credential may not do this, messagehub provision --check prints the commands"
 	what := r.Kind + " " + r.Name
@@ -47,7 +47,8 @@ func resourceFindings(r *Resource) (found []doctor.Finding) {
 	return found
 }
 
-// comparisonFindings returns the findings about the resources of one kind, as compared by Provision.
+// comparisonFindings returns the findings about all resources of one kind that
+// Provision compared.
 func comparisonFindings(all []Resource, kind string) []doctor.Finding {
 	var found []doctor.Finding
 	n := 0
@@ -60,7 +61,8 @@ func comparisonFindings(all []Resource, kind string) []doctor.Finding {
 	return passedUnless(found, "%d %ss are as the hub needs them", n, kind)
 }
 
-// checkCosmosContainers compares the containers of the Cosmos account with those that the hub needs.
+// checkCosmosContainers compares the Cosmos account's containers with those
+// that the hub needs.
 func (d *diagnosis) checkCosmosContainers(ctx context.Context) []doctor.Finding {
 	all, err := provisionCosmos(ctx, d.cfg, ProvisionOptions{CheckOnly: true}, d.opts)
 	if err != nil {
@@ -69,7 +71,8 @@ func (d *diagnosis) checkCosmosContainers(ctx context.Context) []doctor.Finding 
 	return comparisonFindings(all, "container")
 }
 
-// connectCosmos connects to the Cosmos account. The caller closes the database.
+// connectCosmos connects to the Cosmos account. The caller must close the
+// database.
 func (d *diagnosis) connectCosmos() (*client.Database, error) {
 	connection, err := accountConnection(d.cfg, d.opts)
 	if err != nil {
@@ -79,8 +82,8 @@ func (d *diagnosis) connectCosmos() (*client.Database, error) {
 }
 
 // checkCosmosRights tests each right of the hub's role, with a test document in
-// one container. The other containers need no test: checkCosmosContainers reads
-// all of them, which shows that the role covers the whole account.
+// one container. One is enough, because checkCosmosContainers reads all
+// containers, so the role covers the whole account.
 func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {
@@ -104,8 +107,8 @@ func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	return passedUnless(found, "%s", text)
 }
 
-// testedRights returns the rights of a role that package probe tests. The right
-// to read metadata is not included, because checkCosmosContainers tests it.
+// testedRights returns the rights of a role that package probe tests. It omits
+// the right to read metadata, which checkCosmosContainers tests.
 func testedRights(role deployment.DataRole) (names []string) {
 	for _, name := range [...]string{rights.Query, rights.Create, rights.Read, rights.Replace, rights.Upsert, rights.ChangeFeed, rights.Delete} {
 		if slices.ContainsFunc(role.Actions, func(a string) bool { return strings.HasSuffix(a, "/"+name) }) {
@@ -115,7 +118,8 @@ func testedRights(role deployment.DataRole) (names []string) {
 	return names
 }
 
-// rightsFindings returns the findings about rights, and the names of those that are granted.
+// rightsFindings returns the findings about tested rights, and the names of the
+// granted rights.
 func (d *diagnosis) rightsFindings(role string, result *rights.Result) (found []doctor.Finding, granted []string) {
 	var denied []string
 	var refusal error
@@ -140,7 +144,7 @@ func (d *diagnosis) rightsFindings(role string, result *rights.Result) (found []
 	return found, granted
 }
 
-// denialRemedy returns the remedy for a credential that the account refuses.
+// denialRemedy returns what to do if the account refuses the credential.
 func (d *diagnosis) denialRemedy(role string, refusal error) string {
 	switch {
 	case strings.Contains(strings.ToLower(refusal.Error()), "firewall"):
@@ -151,7 +155,7 @@ func (d *diagnosis) denialRemedy(role string, refusal error) string {
 	return fmt.Sprintf("give the identity the role %s for the database %s; messagehub provision --format az prints the commands", role, d.cfg.Cosmos.Database)
 }
 
-// checkNodes reports the other nodes that use the account.
+// checkNodes reports which other nodes use the account.
 func (d *diagnosis) checkNodes(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {

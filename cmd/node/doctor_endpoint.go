@@ -20,19 +20,19 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// An endpoint is a service that the hub calls over the network, because the
-// service is not embedded.
+// An endpoint is a service that the hub calls over the network, because it is
+// not embedded.
 type endpoint struct {
-	setting string   // name of the setting that configures the service
-	url     *url.URL // nil if the service is not configured
-	scope   string   // scope of the hub's tokens; "" if the hub uses a key
-	service string   // name of the service in error texts
+	setting string   // setting that specifies the service
+	url     *url.URL // url is nil if the service is not configured
+	scope   string   // scope of the tokens that the hub requests; "" if the hub uses a key
+	service string   // name of the service in findings
 }
 
 func (d *diagnosis) cosmosEndpoint() endpoint {
 	e := endpoint{setting: "cosmos.endpoint", url: parsedURL(d.cfg.Cosmos.Endpoint), service: "Cosmos DB"}
 	if d.cfg.Cosmos.Key == "" && e.url != nil {
-		e.scope = "https://" + e.url.Hostname() + "/.default" // the scope that azcosmos requests
+		e.scope = "https://" + e.url.Hostname() + "/.default" // azcosmos requests this scope
 	}
 	return e
 }
@@ -62,7 +62,7 @@ func (d *diagnosis) addEndpoint(add addCheck, part string, e endpoint) {
 	add(part+".token", func(ctx context.Context) []doctor.Finding { return d.checkToken(ctx, e) }, "identity")
 }
 
-// checkProxy reports the proxy through which the hub calls each service.
+// checkProxy reports which proxy the hub uses for each service.
 func (d *diagnosis) checkProxy(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	for _, e := range d.endpoints() {
@@ -83,7 +83,7 @@ func (d *diagnosis) checkProxy(context.Context) []doctor.Finding {
 	return passedUnless(found, "no proxy is used")
 }
 
-// endpoints returns the services that the hub calls over HTTP.
+// endpoints returns all services that the hub calls over HTTP.
 func (d *diagnosis) endpoints() (all []endpoint) {
 	add := func(e endpoint) {
 		if e.url != nil {
@@ -102,12 +102,12 @@ func (d *diagnosis) endpoints() (all []endpoint) {
 	return all
 }
 
-// proxyOf returns the proxy for a URL, or nil if the URL is called directly.
+// proxyOf returns the proxy for a URL, or nil for no proxy.
 func (d *diagnosis) proxyOf(u *url.URL) (*url.URL, error) {
 	return d.opts.network.proxy(&http.Request{URL: u})
 }
 
-// checkName resolves the host name of an endpoint.
+// checkName resolves an endpoint's host name.
 func (d *diagnosis) checkName(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.url == nil {
 		return singleFinding(doctor.Fail(e.setting, "it is not a URL", "correct "+e.setting))
@@ -118,7 +118,7 @@ func (d *diagnosis) checkName(ctx context.Context, e endpoint) []doctor.Finding 
 	return singleFinding(d.lookUp(ctx, e.setting, e.url.Hostname()))
 }
 
-// lookUp returns the finding about the addresses of a host.
+// lookUp resolves a host name, and returns a finding with the addresses.
 func (d *diagnosis) lookUp(ctx context.Context, setting, host string) doctor.Finding {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return doctor.Passed("", "%s is an address", host)
@@ -145,10 +145,10 @@ func (d *diagnosis) lookUp(ctx context.Context, setting, host string) doctor.Fin
 	return doctor.Passed("", "%s is %s", host, strings.Join(texts, ", "))
 }
 
-// An endpointAnswer is the response of an endpoint to a request without a token.
+// An endpointAnswer is an endpoint's response to a request without a token.
 type endpointAnswer struct {
 	date     string    // header Date
-	received time.Time // midpoint between request and response, on the clock of this machine
+	received time.Time // time midway between request and response, on this machine's clock
 }
 
 func (d *diagnosis) setAnswer(part string, a *endpointAnswer) {
@@ -163,8 +163,8 @@ func (d *diagnosis) endpointAnswer(part string) *endpointAnswer {
 	return d.answers[part]
 }
 
-// checkConnection sends a request without a token. Any response shows that the
-// endpoint is reachable.
+// checkConnection sends a request without a token. If there is any response,
+// the endpoint is reachable.
 func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint) []doctor.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url.Scheme+"://"+e.url.Host+"/", http.NoBody)
 	if err != nil {
@@ -175,7 +175,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	if err != nil {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, err))
 	}
-	_ = resp.Body.Close() // the response is needed only for its header
+	_ = resp.Body.Close() // the body is not needed, because only the header is used
 	d.setAnswer(part, &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	if resp.StatusCode == http.StatusProxyAuthRequired {
 		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))
@@ -183,7 +183,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	return singleFinding(d.connectedFinding(e.setting, e.url.Hostname(), resp.TLS))
 }
 
-// connectedFinding returns the finding about an endpoint that was reached.
+// connectedFinding returns the finding about an endpoint that responded.
 func (d *diagnosis) connectedFinding(setting, host string, state *tls.ConnectionState) doctor.Finding {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return doctor.Passed("", "%s answers, without TLS", host)
@@ -202,12 +202,12 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// explainConnection returns the finding about an endpoint that was not reached.
-// u is the URL that determines the proxy; it is nil if no proxy is used.
+// explainConnection returns the finding about an endpoint that did not respond.
+// The URL u determines the proxy; if u is nil, no proxy is used.
 func (d *diagnosis) explainConnection(ctx context.Context, setting, host, port string, u *url.URL, err error) doctor.Finding {
 	var proxy *url.URL
 	if u != nil {
-		proxy, _ = d.proxyOf(u) // an error here also fails the request itself
+		proxy, _ = d.proxyOf(u) // if this fails, the request itself fails with the same error
 	}
 	if proxy != nil {
 		if f, isOfProxy := explainProxy(setting, host, proxy, err); isOfProxy {
@@ -250,11 +250,12 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// proxyAuthRequired is the error text of net/http for a proxy that requires a password.
+// proxyAuthRequired is the error text of net/http for a proxy that requires a
+// password.
 var proxyAuthRequired = http.StatusText(http.StatusProxyAuthRequired)
 
-// explainProxy returns the finding about an error that the proxy caused.
-// isOfProxy is false if the proxy did not cause the error.
+// explainProxy returns the finding about an error caused by the proxy.
+// isOfProxy is false if the error has another cause.
 func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Finding, isOfProxy bool) {
 	const remedy = "correct HTTPS_PROXY, or add the host to NO_PROXY"
 	op, isOp := errors.AsType[*net.OpError](err)
@@ -270,9 +271,9 @@ func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Fin
 	return f, false
 }
 
-// isRefusalOfProxy reports whether an error text ends with a status with which a
-// proxy refuses CONNECT. Package net/http returns only the status text, without
-// a type or code.
+// isRefusalOfProxy reports whether an error text ends with a status with which
+// a proxy refuses CONNECT. Package net/http returns only this text, without a
+// type or a code.
 func isRefusalOfProxy(text string) bool {
 	for _, status := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		if strings.HasSuffix(text, ": "+http.StatusText(status)) {
@@ -282,16 +283,16 @@ func isRefusalOfProxy(text string) bool {
 	return false
 }
 
-// Differences between clocks: above riskySkew requests are at risk, and above
-// refusedSkew they are refused. Microsoft Entra and Service Bus accept tokens
-// within 5 minutes; Cosmos DB and Blob Storage accept signatures within 15
-// minutes.
+// Differences between clocks. Above riskySkew, requests may soon be refused;
+// above refusedSkew, they are refused. Microsoft Entra and Service Bus accept
+// tokens within 5 minutes; Cosmos DB and Blob Storage accept signatures within
+// 15 minutes.
 const (
 	riskySkew   = 30 * time.Second
 	refusedSkew = 5 * time.Minute
 )
 
-// checkClock compares the clock of this machine with the clock of an endpoint.
+// checkClock compares this machine's clock with an endpoint's clock.
 func (d *diagnosis) checkClock(part string) []doctor.Finding {
 	return singleFinding(d.compareClock("", d.endpointAnswer(part)))
 }
@@ -304,7 +305,7 @@ func (d *diagnosis) compareClock(subject string, a *endpointAnswer) doctor.Findi
 	if err != nil {
 		return doctor.Skip(subject, "the answer has no time")
 	}
-	skew := a.received.Sub(theirs.Add(500 * time.Millisecond)) // the header Date has whole seconds
+	skew := a.received.Sub(theirs.Add(500 * time.Millisecond)) // half a second is added because the Date header contains whole seconds
 	text := fmt.Sprintf("the clock of this machine is %s %s", skew.Abs().Round(time.Second), map[bool]string{true: "behind", false: "ahead"}[skew < 0])
 	const remedy = "synchronize the clock of this machine, such as with timedatectl set-ntp true"
 	switch {
@@ -316,7 +317,8 @@ func (d *diagnosis) compareClock(subject string, a *endpointAnswer) doctor.Findi
 	return doctor.Passed(subject, "the clock of this machine differs by less than %s", max(time.Second, skew.Abs().Truncate(time.Second)+time.Second))
 }
 
-// chargeOf returns the request units in the headers of a Cosmos response.
+// chargeOf returns the request units reported in the headers of a Cosmos
+// response.
 func chargeOf(header http.Header) float64 {
 	charge, err := strconv.ParseFloat(header.Get("x-ms-request-charge"), 64)
 	if err != nil {
@@ -325,8 +327,8 @@ func chargeOf(header http.Header) float64 {
 	return charge
 }
 
-// busHost returns the host of the namespace. It returns "" if the bus is
-// embedded, or if the setting cannot be parsed.
+// busHost returns the namespace's host. It returns "" if the bus is embedded,
+// or the setting is invalid.
 func (d *diagnosis) busHost() string {
 	if d.cfg.EmbeddedBus() {
 		return ""
@@ -337,7 +339,8 @@ func (d *diagnosis) busHost() string {
 	return hostOfConnection(d.cfg.ServiceBus.Connection)
 }
 
-// hostOfConnection returns the host in a connection string, including the port if there is one.
+// hostOfConnection returns the host, and the port if present, in a connection
+// string.
 func hostOfConnection(connection config.Secret) string {
 	for part := range strings.SplitSeq(connection.Reveal(), ";") {
 		name, value, _ := strings.Cut(part, "=")

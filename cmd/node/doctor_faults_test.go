@@ -38,19 +38,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A plantedFault is a fault that a test introduces, and the finding that the doctor
-// must report.
+// A plantedFault is a fault that a test introduces, with the finding that the
+// doctor must report.
 type plantedFault struct {
 	name  string
 	plant func(d *inspectedHub)
 
 	check  string
 	state  doctor.State
-	text   string // substring of the finding's text
-	remedy string // substring of the finding's remedy
+	text   string // must occur in the finding's text
+	remedy string // must occur in the finding's remedy
 }
 
-// isFound reports whether the expected finding is in all.
+// isFound reports whether all contains the expected finding.
 func (p *plantedFault) isFound(all []doctor.Finding) bool {
 	for _, f := range find(all, p.check) {
 		if f.State == p.state && strings.Contains(f.Text, p.text) && strings.Contains(f.Remedy, p.remedy) {
@@ -60,7 +60,7 @@ func (p *plantedFault) isFound(all []doctor.Finding) bool {
 	return false
 }
 
-// run introduces the fault and requires the finding.
+// run introduces the fault and checks that the doctor reports it.
 func (p *plantedFault) run(t *testing.T, keys ...bus.Key) {
 	t.Helper()
 	d := newInspectedHub(t, keys...)
@@ -74,7 +74,7 @@ func (p *plantedFault) run(t *testing.T, keys ...bus.Key) {
 		switch f.State {
 		case doctor.Fault, doctor.Warning:
 			require.NotEmpty(t, f.Remedy, "%+v", f)
-			if f.Check == "configuration" { // some faults are removed settings, which causes findings about the configuration, too
+			if f.Check == "configuration" { // a fault that consists of removed settings also causes findings about the configuration
 				continue
 			}
 			require.Equal(t, strings.SplitN(p.check, ".", 2)[0], strings.SplitN(f.Check, ".", 2)[0], "another part is blamed: %+v", f)
@@ -146,14 +146,14 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 	}
 }
 
-// useDataFolder configures the hub to store its data in the data folder, which it
+// useDataFolder makes the hub store its data in a data folder, which it
 // creates.
 func (d *inspectedHub) useDataFolder() {
 	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = "", ""
 	require.NoError(d, os.MkdirAll(d.cfg.Data, 0o700))
 }
 
-// serveNoHub returns the address of a program that is not a hub.
+// serveNoHub starts an HTTP server that is not a hub, and returns its address.
 func serveNoHub(t *testing.T) string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
@@ -161,7 +161,7 @@ func serveNoHub(t *testing.T) string {
 }
 
 // writeCertificate writes a certificate for localhost and its key, and returns
-// the names of the two files.
+// the names of both files.
 func writeCertificate(t *testing.T, until time.Time) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -290,9 +290,8 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 	}
 }
 
-// useOnlyProxy configures a hub that calls only the Cosmos account, through a
-// proxy that responds as answer does. If answer is nil, the proxy cannot be
-// reached.
+// useOnlyProxy makes the hub call only the Cosmos account, through a proxy that
+// answer simulates. If answer is nil, the proxy is unreachable.
 func (d *inspectedHub) useOnlyProxy(answer http.Handler) {
 	proxy := "http://" + closedPort(d.T)
 	if answer != nil {
@@ -304,7 +303,7 @@ func (d *inspectedHub) useOnlyProxy(answer http.Handler) {
 	d.useProxy(proxy)
 }
 
-// closedPort returns an address of this machine on which no program listens.
+// closedPort returns an address on this machine at which no program listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -312,7 +311,8 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// serveAt serves the Cosmos account with a clock that is ahead of the clock of this machine.
+// serveAt serves the Cosmos account with a clock that is ahead of the system
+// clock.
 func serveAt(d *inspectedHub, ahead time.Duration) string {
 	return serveHTTP(d.T, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
@@ -518,8 +518,7 @@ func TestDoctor_LeavesNothingThatACheckFinds(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// countProbes returns the number of documents that tests of rights left in the
-// account.
+// countProbes returns the number of test documents that remain in the account.
 func (d *inspectedHub) countProbes() (n int) {
 	c, err := d.documents.NewContainer("messagehub", "catalog")
 	require.NoError(d, err)

@@ -32,8 +32,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// azureSettings returns the settings of a hub that uses only services on Azure,
-// with an identity.
+// azureSettings returns settings of a hub that uses only services on Azure, and
+// authenticates with an identity.
 func azureSettings(t *testing.T) *config.Config {
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.Data = "127.0.0.1:0", "", "", t.TempDir()
@@ -43,17 +43,18 @@ func azureSettings(t *testing.T) *config.Config {
 	return &cfg
 }
 
-// fakeAzure is a network in which every host name leads to the same TLS server.
+// A fakeAzure is a network in which every host name leads to the same TLS
+// server.
 type fakeAzure struct {
 	*testing.T
 	server  *httptest.Server
 	trusted *x509.CertPool
-	refused func(ctx context.Context, address string) error // returns the error of a connection to an address; nil if no connection fails
+	refused func(ctx context.Context, address string) error // returns the error with which a connection to an address fails; nil if none fails
 	token   func(scope string) (string, error)
 }
 
-// newFakeAzure starts a server whose certificate is valid for names until a
-// time.
+// newFakeAzure starts a server whose certificate is valid for these names until
+// this time.
 func newFakeAzure(t *testing.T, until time.Time, names ...string) *fakeAzure {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -67,16 +68,16 @@ func newFakeAzure(t *testing.T, until time.Time, names ...string) *fakeAzure {
 	f.trusted.AddCert(parsed)
 	f.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	f.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	f.server.Config.ErrorLog = log.New(io.Discard, "", 0) // tests connect with clients that reject the certificate
+	f.server.Config.ErrorLog = log.New(io.Discard, "", 0) // discarded, because in some tests clients reject the certificate
 	f.server.StartTLS()
 	t.Cleanup(f.server.Close)
 	return f
 }
 
-// allNames are the host names in azureSettings.
+// allNames lists the host names in azureSettings.
 var allNames = []string{"hub.documents.azure.com", "hub.blob.core.windows.net", "hub.servicebus.windows.net"}
 
-// diagnosis returns the diagnosis of a hub that calls f.
+// diagnosis returns a diagnosis of a hub that calls f.
 func (f *fakeAzure) diagnosis(cfg *config.Config) *diagnosis {
 	d := newDiagnosis(cfg, DoctorOptions{Online: true}, Options{
 		LookUp: func(context.Context, string) ([]netip.Addr, error) {
@@ -103,14 +104,14 @@ func (f *fakeAzure) GetToken(_ context.Context, o policy.TokenRequestOptions) (a
 	return azcore.AccessToken{Token: token, ExpiresOn: time.Now().Add(time.Hour)}, err
 }
 
-// tokenWith returns an unsigned token with these claims.
+// tokenWith returns an unsigned token that contains these claims.
 func tokenWith(t *testing.T, claims map[string]any) string {
 	text, err := json.Marshal(claims)
 	require.NoError(t, err)
 	return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString(text) + ".secret-signature"
 }
 
-// goodToken returns a valid token for a scope.
+// goodToken returns a token that services accept for a scope.
 func (f *fakeAzure) goodToken(scope string) (string, error) {
 	return tokenWith(f.T, map[string]any{
 		"aud": strings.TrimSuffix(scope, "/.default"), "tid": "the-tenant", "oid": "the-object", "appid": "the-application", "idtyp": "app",
@@ -118,11 +119,11 @@ func (f *fakeAzure) goodToken(scope string) (string, error) {
 	}), nil
 }
 
-// runCheck runs one check of the table, after the checks that it depends on.
+// runCheck runs one check of the table, and first the checks that it needs.
 func runCheck(d *diagnosis, name string) []doctor.Finding {
 	needed := map[string]bool{name: true}
 	all := d.checkTable()
-	for _, c := range slices.Backward(all) { // a check depends only on earlier checks
+	for _, c := range slices.Backward(all) { // a check needs only earlier checks
 		for _, need := range c.Needs {
 			needed[need] = needed[need] || needed[c.Name]
 		}
@@ -228,12 +229,12 @@ func TestDoctor_SaysThatThePortOfAMQPIsBlocked(t *testing.T) {
 	}
 }
 
-// The doctor must not wait long for a host to which connections time out.
+// The doctor must not wait long for a host if connections to it time out.
 func TestDoctor_DoesNotWaitForHostsThatDropEverything(t *testing.T) {
 	f := newFakeAzure(t, time.Now().Add(90*24*time.Hour), allNames...)
 	f.token = f.goodToken
 	over := make(chan struct{})
-	defer close(over) // ends the dials that net/http continues after their requests ended
+	defer close(over) // ends dials that net/http continues after their requests have ended
 	f.refused = func(ctx context.Context, _ string) error {
 		select {
 		case <-ctx.Done():
@@ -287,7 +288,7 @@ func TestDoctor_FindsFaultsOfTheMachine(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := azureSettings(t)
 			if tc.check != "identity" {
-				cfg.Blob.Endpoint = "" // makes the hub use its data folder
+				cfg.Blob.Endpoint = "" // the hub then uses its data folder
 			}
 			d := newDiagnosis(cfg, DoctorOptions{}, Options{})
 			d.variable = func(string) string { return "" }

@@ -25,9 +25,9 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An inspectedHub is a hub without faults: settings, a data folder, a Cosmos account,
-// a storage account and a namespace with everything that the hub needs. A test
-// introduces a fault before it runs the doctor.
+// An inspectedHub is a hub without faults: settings, a data folder, and a
+// Cosmos account, a storage account and a namespace that contain everything the
+// hub needs. A test introduces a fault and then runs the doctor.
 type inspectedHub struct {
 	*testing.T
 	cfg       config.Config
@@ -36,13 +36,14 @@ type inspectedHub struct {
 	documents *azcosmos.Client
 	queues    *admin.Client
 
-	// Each of these functions returns a handler that responds to a request
-	// instead of the service. The service itself responds if the function or
-	// the handler is nil.
+	// Functions that a test sets to replace the responses of a service. If the
+	// function or the handler that it returns is nil, the service itself
+	// responds.
 	refuseDocuments, refuseBlobs, refuseQueues func(*http.Request) http.HandlerFunc
 }
 
-// answerWith returns a handler that responds with this status and body.
+// answerWith returns a handler that answers every request with this status and
+// body.
 func answerWith(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -50,8 +51,9 @@ func answerWith(status int, body string) http.HandlerFunc {
 	}
 }
 
-// interceptRequests returns a handler that passes each request to refuse. If
-// refuse returns a handler, that handler responds, and otherwise next.
+// interceptRequests returns a handler that passes each request to refuse. The
+// request is served by the handler that refuse returns or, if it is nil, by
+// next.
 func interceptRequests(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if *refuse != nil {
@@ -64,7 +66,8 @@ func interceptRequests(refuse *func(*http.Request) http.HandlerFunc, next http.H
 	})
 }
 
-// newInspectedHub returns a hub without faults. Its namespace accepts these keys.
+// newInspectedHub returns a hub without faults. Its Service Bus namespace
+// accepts these keys.
 func newInspectedHub(t *testing.T, keys ...bus.Key) *inspectedHub {
 	t.Helper()
 	d := &inspectedHub{T: t, cfg: settings(t.TempDir() + "/data")}
@@ -98,8 +101,8 @@ func newInspectedHub(t *testing.T, keys ...bus.Key) *inspectedHub {
 	return d
 }
 
-// plainHTTP is a transport that sends the HTTPS requests of the Service Bus
-// management client over HTTP.
+// A plainHTTP is a transport that sends the Service Bus management client's
+// HTTPS requests as plain HTTP.
 type plainHTTP struct{}
 
 func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
@@ -107,8 +110,8 @@ func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// serveBus serves the namespace over AMQP and HTTP on one address, which it
-// returns.
+// serveBus serves the namespace over AMQP and HTTP at the same address, and
+// returns the address.
 func (d *inspectedHub) serveBus(namespace *bus.Namespace) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(d, err)
@@ -121,14 +124,14 @@ func (d *inspectedHub) serveBus(namespace *bus.Namespace) string {
 	return listener.Addr().String()
 }
 
-// useKey configures the hub to use a key of the namespace.
+// useKey makes the hub authenticate with this key of the namespace.
 func (d *inspectedHub) useKey(k bus.Key) {
 	connection := d.cfg.ServiceBus.Connection.Reveal()
 	connection = strings.Replace(connection, bus.WellKnownKeyName, k.Name, 1)
 	d.cfg.ServiceBus.Connection = config.Secret(strings.Replace(connection, bus.WellKnownKey, k.Secret, 1))
 }
 
-// diagnose runs all checks, including those that call the services.
+// diagnose runs all checks, including those that call services.
 func (d *inspectedHub) diagnose() *node.Diagnosis {
 	return node.Diagnose(d.Context(), &d.cfg, node.DoctorOptions{Online: true}, d.opts)
 }
@@ -144,8 +147,8 @@ func (d *inspectedHub) changeContainer(name string, change func(*azcosmos.Contai
 	require.NoError(d, err)
 }
 
-// recreateContainer replaces a container by an empty one with these properties.
-// If properties is nil, it only deletes the container.
+// recreateContainer deletes a container and, unless properties is nil, creates
+// an empty one with these properties.
 func (d *inspectedHub) recreateContainer(name string, properties *azcosmos.ContainerProperties) {
 	database, err := d.documents.NewDatabase("messagehub")
 	require.NoError(d, err)
@@ -159,8 +162,8 @@ func (d *inspectedHub) recreateContainer(name string, properties *azcosmos.Conta
 	}
 }
 
-// changeQueue replaces a queue by one with changed properties. If change is nil,
-// it only deletes the queue.
+// changeQueue deletes a queue and, unless change is nil, creates one with
+// changed properties.
 func (d *inspectedHub) changeQueue(name string, change func(*admin.QueueProperties)) {
 	found, err := d.queues.GetQueue(d.Context(), name, nil)
 	require.NoError(d, err)
@@ -173,14 +176,14 @@ func (d *inspectedHub) changeQueue(name string, change func(*admin.QueueProperti
 	}
 }
 
-// useProxy configures the hub to send all HTTP requests through a proxy.
+// useProxy makes the hub send all HTTP requests through a proxy.
 func (d *inspectedHub) useProxy(proxy string) {
 	u, err := url.Parse(proxy)
 	require.NoError(d, err)
 	d.opts.Proxy = func(*http.Request) (*url.URL, error) { return u, nil }
 }
 
-// find returns the findings of one check.
+// find returns the findings of the check with this name.
 func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	for _, f := range all {
 		if f.Check == check {
@@ -190,8 +193,8 @@ func find(all []doctor.Finding, check string) (found []doctor.Finding) {
 	return found
 }
 
-// refuseAction returns a function that refuses the requests to the Cosmos
-// account which need a data action; see dataActions.
+// refuseAction returns a function that refuses Cosmos requests that require
+// this data action; see dataActions.
 func refuseAction(action string) func(*http.Request) http.HandlerFunc {
 	return func(r *http.Request) http.HandlerFunc {
 		body := peekBody(r)
@@ -202,8 +205,7 @@ func refuseAction(action string) func(*http.Request) http.HandlerFunc {
 	}
 }
 
-// peekBody returns the body of a request, and restores the body so that the
-// next handler can read it.
+// peekBody returns the body of a request, and restores it for the next handler.
 func peekBody(r *http.Request) []byte {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// checkIssuers fetches the keys of each issuer, and compares the issuer's clock
-// with that of this machine.
+// checkIssuers fetches each issuer's keys, and compares the issuer's clock with
+// this machine's clock.
 func (d *diagnosis) checkIssuers(ctx context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	for _, issuer := range d.cfg.OIDC.Issuers {

@@ -26,7 +26,8 @@ import (
 // singleFinding returns a slice with one finding.
 func singleFinding(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
 
-// passedUnless returns findings or, if there are none, one finding that the check passed, with this text.
+// passedUnless returns findings. If there are none, it returns a finding that
+// the check passed, with this text.
 func passedUnless(findings []doctor.Finding, format string, args ...any) []doctor.Finding {
 	if len(findings) == 0 {
 		return singleFinding(doctor.Passed("", format, args...))
@@ -38,7 +39,7 @@ func passedUnless(findings []doctor.Finding, format string, args ...any) []docto
 func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	warn := func(subject, text, remedy string) { found = append(found, doctor.Warn(subject, text, remedy)) }
-	if !d.do.Start { // before a start, Open logs these warnings
+	if !d.do.Start { // before a start, Open logs these warnings instead
 		for _, warning := range d.cfg.Warnings() {
 			text, remedy := splitRemedy(warning)
 			warn("", text, remedy)
@@ -86,8 +87,8 @@ func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	return passedUnless(found, "%d settings besides the defaults, %s; messagehub config print has them", n, from)
 }
 
-// splitRemedy splits a warning at its last semicolon into the fault and its
-// remedy.
+// splitRemedy splits a warning at its last semicolon: into the fault and what
+// to do.
 func splitRemedy(text string) (what, remedy string) {
 	if i := strings.LastIndex(text, "; "); i > 0 {
 		return text[:i], text[i+2:]
@@ -100,7 +101,7 @@ func isEntra(host string) bool {
 }
 
 // azureKeys returns the names of the settings that contain keys of Azure
-// accounts. It ignores keys of emulators.
+// accounts. Emulators' keys do not count.
 func (d *diagnosis) azureKeys() (names []string) {
 	for _, k := range []struct {
 		name string
@@ -128,21 +129,21 @@ func isAzureHost(host string) bool {
 	return false
 }
 
-// needsIdentity reports whether the hub authenticates to a service with an
+// needsIdentity reports whether the hub authenticates to any service with an
 // identity.
 func (d *diagnosis) needsIdentity() bool {
 	return !d.cfg.Embedded() && d.cfg.Cosmos.Key == "" || !d.cfg.EmbeddedBlob() && d.cfg.Blob.Key == "" || d.cfg.ServiceBus.Namespace != ""
 }
 
-// checkIdentityVariables checks the environment variables in which azidentity
-// looks for an identity.
+// checkIdentityVariables checks the environment variables that select the
+// identity for azidentity.
 func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 	if !d.needsIdentity() {
 		return singleFinding(doctor.Passed("", "no identity of Azure is needed"))
 	}
 	var found []doctor.Finding
 	chosen := d.variable(credentialsVariable)
-	if d.cfg.Production && !isDeployed(chosen) && !d.do.Start { // before a start, Open reports this as an error
+	if d.cfg.Production && !isDeployed(chosen) && !d.do.Start { // not before a start, because Open reports this as an error
 		found = append(found, doctor.Fail(credentialsVariable, fmt.Sprintf("it is %q, and production uses no identity of a developer", chosen),
 			"set it to prod, EnvironmentCredential, WorkloadIdentityCredential or ManagedIdentityCredential"))
 	}
@@ -169,7 +170,7 @@ func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 	return passedUnless(found, "%s is %s", credentialsVariable, chosen)
 }
 
-// checkCertificate checks the certificate of the server.
+// checkCertificate checks the certificate of the server, and when it expires.
 func (d *diagnosis) checkCertificate(context.Context) []doctor.Finding {
 	c, err := loadCertificate(d.cfg.TLS, d.opts.Logger)
 	switch {
@@ -191,11 +192,12 @@ func (d *diagnosis) checkCertificate(context.Context) []doctor.Finding {
 	return singleFinding(d.expiryOf("tls.cert", leaf, "the certificate of the hub", "renew it; the hub uses a new file without a restart"))
 }
 
-// expiryWarning is how long before a certificate expires the check starts to warn.
+// expiryWarning is how long before the expiry of a certificate the check begins
+// to warn.
 const expiryWarning = 14 * 24 * time.Hour
 
-// expiryOf returns a finding about the validity period of a certificate. what
-// describes the certificate in the finding's text.
+// expiryOf returns a finding about the validity period of a certificate. In the
+// finding's text, what describes the certificate.
 func (d *diagnosis) expiryOf(subject string, leaf *x509.Certificate, what, remedy string) doctor.Finding {
 	now := d.clock()
 	names := strings.Join(leaf.DNSNames, ", ")
@@ -214,11 +216,11 @@ func (d *diagnosis) expiryOf(subject string, leaf *x509.Certificate, what, remed
 	}
 }
 
-// minFileLimit is the lowest limit of open files with which a hub can serve a
+// minFileLimit is the minimum limit of open files with which a hub can serve a
 // small load.
 const minFileLimit = 256
 
-// checkFileLimit checks the limit of file descriptors.
+// checkFileLimit checks the maximum number of open files.
 func (d *diagnosis) checkFileLimit(context.Context) []doctor.Finding {
 	const remedy = "raise the limit to 20000: ulimit -n, or LimitNOFILE in the unit of systemd"
 	limit := d.fileLimit()
@@ -236,7 +238,7 @@ func (d *diagnosis) checkFileLimit(context.Context) []doctor.Finding {
 	return singleFinding(doctor.Passed("", "this process may open enough files for %d connections", hub))
 }
 
-// checkFolder checks the data folder. It changes nothing.
+// checkFolder checks the data folder without changing it.
 func (d *diagnosis) checkFolder(context.Context) []doctor.Finding {
 	dir := d.cfg.Data
 	info, err := os.Stat(dir)
@@ -273,14 +275,14 @@ func (d *diagnosis) checkFolder(context.Context) []doctor.Finding {
 	return passedUnless(found, "%s", dir)
 }
 
-// failedFolder returns the finding about a data folder that cannot be used.
+// failedFolder returns the finding about an unusable data folder.
 func failedFolder(dir string, err error) doctor.Finding {
 	text, remedy := splitRemedy(folderFault(dir, err).Error())
 	return doctor.Fail("", text, remedy)
 }
 
-// existingParent returns the nearest parent folder of path that exists, or path
-// itself.
+// existingParent returns the nearest existing folder among path and its
+// parents.
 func existingParent(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -300,8 +302,8 @@ func existingParent(path string) (string, error) {
 	}
 }
 
-// checkLock checks whether another process uses the data folder. If that process
-// is a hub that runs with these settings, the check passes.
+// checkLock checks whether another process uses the data folder. It passes if
+// that process is a hub with these settings.
 func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	root, err := os.OpenRoot(d.cfg.Data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -310,7 +312,7 @@ func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		return singleFinding(failedFolder(d.cfg.Data, err))
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	if _, err := root.Lstat(lockName); errors.Is(err, fs.ErrNotExist) {
 		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	}
@@ -330,7 +332,7 @@ func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 		"stop that process, or choose another folder with --data"))
 }
 
-// isHubAt reports whether a hub responds at an address of this machine.
+// isHubAt reports whether a hub responds at an address on this machine.
 func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	scheme := "http://"
 	if d.cfg.TLS.Certificate != "" {
@@ -352,7 +354,7 @@ func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), `"status":"ok"`)
 }
 
-// withHost replaces an empty host in an address by the loopback address.
+// withHost replaces an empty host by the loopback address.
 func withHost(address string) string {
 	if host, port, err := net.SplitHostPort(address); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -360,7 +362,7 @@ func withHost(address string) string {
 	return address
 }
 
-// checkSpace checks the free space on the disks of the data folder.
+// checkSpace checks how much space is free on the disks of the data folder.
 func (d *diagnosis) checkSpace(ctx context.Context) []doctor.Finding {
 	var existing []string
 	for _, folder := range dataFolders(d.cfg) {
@@ -391,11 +393,11 @@ func (d *diagnosis) checkSpace(ctx context.Context) []doctor.Finding {
 	return singleFinding(doctor.Passed("", "%d MB are free", usage.free>>20))
 }
 
-// slowSync is the limit for the duration of a synced write. A slower disk cannot
-// serve a hub under load.
+// slowSync is the longest acceptable duration of a synced write. A slower disk
+// cannot serve a hub under load.
 const slowSync = 20 * time.Millisecond
 
-// checkSync measures the duration of a small synced write.
+// checkSync measures how long a small synced write takes.
 func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 	folder := d.cfg.Data
 	if _, err := os.Stat(folder); err != nil {
@@ -419,12 +421,12 @@ func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 
 const (
 	syncFilePrefix = ".doctor-"
-	syncedWrites   = 9 // number of writes whose median is reported
+	syncedWrites   = 9 // number of synced writes, of which the median is reported
 )
 
-// writeSynced writes and syncs a file in a folder n times, and removes it. It
-// returns the median duration of a write. It also removes the files of earlier
-// calls that died.
+// writeSynced writes and syncs a file in a folder n times, and removes the
+// file. It returns the median duration of a write. It also removes files that
+// remained when earlier calls died.
 func writeSynced(folder string, n int) (took time.Duration, err error) {
 	removeSyncFiles(folder)
 	file, err := os.CreateTemp(folder, syncFilePrefix+"*")
@@ -448,8 +450,8 @@ func writeSynced(folder string, n int) (took time.Duration, err error) {
 	return times[len(times)/2], nil
 }
 
-// removeSyncFiles removes files of writeSynced that are older than a minute. It
-// ignores errors.
+// removeSyncFiles removes old files of writeSynced: those that are more than a
+// minute old. It ignores errors.
 func removeSyncFiles(folder string) {
 	left, _ := filepath.Glob(filepath.Join(folder, syncFilePrefix+"*"))
 	for _, name := range left {
@@ -459,8 +461,8 @@ func removeSyncFiles(folder string) {
 	}
 }
 
-// checkPorts checks the addresses on which the hub listens. If a hub that runs
-// with these settings uses them, the check passes.
+// checkPorts checks that the addresses on which the hub listens are free, or
+// used by a hub with these settings.
 func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 	addresses := []struct{ key, address string }{{"listen", d.cfg.Listen}}
 	if d.cfg.HasOperatorListener() {
@@ -473,12 +475,12 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 		addresses = append(addresses, struct{ key, address string }{"blob-listen", d.cfg.BlobListen})
 	}
 	var found []doctor.Finding
-	var isHub *bool // whether a hub runs with these settings; nil until this is known
+	var isHub *bool // a hub with these settings runs; nil while unknown
 	var free []string
 	for _, a := range addresses {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", a.address)
 		if err == nil {
-			_ = l.Close() // the listener has accepted no connection
+			_ = l.Close() // no connection was accepted
 			free = append(free, a.address)
 			continue
 		}
@@ -502,7 +504,7 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 	return passedUnless(found, "%s: free", strings.Join(free, ", "))
 }
 
-// CheckConfiguration returns the findings of messagehub config check about a
+// CheckConfiguration returns what messagehub config check reports about a
 // configuration that Validate accepts.
 func CheckConfiguration(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	d := newDiagnosis(cfg, DoctorOptions{}, Options{})

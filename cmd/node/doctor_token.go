@@ -15,25 +15,25 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// tokenClaims are the claims of a Microsoft Entra token that show an operator
-// which identity it belongs to. None of them is secret.
+// A tokenClaims contains the claims of a Microsoft Entra token that tell an
+// operator whose token it is. None of them is secret.
 type tokenClaims struct {
 	Audience    audiences `json:"aud"`
 	Issuer      string    `json:"iss"`
 	Tenant      string    `json:"tid"`
 	Object      string    `json:"oid"`
-	Application string    `json:"appid"` // only in tokens of version 1
-	Client      string    `json:"azp"`   // only in tokens of version 2
+	Application string    `json:"appid"` // client id; only in version 1 tokens
+	Client      string    `json:"azp"`   // client id; only in version 2 tokens
 	Kind        string    `json:"idtyp"`
 	User        string    `json:"upn"`
 	NotBefore   float64   `json:"nbf"` // seconds since 1970
 	Expires     float64   `json:"exp"` // seconds since 1970
 }
 
-// audiences is a list that may be encoded as one string in JSON.
+// An audiences is a list of texts. In JSON, it may also be one string.
 type audiences []string
 
-// UnmarshalJSON reads a string, or a list of strings.
+// UnmarshalJSON decodes a string, or a list of strings.
 func (a *audiences) UnmarshalJSON(text []byte) error {
 	var word string
 	if json.Unmarshal(text, &word) == nil {
@@ -44,7 +44,7 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 }
 
 // readClaims returns the claims of a JSON web token. It does not verify the
-// signature; the service that receives the token verifies it.
+// signature; the service to which the token is sent verifies it.
 func readClaims(token string) (c tokenClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -54,8 +54,7 @@ func readClaims(token string) (c tokenClaims, ok bool) {
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
 }
 
-// checkToken requests a token for a service, and compares the token's claims
-// with those that the service needs.
+// checkToken requests a token for a service, and checks the token's claims.
 func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.scope == "" {
 		return singleFinding(doctor.Passed("", "a key is used, and no token"))
@@ -76,8 +75,8 @@ func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding
 	return d.tokenFindings(e, &c)
 }
 
-// tokenFindings returns a finding for each fault of a token or, if it has none, a
-// finding with its claims.
+// tokenFindings returns a finding for each fault of a token. If there is none,
+// it returns a finding that describes the token's claims.
 func (d *diagnosis) tokenFindings(e endpoint, c *tokenClaims) []doctor.Finding {
 	now := d.clock()
 	application := c.Application
@@ -104,9 +103,9 @@ func (d *diagnosis) tokenFindings(e endpoint, c *tokenClaims) []doctor.Finding {
 }
 
 // isAudience reports whether a service with this scope accepts a token for
-// audience. Azure accepts the URL with and without a final slash. For some
-// services it also accepts the id of an application; these ids are not known
-// here, so isAudience accepts any.
+// audience. Azure accepts the URL with and without a final slash. Some services
+// also accept an application id; these ids are unknown here, so isAudience
+// accepts any id.
 func isAudience(audience, scope string) bool {
 	want, err := url.Parse(strings.TrimSuffix(scope, "/.default"))
 	if err != nil {
@@ -114,16 +113,16 @@ func isAudience(audience, scope string) bool {
 	}
 	has, err := url.Parse(audience)
 	if err != nil || has.Host == "" {
-		return true // may be the application id of the service
+		return true // may be the service's application id
 	}
 	return strings.EqualFold(has.Host, want.Host) || strings.HasSuffix(want.Host, ".documents.azure.com") && has.Host == "cosmos.azure.com"
 }
 
 func unixTime(seconds float64) time.Time { return time.Unix(int64(seconds), 0).UTC() }
 
-// shortTokenError returns the beginning of an azidentity error, without its
-// separator lines. The complete error describes every credential that azidentity
-// tried.
+// shortTokenError returns the first part of an azidentity error, without its
+// separator lines. The complete error describes every credential that
+// azidentity tried.
 func shortTokenError(err error) string {
 	const limit = 600
 	words := slices.DeleteFunc(strings.Fields(err.Error()), func(word string) bool { return strings.Trim(word, "-") == "" })

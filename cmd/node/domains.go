@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// domains is the part of a node that exchanges messages with the domains.
+// A domains exchanges messages with the domains.
 type domains struct {
 	bus         *bus
 	requests    *contentrequest.Requests
@@ -45,7 +45,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	return d, nil
 }
 
-// openIngestion creates the ingestion of announcements into h.
+// openIngestion creates the ingestion, which passes announcements to the hub h.
 func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = ingest.New(ingest.Options{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
@@ -59,8 +59,8 @@ func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, m
 	})
 }
 
-// domainQueues returns the queues that belong to a single domain: the hub
-// accepts no announcements of other domains from them.
+// domainQueues returns the queues that belong to a single domain. The hub
+// accepts no announcements of other domains from these queues.
 func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
 	for _, d := range cfg.Domains {
 		if d.Ingest != "" {
@@ -70,8 +70,7 @@ func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
 	return queues
 }
 
-// close closes the open parts: first the senders and receivers, then the bus
-// that they use.
+// close closes first the senders and receivers, and then the bus that they use.
 func (d *domains) close(ctx context.Context) error {
 	if d == nil {
 		return nil

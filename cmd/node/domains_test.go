@@ -27,7 +27,7 @@ import (
 )
 
 // withListeners returns settings with listeners for domains on free ports. The
-// domain Charges produces the content of its bundles.
+// domain Charges creates the content of its bundles.
 func withListeners(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
@@ -35,7 +35,7 @@ func withListeners(dir string) config.Config {
 	return cfg
 }
 
-// newCharges returns a client of the domain Charges that is connected to the
+// newCharges returns a client of the domain Charges, which is connected to the
 // listeners of n.
 func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	t.Helper()
@@ -54,7 +54,7 @@ func newCharges(t testing.TB, n *node.Node) *domainclient.Client {
 	return c
 }
 
-// chargesFor returns n events of the domain Charges for one actor.
+// chargesFor returns n events of the domain Charges for an actor.
 func chargesFor(actor string, n int) []domainclient.Event {
 	events := make([]domainclient.Event, n)
 	for i := range events {
@@ -63,8 +63,8 @@ func chargesFor(actor string, n int) []domainclient.Event {
 	return events
 }
 
-// answerWithEventIDs produces the content of a bundle: the ids of the bundle's events, one
-// per line.
+// answerWithEventIDs creates the content of a bundle: the ids of the bundle's
+// events, one per line.
 func answerWithEventIDs(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func TestADomainAnnouncesProducesContentAndIsNotified(t *testing.T) {
 
 func TestMessagesOnTheBusSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	idle := withListeners(dir) // configures the FIFO queue as the request queue of a domain, so that this node does not receive from it
+	idle := withListeners(dir) // the FIFO queue is configured as a domain's request queue, so that this node does not receive from it
 	idle.Domains[0].Queues = contract.Queues{Request: idle.ServiceBus.FIFO}
 	idle.ServiceBus.FIFO = ""
 	n, stop := start(t, idle, node.Options{})

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// get sends a GET as actor "a". headers are pairs of names and values.
+// get sends a GET as actor "a". headers alternates names and values.
 func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -30,8 +30,9 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, string) {
 	return resp, string(text)
 }
 
-// A download that a stop of the node interrupts can be resumed after a restart.
-// The node uses the durable engine and stores payloads in files.
+// A node stops during a download, and is restarted. The client must be able to
+// resume the download. The node uses the durable engine and stores payloads in
+// files.
 func TestADownloadContinuesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	n, stop := start(t, settings(dir), node.Options{})

@@ -10,14 +10,14 @@ import (
 )
 
 // A drainHandler serves requests until it is closed; closeAndWait waits for the
-// requests under way. http.Server.Shutdown waits for them too, but Close does
-// not wait for handlers.
+// requests in progress. http.Server.Shutdown also waits for them, but Close
+// does not wait for handlers.
 type drainHandler struct {
 	next http.Handler
 
-	leaving atomic.Bool // true if each connection must be closed after its next response
+	leaving atomic.Bool // each connection must be closed after its next response
 
-	inside sync.RWMutex // each request holds it for reading
+	inside sync.RWMutex // locked for reading by each request
 	closed bool
 }
 
@@ -28,7 +28,7 @@ func (d *drainHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if d.leaving.Load() {
-		w.Header().Set("Connection", "close") // for HTTP/2, this makes the server send GOAWAY
+		w.Header().Set("Connection", "close") // for HTTP/2, this header makes the server send GOAWAY
 	}
 	d.next.ServeHTTP(w, r)
 }
@@ -40,9 +40,9 @@ func (d *drainHandler) closeAndWait() {
 }
 
 // serveUntilMoved continues to serve for the drain delay after the node was
-// asked to stop, so that load balancers see the 503 of /readyz and use other
-// nodes. Each response asks its client to close the connection.
+// asked to stop, so that load balancers receive the 503 of /readyz and use
+// other nodes. Each response asks the client to close its connection.
 func (n *Node) serveUntilMoved(ctx context.Context) {
 	n.handler.leaving.Store(true)
-	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end during the delay
+	_ = clock.Sleep(ctx, n.drainDelay) // ctx never ends during the delay
 }

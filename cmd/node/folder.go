@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// openIdentity opens the identity of the data folder. The identity lists the
-// stores of the folder, so a lost store can be told from one that was never
+// openIdentity opens the identity of the data folder. It lists the folder's
+// stores, so that a lost store can be distinguished from one that was never
 // created.
 func openIdentity(cfg *config.Config, opts *Options) (*datafolder.Identity, error) {
 	now := time.Now
@@ -63,9 +63,8 @@ func AbsolutePath(path string) string {
 	return absolute
 }
 
-// FolderState describes the state in which Open found the data folder: new,
-// adopted from an earlier version, or in use since a date. It returns "" if the
-// node uses no folder.
+// FolderState says how Open found the data folder: new, adopted from an earlier
+// version, or in use since a date. It returns "" if the node uses no folder.
 func (n *Node) FolderState() string {
 	if n.opts.folder == nil {
 		return ""
@@ -73,7 +72,7 @@ func (n *Node) FolderState() string {
 	return folderState(n.opts.folder)
 }
 
-// folderState returns the state in which this start found the data folder.
+// folderState says how this start found the data folder.
 func folderState(folder *datafolder.Identity) string {
 	switch {
 	case folder.IsNew():
@@ -85,8 +84,7 @@ func folderState(folder *datafolder.Identity) string {
 	}
 }
 
-// fileSize returns the size of the file of a store, or 0 if the file does not
-// exist.
+// fileSize returns the size of a store's file, or 0 if the file does not exist.
 func fileSize(folder, store string) (n int64) {
 	if info, err := os.Stat(filepath.Join(folder, store, disk.FileName)); err == nil {
 		n = info.Size()

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// startOnce opens a node on the folder, closes it, and returns its log.
+// startOnce opens a node whose data is in folder, closes it, and returns its
+// log.
 func startOnce(t *testing.T, folder string) (string, error) {
 	t.Helper()
 	cfg := config.Default()
@@ -63,8 +64,8 @@ func TestDataFolder_IsDescribedInTheLogOfEachStart(t *testing.T) {
 	require.Equal(t, first, readIdentity(t, folder))
 }
 
-// forgetIdentity removes the identity from the folder and its stores, as if an
-// early version had created them.
+// forgetIdentity removes the identity from a folder and its stores. The folder
+// is then as an early version created it.
 func forgetIdentity(t *testing.T, folder string) {
 	t.Helper()
 	require.NoError(t, os.Remove(filepath.Join(folder, "identity")))
@@ -207,7 +208,7 @@ func copyFrom(file string) func(*testing.T, string, string) {
 	}
 }
 
-// snapshot returns the path and size of each file in the folder.
+// snapshot returns the size of each file in a folder, by path.
 func snapshot(t *testing.T, folder string) map[string]int64 {
 	t.Helper()
 	found := make(map[string]int64)
@@ -220,8 +221,8 @@ func snapshot(t *testing.T, folder string) map[string]int64 {
 	return found
 }
 
-// A crash during the creation of a data folder loses no data. The next start
-// completes the creation.
+// A crash during the creation of a data folder must lose no data. The next
+// start completes the creation.
 func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 	for name, crash := range map[string]func(t *testing.T, folder string){
 		"before the folder of the store": func(t *testing.T, folder string) {
@@ -257,8 +258,8 @@ func TestDataFolder_ContinuesACreationThatACrashEnded(t *testing.T) {
 	}
 }
 
-// The user follows the remedy in the error: the store is removed from the list
-// in the identity file.
+// The user follows the advice in the error, and removes the lost store from the
+// list in the identity file. The node must then create the store again.
 func TestDataFolder_CreatesAStoreThatIsNoLongerListed(t *testing.T) {
 	folder := t.TempDir()
 	_, err := startOnce(t, folder)

@@ -15,11 +15,12 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// HighestLevel returns the highest store level that this version knows; see package level.
+// HighestLevel returns the highest store level that this version supports; see
+// package level.
 func HighestLevel() int { return levels.Highest() }
 
 // FileFormats returns the formats that this version reads and writes: of the
-// identity file, and of the files of each store in a data folder.
+// identity file, and of each store's file.
 func FileFormats() map[string]int {
 	return map[string]int{
 		datafolder.IdentityFile: datafolder.IdentityFormat,
@@ -30,8 +31,8 @@ func FileFormats() map[string]int {
 	}
 }
 
-// Formats returns the highest format that this version knows of each kind of
-// stored document. The keys are the area and the name of the kind.
+// Formats returns the highest format of each kind of stored document that this
+// version supports. The keys are the area and the name of the kind.
 func Formats() map[string]map[string]int {
 	formats := make(map[string]map[string]int)
 	for area, kinds := range map[string][]client.DocumentKind{

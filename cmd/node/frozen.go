@@ -18,22 +18,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// frozenFormat is the newest format of the file "frozen" that this version reads.
+// frozenFormat is the newest format of the file "frozen" that this version can
+// read.
 const frozenFormat = 1
 
-// A Frozen is the content of the file "frozen", which restore --freeze writes into
-// a data folder. The first hub that starts with the file freezes every queue
+// A Frozen is the content of the file "frozen", which restore --freeze writes
+// to a data folder. The first hub that uses the folder freezes every queue
 // before it serves requests. While the file exists, each new queue is frozen
-// from its first event on, until an operator thaws it.
+// from its first event, until an operator thaws it.
 type Frozen struct {
 	Format int       `json:"format"`
 	Who    string    `json:"who"`
 	Why    string    `json:"why"`
 	Since  time.Time `json:"since"`
-	Done   bool      `json:"done"` // true once the existing queues are frozen
+	Done   bool      `json:"done"` // Done means that the existing queues are frozen
 }
 
-// Check returns an error unless f names an operator and a reason.
+// Check returns an error unless f contains an operator's name and a reason.
 func (f *Frozen) Check() error { return f.order().Check() }
 
 func (f *Frozen) order() repository.AdminAction {
@@ -46,8 +47,8 @@ func (f *Frozen) encodeJSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// readFrozen reads the file "frozen" in the data folder. It returns nil if the
-// file does not exist.
+// readFrozen reads the file "frozen" from the data folder. It returns nil if
+// the file does not exist.
 func readFrozen(cfg *config.Config) (*Frozen, error) {
 	if cfg.InMemory || !cfg.Embedded() {
 		return nil, nil //nolint:nilnil // such a hub is not restored from an archive
@@ -70,8 +71,8 @@ func readFrozen(cfg *config.Config) (*Frozen, error) {
 	return f, nil
 }
 
-// freeze freezes the existing queues and records this in the file. If the file
-// says that they are frozen already, freeze only logs a warning.
+// freeze freezes the existing queues and records this in the file. If they are
+// already frozen according to the file, it only logs a warning.
 func (s *nodeStore) freeze(ctx context.Context, cfg *config.Config, logger *slog.Logger) error {
 	if s.frozen == nil {
 		return nil
@@ -95,8 +96,8 @@ func (s *nodeStore) freeze(ctx context.Context, cfg *config.Config, logger *slog
 	return nil
 }
 
-// frozenWarnings returns the warning of /readyz about a folder that was restored
-// with --freeze.
+// frozenWarnings returns the warning of /readyz that the data folder was
+// restored with --freeze.
 func (s *nodeStore) frozenWarnings() []api.FailedCheck {
 	if s.frozen == nil {
 		return nil

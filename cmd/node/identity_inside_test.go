@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// entra responds like Microsoft Entra ID to a workload that presents a token of
-// its cluster.
+// An entra behaves like Microsoft Entra ID towards a workload that presents a
+// token of its cluster.
 type entra struct {
 	t          *testing.T
 	assertions []string

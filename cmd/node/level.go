@@ -15,16 +15,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// levels are the store levels that this version knows. A version that raises the
-// format of a document kind adds a level, and writes the new format only after
-// the store has reached this level. formats_test.go compares the formats of each
-// level with the code, and deploy/handbook/upgrading.md lists them for
+// levels lists the store levels that this version supports. A version that
+// raises the format of a document kind adds a level, and writes the new format
+// only when the store has this level. formats_test.go compares the formats of
+// each level with the code, and deploy/handbook/upgrading.md lists them for
 // operators.
 var levels = level.Table{
 	{Since: "the first version with levels", Changes: []string{"Every format that versions before levels write."}},
 }
 
-// openLevel opens the level of the store. It fails if the store has a level that this version does not know.
+// openLevel opens the level of the store. It fails if this version does not
+// support the level.
 func openLevel(ctx context.Context, db *client.Database, mailboxes *cosmos.Repository, opts *Options, metrics prometheus.Registerer) (*level.Store, error) {
 	store, err := level.Open(ctx, db, level.Options{
 		Table: opts.levelTable(), Version: opts.Version, IsUsed: mailboxes.IsUsed, BeatEvery: opts.LevelInterval,
@@ -36,7 +37,7 @@ func openLevel(ctx context.Context, db *client.Database, mailboxes *cosmos.Repos
 	return store, nil
 }
 
-// levelTable returns the store levels that the node knows.
+// levelTable returns the store levels that the node supports.
 func (o *Options) levelTable() level.Table {
 	if o.Levels != nil {
 		return o.Levels
@@ -45,11 +46,11 @@ func (o *Options) levelTable() level.Table {
 }
 
 // A levelWatch watches the level of the store while the node runs. It also
-// registers the node, so that other nodes and the command upgrade see it. The
-// node of a data folder is not registered, because no other node can use the
-// folder; the level of a folder can rise only while no node runs.
+// registers the node, so that other nodes and the command upgrade know about
+// it. The node of a data folder is not registered, because no other node can
+// use the folder, and the folder's level can rise only while no node runs.
 type levelWatch struct {
-	member *level.Member // nil if the store is a data folder
+	member *level.Member // member is nil for a data folder
 	status level.Status  // status at the start; used only for a data folder
 }
 
@@ -61,13 +62,13 @@ func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatc
 		w.status, err = n.store.level.Status(ctx)
 		return w, err
 	}
-	host, _ := os.Hostname() // without a name, only the lists for operators are incomplete
+	host, _ := os.Hostname() // an error is ignored, because the name is only for operators' lists
 	w.member, err = n.store.level.Join(ctx, host)
 	return w, err
 }
 
-// run watches the level until ctx ends. If the level becomes too high for this
-// version, run fails, because the node must no longer write.
+// run watches the level until ctx ends. It fails if this version does not
+// support the level any more, because the node must then no longer write.
 func (w *levelWatch) run(ctx context.Context) error {
 	if w.member == nil {
 		<-ctx.Done()
@@ -76,7 +77,7 @@ func (w *levelWatch) run(ctx context.Context) error {
 	return w.member.Run(ctx)
 }
 
-// leaveStore removes the registration of the node.
+// leaveStore removes the node's registration.
 func (w *levelWatch) leaveStore(ctx context.Context) {
 	if w != nil && w.member != nil {
 		w.member.Leave(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// build returns the member of /readyz that describes the build of the node and
-// the level of its store.
+// build returns the part of /readyz that describes the node's build and the
+// store's level.
 func build(t *testing.T, n *node.Node) map[string]any {
 	t.Helper()
 	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")
@@ -32,7 +32,7 @@ func TestReadyz_ReportsVersionAndLevel(t *testing.T) {
 	require.Equal(t, map[string]any{"version": "unknown", "api": "1", "level": 1.0, "storeLevel": 1.0}, build(t, n))
 }
 
-// storedLevel returns the document that stores the level.
+// storedLevel returns the document that contains the level.
 func (a *account) storedLevel() map[string]any {
 	resp, err := a.container("catalog").ReadItem(a.Context(), azcosmos.NewPartitionKeyString("|level"), "level", nil)
 	require.NoError(a, err)
@@ -41,7 +41,7 @@ func (a *account) storedLevel() map[string]any {
 	return doc
 }
 
-// raiseLevel gives the store a level that no version knows.
+// raiseLevel sets the store's level to one that no version supports.
 func (a *account) raiseLevel() {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet("/level", 1000)

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// openListener listens on an address. key is the setting with the address;
-// errors name it.
+// openListener listens on an address. Errors name key, the setting that
+// contains the address.
 func openListener(ctx context.Context, address, key string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -19,14 +19,14 @@ func openListener(ctx context.Context, address, key string) (net.Listener, error
 	return l, nil
 }
 
-// explainListen adds the remedy to an error of listening. key is the setting
-// with the address.
+// explainListen adds advice to an error of listening. key is the setting that
+// contains the address.
 func explainListen(address, key string, err error) error {
 	return config.ListenError(address, "--"+key, err)
 }
 
-// reachableAddress returns an address at which clients on this machine can reach
-// a listener. addr may be a wildcard address.
+// reachableAddress returns an address at which clients on this machine can
+// reach a listener on addr, which may be a wildcard address.
 func reachableAddress(addr string) string {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil || !ap.Addr().IsUnspecified() {
@@ -48,9 +48,9 @@ func configuredURL(cfg *config.Config) string {
 	return scheme + reachableAddress(cfg.Listen)
 }
 
-// ownHosts returns a function that accepts only Host headers of this machine. It
-// returns nil if the hub also serves other machines, so that any Host is
-// accepted.
+// ownHosts returns a function that accepts only Host headers that name this
+// machine. It returns nil if the hub also serves other machines; then any Host
+// header is accepted.
 func ownHosts(cfg *config.Config, addr net.Addr) func(host string) bool {
 	if (cfg.Insecure || cfg.OIDC.IsOn()) && !loopback.IsAddr(addr) {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Keys of the embedded bus and the embedded shared storage.
+// Keys of the embedded bus and the embedded exchange.
 var (
 	ownBusKey      = base64.StdEncoding.EncodeToString([]byte("the key of the bus of a test, 32+ bytes"))
 	ownExchangeKey = base64.StdEncoding.EncodeToString([]byte("the key of the exchange of a test, 32+"))
@@ -42,7 +42,7 @@ func TestListenersForDomains_WithOwnKeysNeedTLS(t *testing.T) {
 	bus := func(key string) *azservicebus.Client {
 		text := "Endpoint=sb://localhost;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=" + key
 		client, err := azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{
-			CustomEndpoint: n.BusAddr().String(), // the client would treat a port in Endpoint as part of the host name
+			CustomEndpoint: n.BusAddr().String(), // set because the client would treat a port in Endpoint as part of the host name
 			TLSConfig:      trust, RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
 		})
 		require.NoError(t, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// Ten clients read the metrics, in both formats, while requests arrive that use
-// a new value in every part that a client chooses. These values must not become
-// labels.
+// Ten clients read the metrics in both formats. Meanwhile requests arrive that
+// contain new values wherever a client can choose a value. These values must
+// not become labels.
 func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 	const scrapers, scrapes, marker = 10, 10, "zzmarker"
 	n, _ := start(t, settings(""), node.Options{})
@@ -75,7 +75,7 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	send(0) // creates the time series of each route and status
+	send(0) // creates the time series for each route and status
 	before, err := testutil.GatherAndCount(n.Gatherer())
 	require.NoError(t, err)
 
@@ -102,8 +102,8 @@ func TestMetrics_AreScrapedByTenAtOnce(t *testing.T) {
 	require.LessOrEqual(t, after, before+seriesOfOwnWork, "series that the requests have made")
 }
 
-// seriesOfOwnWork is the number of time series that background work of the node,
-// such as the survey, may add.
+// seriesOfOwnWork is the maximum number of time series that the node's
+// background work, such as the survey, may add.
 const seriesOfOwnWork = 50
 
 func TestMetrics_HaveTheCountersOfDomainsFromTheStart(t *testing.T) {

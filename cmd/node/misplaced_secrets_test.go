@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A misplacedSecret is a value with a secret that an operator may assign to the wrong
-// setting.
+// A misplacedSecret is a value that contains a secret, and that an operator may
+// assign to the wrong setting.
 type misplacedSecret struct{ name, value, secret string }
 
 func listMisplacedSecrets() []misplacedSecret {
@@ -55,8 +55,8 @@ func keyNames() []string {
 	return names
 }
 
-// A settingsLoader loads settings in which one key has a value. has is false if the
-// loader cannot set the key.
+// A settingsLoader loads settings in which a key has this value. has is false
+// if the loader cannot set the key.
 type settingsLoader func(t *testing.T, key, value string) (cfg config.Config, err error, has bool)
 
 var settingsLoaders = map[string]settingsLoader{
@@ -119,7 +119,8 @@ func TestMisplacedSecret_IsNeverShown(t *testing.T) {
 	require.Greater(t, tried, 600)
 }
 
-// printSettings returns everything that the hub prints or logs about settings.
+// printSettings returns everything that the hub prints and logs about its
+// settings.
 func printSettings(cfg *config.Config) string {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("settings", "config", *cfg)

@@ -14,21 +14,21 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A network opens all connections from a node to other services: accounts, the
-// namespace, issuers of tokens, and hubs. No other code of a node dials,
-// resolves a host name, or has an HTTP client; TestNoCallBypassesTheNetwork
-// verifies this.
+// A network opens all connections from a node to other services: Azure
+// accounts, the namespace, issuers of tokens, and hubs. No other code of a node
+// dials, resolves a host name, or has an HTTP client;
+// TestNoCallBypassesTheNetwork verifies this.
 type network struct {
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil for the function of the operating system
-	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // nil for the function of the operating system
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // dial replaces the operating system's function, unless nil
+	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // lookUp replaces the operating system's function, unless nil
 
-	documents *http.Client // to Cosmos DB
-	services  *http.Client // to Blob Storage, to the management of Service Bus, and to the service that issues the hub's own tokens
-	hubs      *http.Client // to other hubs, with the token of an operator
-	issuers   *http.Client // to issuers of tokens that clients present, to fetch their keys
-	probes    *http.Client // to endpoints and to a hub on this machine, for messagehub doctor; it follows no redirects
+	documents *http.Client // client for Cosmos DB
+	services  *http.Client // client for Blob Storage, for the management of Service Bus, and for requests of the hub's own tokens
+	hubs      *http.Client // client for other hubs, which sends an operator's token
+	issuers   *http.Client // client for fetching the keys of token issuers
+	probes    *http.Client // client of messagehub doctor for endpoints and a local hub; follows no redirects
 
-	proxy func(*http.Request) (*url.URL, error) // returns the proxy of an HTTP request, or nil for none
+	proxy func(*http.Request) (*url.URL, error) // returns the proxy for an HTTP request, or nil for no proxy
 }
 
 func newNetwork(o *Options) *network {
@@ -42,9 +42,9 @@ func newNetwork(o *Options) *network {
 	documents.ResponseHeaderTimeout = 10 * time.Second
 	n.documents = &http.Client{Transport: documents}
 
-	services := n.transport() // except for the limits of connections, these settings are the same as in the Azure SDK
+	services := n.transport() // the Azure SDK's settings, except for the limits of connections
 	services.MaxIdleConns = 1000
-	services.MaxIdleConnsPerHost = 128 // the maximum number of objects that one response body reads at the same time
+	services.MaxIdleConnsPerHost = 128 // the maximum number of objects that one response reads concurrently
 	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}
 	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	n.services = &http.Client{Transport: services}
@@ -57,21 +57,21 @@ func newNetwork(o *Options) *network {
 	return n
 }
 
-// hubTimeout is how long messagehub doctor waits for a hub on this machine, or for the namespace.
+// hubTimeout is how long messagehub doctor waits for a response of a local hub
+// or the namespace.
 const hubTimeout = 2 * time.Second
 
 // hubOnThisMachine returns the client with which messagehub doctor checks
 // whether a hub runs on this machine. The client does not verify the hub's
-// certificate, because the certificate is valid for another name. Its requests
-// contain no secret.
+// certificate, which is valid for another name. Its requests contain no secret.
 func (n *network) hubOnThisMachine() *http.Client {
 	t := n.transport()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
 	return &http.Client{Transport: t, Timeout: hubTimeout}
 }
 
-// resolve returns the addresses of a host, for messagehub doctor. Other
-// connections resolve host names when they are dialed.
+// resolve returns the addresses of a host for messagehub doctor. Other host
+// names are resolved when a connection is dialed.
 func (n *network) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if n.lookUp != nil {
 		return n.lookUp(ctx, host)
@@ -79,7 +79,7 @@ func (n *network) resolve(ctx context.Context, host string) ([]netip.Addr, error
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// transport returns a pool of HTTP connections with the default settings of net/http.
+// transport returns a new HTTP transport with the default settings of net/http.
 func (n *network) transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = n.proxy
@@ -87,9 +87,9 @@ func (n *network) transport() *http.Transport {
 	return t
 }
 
-// dialHost returns a function that connects to a host. The function uses the
-// node's Dial option, or else d. With a LookUp option, it tries the addresses of
-// the host in the order in which LookUp returns them.
+// dialHost returns a function that connects to a host with the option Dial or,
+// without it, with d. With the option LookUp, it tries the host's addresses in
+// the order in which LookUp returns them.
 func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := d.DialContext
 	if n.dial != nil {
@@ -122,9 +122,9 @@ func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, add
 	}
 }
 
-// dialBus connects to the namespace in a WebSocket URL, but over plain AMQP, as
-// the Service Bus client does by default. It uses TLS unless the namespace is an
-// emulator.
+// dialBus connects to the namespace that a WebSocket URL names, but over plain
+// AMQP, like the Service Bus client's default. It uses TLS unless the namespace
+// is an emulator.
 func (n *network) dialBus(ctx context.Context, webSocket string, isEmulator bool) (net.Conn, error) {
 	u, err := url.Parse(webSocket)
 	if err != nil {
@@ -159,7 +159,7 @@ func (n *network) close() {
 }
 
 // toDocuments returns the transport to Cosmos DB, and toServices the transport
-// to the other Azure services. Options.Transport replaces both.
+// to other Azure services. Options.Transport replaces both.
 func (o *Options) toDocuments() policy.Transporter {
 	if o.Transport != nil {
 		return o.Transport

@@ -43,7 +43,8 @@ func TestNetworkTriesTheAddressesOfAHost(t *testing.T) {
 	require.ErrorContains(t, err, "missing port")
 }
 
-// The node connects to the AMQP ports of a namespace, and on Azure uses TLS.
+// A node must connect to the namespace's AMQP port: on Azure with TLS, to an
+// emulator without TLS.
 func TestNetworkDialsANamespaceAsItsClientWould(t *testing.T) {
 	var dialed, serverName string
 	refused := errors.New("enough is known")

@@ -28,13 +28,13 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// receivers are servers in this process. A node calls them through the Dial and
-// LookUp options of the test.
+// A receivers contains servers in this process. A node calls them through the
+// test's Dial and LookUp options.
 type receivers struct {
 	byAddress map[string]func(context.Context) (net.Conn, error)
 
 	mu     sync.Mutex
-	dialed map[string]chan struct{} // by address; closed by the first connection to it
+	dialed map[string]chan struct{} // channels by address; each is closed by the first connection to the address
 }
 
 func (r *receivers) dial(ctx context.Context, _, address string) (net.Conn, error) {
@@ -56,7 +56,7 @@ func (r *receivers) add(address string, connect func(context.Context) (net.Conn,
 	r.byAddress[address], r.dialed[address] = connect, make(chan struct{})
 }
 
-// lookUp knows only localhost. The address that it returns is reserved for
+// lookUp knows only localhost. It returns an address that is reserved for
 // documentation.
 func (r *receivers) lookUp(_ context.Context, host string) ([]netip.Addr, error) {
 	if host != "localhost" {
@@ -65,7 +65,7 @@ func (r *receivers) lookUp(_ context.Context, host string) ([]netip.Addr, error)
 	return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil
 }
 
-// A pipeListener accepts connections that are one end of a net.Pipe.
+// A pipeListener accepts connections made with net.Pipe.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -104,7 +104,7 @@ type roundTripper struct{ policy.Transporter }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
-// serveOver serves an embedded engine over HTTP on a pipeListener.
+// serveOver serves an embedded engine over HTTP on in-memory connections.
 func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: &httputil.ReverseProxy{
@@ -120,9 +120,9 @@ func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	return l
 }
 
-// A node with remote accounts and a remote namespace connects to all three
-// through Options.Dial and Options.LookUp. Connections that bypass these options
-// would fail: no process listens on these ports, and the address is not routed.
+// A node with remote accounts and a remote namespace must connect to all of
+// them through Options.Dial and Options.LookUp. Any other connection would
+// fail: no process listens on these ports, and the address is not routed.
 func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	engine, err := cosmos.Open(cosmos.Options{})
 	require.NoError(t, err)
@@ -155,8 +155,8 @@ func TestEveryCallOfANodeUsesItsNetwork(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// outgoingFunctions lists, by package, the functions and types that resolve names
-// or connect to hosts.
+// outgoingFunctions lists, by package, the functions and types with which code
+// can resolve names or connect to hosts.
 var outgoingFunctions = map[string][]string{
 	"net":                        {"Dial", "DialIP", "DialTCP", "DialTimeout", "DialUDP", "DialUnix", "Dialer", "Resolver", "DefaultResolver", "Lookup"},
 	"net/http":                   {"Client", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm", "Transport"},
@@ -169,11 +169,12 @@ var outgoingFunctions = map[string][]string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity": {"New"},
 }
 
-// byPrefix lists the entries of outgoingFunctions that are prefixes: every name
-// that starts with one of them matches.
+// byPrefix lists the entries of outgoingFunctions that are prefixes: each
+// matches every name that begins with it.
 var byPrefix = []string{"Lookup", "New", "Dial"}
 
-// allowedFiles lists the files that may use these functions, with the reason.
+// allowedFiles lists the files that may use outgoingFunctions, with a reason for
+// each.
 var allowedFiles = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
 	"api/identity/code_flow.go":         "it takes the client of the node",
@@ -185,10 +186,9 @@ var allowedFiles = map[string]string{
 	"cosmos/client/connect.go":          "its default transport is for programs that are no node",
 }
 
-// TestNoCallBypassesTheNetwork reads the source of the packages that a node
-// consists of. It skips the embedded engines, which make no calls, and the
-// client packages for actors, domains, producers and consumers, which a node
-// does not use.
+// TestNoCallBypassesTheNetwork reads the source of all packages of a node. It
+// skips the embedded engines, which make no calls, and the client packages for
+// actors, domains, producers and consumers, which a node does not use.
 func TestNoCallBypassesTheNetwork(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := 0
@@ -221,9 +221,9 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 	require.Greater(t, files, 100, "the walk is broken")
 }
 
-// outgoingCalls returns the names in outgoingFunctions that a file uses.
+// outgoingCalls returns the names from outgoingFunctions that a file uses.
 func outgoingCalls(file *ast.File) (found []string) {
-	imported := make(map[string]string) // import paths, by the package name in this file
+	imported := make(map[string]string) // import paths by package name in this file
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil || outgoingFunctions[path] == nil {

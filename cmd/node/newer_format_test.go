@@ -14,18 +14,17 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// newerHeads is a transport that changes the format of every head in a response
-// to one that no version knows.
+// A newerHeads is a transport that sets the format of every head in a response
+// to one that no version supports.
 type newerHeads struct {
 	next  policy.Transporter
 	isOn  atomic.Bool
-	wrote atomic.Int64 // number of writes to the mailbox while newerHeads was on
+	wrote atomic.Int64 // number of writes to the mailbox while newerHeads was active
 }
 
 func (h *newerHeads) Do(req *http.Request) (*http.Response, error) {
 	isRead := req.Method == http.MethodGet || req.Header.Get("x-ms-documentdb-query") != ""
-	// The first sweep and the survey of the node write documents of other
-	// partitions.
+	// The node's sweep and survey write only documents of other partitions.
 	isOfMailbox := strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "newer")
 	if h.isOn.Load() && !isRead && isOfMailbox {
 		h.wrote.Add(1)

@@ -37,90 +37,92 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Options of a Node that operators cannot configure. The zero value is for a
-// process that serves.
+// Options configure what operators cannot configure. The zero value is valid
+// for a process that serves.
 type Options struct {
 	Logger   *slog.Logger    // default: none
-	LogLevel *loglevel.Level // level of Logger, which operators may change; default: a level that no logger uses
-	Listener net.Listener    // default: a listener on Config.Listen; the Node closes the listener
-	Version  string          // version of the program, exported as a metric
-	Revision string          // commit of the program, exported as a metric; default: the commit that the go command recorded
-	Grace    time.Duration   // time for requests under way after Run is asked to stop; default 25 s
+	LogLevel *loglevel.Level // level of Logger, which operators may change; default: a level without effect
+	Listener net.Listener    // default: a listener on Config.Listen; the Node closes it
+	Version  string          // version of the program, which a metric reports
+	Revision string          // commit of the program, which a metric reports; default: the commit that the go command recorded
+	Grace    time.Duration   // time for requests in progress after Run was asked to stop; default 25 s
 
-	// WrapTransport wraps the connection between the hub and the embedded
-	// engine, WrapBus each connection between the hub and the embedded bus, and
-	// WrapHandler the handler of HTTP requests. They are used for metering and
-	// for fault injection.
+	// Wrappers for metering and fault injection. WrapTransport wraps the
+	// connection between the hub and the embedded engine, WrapBus each
+	// connection between the hub and the embedded bus, and WrapHandler the
+	// handler of HTTP requests.
 	WrapTransport func(policy.Transporter) policy.Transporter
 	WrapBus       func(net.Conn) net.Conn
 	WrapHandler   func(http.Handler) http.Handler
 
-	// Transport and DialBus replace the network between the hub and services
-	// that are not embedded. Transport sends requests to Cosmos DB and Blob
-	// Storage. DialBus connects to the namespace; the connection carries AMQP
+	// Transport and DialBus replace the network between the hub and remote
+	// services. Transport sends requests to Cosmos DB and Blob Storage. DialBus
+	// connects to the namespace; it returns a connection that transports AMQP
 	// from the first byte.
 	Transport policy.Transporter
 	DialBus   func(context.Context) (net.Conn, error)
 
-	// Dial and LookUp replace the network of all calls that do not use
-	// Transport or DialBus. LookUp returns the addresses of a host name, and
-	// Dial connects to one of them. Without LookUp, Dial gets the host name.
+	// Dial and LookUp replace the network for calls that use neither Transport
+	// nor DialBus. LookUp returns the addresses of a host name, and Dial
+	// connects to one of them. Without LookUp, Dial receives the host name.
 	// Default: the functions of the operating system.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
-	// Proxy returns the proxy of an HTTP request, or nil for none. Default: the
-	// proxy in HTTPS_PROXY, HTTP_PROXY and NO_PROXY. AMQP uses no proxy.
+	// Proxy returns the proxy for an HTTP request, or nil for no proxy. By
+	// default, HTTPS_PROXY, HTTP_PROXY and NO_PROXY specify the proxy. AMQP
+	// uses no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// PullOnly disables subscriptions, events and calls to receivers, for
-	// programs that test or measure the other parts.
+	// PullOnly disables subscriptions, events and calls of receivers, for
+	// programs that test or measure other parts.
 	PullOnly bool
 
-	SurveyEvery time.Duration // time between two rounds of the survey of mailboxes; default 10 s, and 2 s on the embedded engine
+	SurveyEvery time.Duration // time between two rounds of the survey; default 10 s, or 2 s on the embedded engine
 
 	DrawerCapacity int           // maximum number of events in a drawer, which must be the same on all nodes; default 10,000
 	Unfiltered     int           // see cosmos.Options
-	SweepEvery     time.Duration // time between two enforcements of retention; default about 1 h
+	SweepEvery     time.Duration // time between two sweeps; default about 1 h
 
-	ReadinessInterval time.Duration // time between two runs of the readiness checks; default 5 s; if negative, the node runs no checks and is always ready
+	ReadinessInterval time.Duration // time between two runs of the readiness checks; default 5 s; if negative, no checks run and the node is always ready
 
-	Levels        level.Table   // store levels that the node knows; default: the levels of this version
-	LevelInterval time.Duration // time between two reads of the level of the store; default and maximum 10 s
+	Levels        level.Table   // store levels that the node supports; default: the levels of this version
+	LevelInterval time.Duration // time between two reads of the store's level; default and maximum 10 s
 
-	Ingestion ingest.Limits // limits of the messages in memory; the zero value selects defaults
+	Ingestion ingest.Limits // limits for the messages in memory; zero fields select defaults
 
-	// Traces records the spans of requests and messages. By default no spans
-	// are recorded, but the trace contexts of callers are still propagated.
+	// Traces records spans of requests and messages. By default no spans are
+	// recorded, but callers' trace contexts are still propagated.
 	Traces trace.TracerProvider
 
-	// Registry registers the metrics. Default: the result of [NewRegistry].
+	// Registry registers the node's metrics. Default: the result of
+	// [NewRegistry].
 	Registry *prometheus.Registry
 
 	Clock  func() time.Time // default: the system clock
-	Random func() uint64    // source of ids and jitter; default: the system's source
+	Random func() uint64    // source of ids and jitter; default: a random source
 
-	folder   *datafolder.Identity // identity of the data folder; nil if the node uses no folder
+	folder   *datafolder.Identity // identity of the data folder; nil without a data folder
 	network  *network
 	identity func() (azcore.TokenCredential, error)
 	contents *ownContents
 	reports  *contentReports // may be nil
 
-	certificate *certificate // nil for plain HTTP
+	certificate *certificate // certificate is nil for plain HTTP
 
-	busRetryDelay time.Duration // pause before a client of a namespace retries a call; 0 for the default of package servicebus
+	busRetryDelay time.Duration // pause before a Service Bus client repeats a call; 0 for the default of package servicebus
 
-	pushFor    time.Duration                         // how long the node calls receivers; 0 for until Run ends
-	wrapCaller func(delivery.Caller) delivery.Caller // wraps the caller of receivers; may be nil
+	pushFor    time.Duration                         // how long the node begins calls of receivers; 0 for as long as it runs
+	wrapCaller func(delivery.Caller) delivery.Caller // wraps the caller of receivers, unless nil
 }
 
-// setConnections initializes the network and the identity of a node.
+// setConnections initializes the node's network and Azure identity.
 func (o *Options) setConnections(cfg *config.Config) {
 	o.network = newNetwork(o)
 	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
-// currentTime returns the time of the node's clock.
+// currentTime returns the current time of the node's clock.
 func (o *Options) currentTime() time.Time {
 	if o.Clock == nil {
 		return time.Now()
@@ -137,7 +139,7 @@ type Node struct {
 	listener    net.Listener
 	store       *nodeStore
 	survey      *cosmossurvey.Survey
-	isSurveyOn  bool // false if the configuration turns the survey off
+	isSurveyOn  bool // isSurveyOn means that the configuration turns the survey on
 	domains     *domains
 	push        *push
 	objects     *objects
@@ -149,20 +151,20 @@ type Node struct {
 	drainDelay  time.Duration
 	level       *levelWatch
 	actors      *actorRegistry
-	senders     *identity.Authenticator // nil if the hub trusts the header X-Actor-Id
+	senders     *identity.Authenticator // senders is nil if the hub trusts the header X-Actor-Id
 	handler     *drainHandler
-	failSafe    *failsafe.Worker // nil if no worker is configured
+	failSafe    *failsafe.Worker // failSafe is nil if no worker is configured
 	connections *connlimit.Limiter
-	operators   *operatorListener // nil if all routes are on one listener
+	operators   *operatorListener // operators is nil if all routes are on one listener
 	registry    *prometheus.Registry
 
 	data           string // path of the data folder
-	adminTokenFile string // path of the file with the operators' token; "" if the node uses no such file
+	adminTokenFile string // file that contains the operators' token; "" without such a file
 }
 
-// Open builds a node. After Open, connections are accepted, but their requests
-// wait until Run serves them. The error is one line with the fault and the
-// remedy. A caller that does not call Run must call Close.
+// Open builds a node. It accepts connections, but their requests wait until Run
+// serves them. An error is one line that contains the fault and the remedy. A
+// caller that does not call Run must call Close.
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = withTraceIDs(cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
@@ -237,7 +239,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.domains.openIngestion(&cfg, &opts, h, n.registry)
 	n.objects.receive(&cfg, &opts, n.domains.bus, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
-	n.ready.runChecks(ctx) // makes the first response of /readyz correct
+	n.ready.runChecks(ctx) // /readyz needs these results for its first response
 	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
 	token := n.adminToken(&cfg)
@@ -306,16 +308,16 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	return n, nil
 }
 
-// NewRegistry returns a registry with the metrics of the Go runtime and of the
-// process.
+// NewRegistry returns a registry that already contains metrics of the Go
+// runtime and of the process.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
-// newDrainHandler returns the handler for a listener on addr that serves a set of
-// routes.
+// newDrainHandler returns the handler for a listener on addr that serves this
+// set of routes.
 func (n *Node) newDrainHandler(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
 	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
 	if cfg.TLS.IsOn() {
@@ -327,9 +329,9 @@ func (n *Node) newDrainHandler(cfg *config.Config, set api.RouteSet, addr net.Ad
 	return &drainHandler{next: handler}
 }
 
-// adminToken returns the token of the configuration or, if the configuration has
-// none, the token in the data folder. Without a token, the routes of operators
-// refuse all requests.
+// adminToken returns the operators' token from the configuration or, if the
+// configuration contains none, from the data folder. Without a token, all
+// requests to operators' routes are refused.
 func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	if cfg.Admin.Token != "" || len(cfg.Admin.Tokens) > 0 {
 		return cfg.Admin.Token
@@ -343,8 +345,8 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	return token
 }
 
-// adminTokens returns the operators' tokens that the configuration stores only
-// as hashes.
+// adminTokens returns the operators' tokens of which the configuration contains
+// only hashes.
 func adminTokens(cfg *config.Config) []api.AdminToken {
 	tokens := make([]api.AdminToken, len(cfg.Admin.Tokens))
 	for i, t := range cfg.Admin.Tokens {
@@ -353,15 +355,15 @@ func adminTokens(cfg *config.Config) []api.AdminToken {
 	return tokens
 }
 
-// AdminTokenFile returns the file with the operators' token that the node
-// created. It returns "" if the configuration has a token, or if no token
-// exists.
+// AdminTokenFile returns the path of the file in which the node stored the
+// operators' token that it generated. It returns "" if the configuration
+// contains a token, or no token exists.
 func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 
-// Addr returns the address on which the node listens.
+// Addr returns the address at which the node listens.
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }
 
-// URL returns the URL of the node for a client on this machine.
+// URL returns the node's URL for clients on this machine.
 func (n *Node) URL() string { return n.urlAt(n.listener.Addr()) }
 
 func (n *Node) urlAt(addr net.Addr) string {
@@ -372,10 +374,11 @@ func (n *Node) urlAt(addr net.Addr) string {
 	return scheme + reachableAddress(addr.String())
 }
 
-// Gatherer returns the source of the node's metrics.
+// Gatherer returns the node's metrics.
 func (n *Node) Gatherer() prometheus.Gatherer { return n.registry }
 
-// Close releases what Open acquired. A caller of Run need not call it.
+// Close releases the resources that Open acquired. It need not be called after
+// Run.
 func (n *Node) Close() error { return n.close(context.Background()) }
 
 func (n *Node) close(ctx context.Context) error {
@@ -396,11 +399,12 @@ func (n *Node) close(ctx context.Context) error {
 	return err
 }
 
-// BusAddr returns the address at which domains reach the embedded bus, or nil if no such listener exists.
+// BusAddr returns the address of the embedded bus's listener for domains, or
+// nil without a listener.
 func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.listener) }
 
-// BlobAddr returns the address at which domains reach the embedded shared
-// storage, or nil if no such listener exists.
+// BlobAddr returns the address of the embedded exchange's listener for domains,
+// or nil without a listener.
 func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.listener) }
 
 func addrOf(l net.Listener) net.Addr {
@@ -422,8 +426,8 @@ func (n *Node) newServer(requests context.Context, handler http.Handler, addr ne
 	return server
 }
 
-// Run serves until ctx ends, drains, and closes the node. It returns nil after a
-// drain, even if requests were aborted; aborted requests are logged.
+// Run serves until ctx ends, then drains and closes the node. It returns nil
+// after a drain, even if requests were aborted; aborted requests are logged.
 func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
@@ -457,7 +461,7 @@ func (n *Node) Run(ctx context.Context) error {
 	stoppable.Go(func() { n.runFailSafe(pushing) })
 	stoppable.Go(func() { n.parties.retryPending(pushing) })
 	parts.Go(func() error {
-		_ = server.Serve(polls) // Serve returns only when the server is closed
+		_ = server.Serve(polls) // Serve returns only after the server was closed
 		return nil
 	})
 	parts.Go(func() error {
@@ -485,7 +489,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.api.SetDraining()
 	grace, intakeEnds := n.opts.Grace, error(nil)
 	if ctx.Err() == nil {
-		grace, intakeEnds = 0, ingest.ErrAtOnce // after a failure, requests under way are aborted
+		grace, intakeEnds = 0, ingest.ErrAtOnce // after a failure, requests in progress are aborted
 	}
 	stopIntake(intakeEnds)
 	stopPushing()
@@ -495,14 +499,14 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	graceCtx, cancel := context.WithTimeout(work, grace)
 	defer cancel()
-	n.api.WaitForPolls(graceCtx) // the server completes the parked polls
+	n.api.WaitForPolls(graceCtx) // the server completes Peeks that are still waiting
 	if err := server.Shutdown(graceCtx); err != nil {
 		n.opts.Logger.Warn("requests under way were cut off", "grace_ms", grace.Milliseconds(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}
 	n.api.WaitForPolls(work)
-	n.stopOperators(graceCtx, operators) // last, so that health probes are answered until the end
+	n.stopOperators(graceCtx, operators) // the operators' listener is last, so that health probes are answered until the end
 	n.handler.closeAndWait()
 	stoppable.Wait()
 	stopBackground()

@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// adminToken is the operators' token of the nodes in tests. With a configured
-// token, a node creates no token file.
+// adminToken is the operators' token of nodes in tests. If a token is
+// configured, a node creates no token file.
 const adminToken = "a-token-for-operators"
 
 func settings(dir string) config.Config {
@@ -65,7 +65,7 @@ func start(t testing.TB, cfg config.Config, opts node.Options) (n *node.Node, st
 	return n, stop
 }
 
-// call sends a request as actor, and returns the status and the body of the
+// call sends a request as an actor, and returns the status and body of the
 // response.
 func call(t testing.TB, method, url, actor, body string) (int, string) {
 	t.Helper()
@@ -218,13 +218,13 @@ func TestAnInvalidConfigIsRefusedAndTheListenerReleased(t *testing.T) {
 	_, err = node.Open(t.Context(), cfg, node.Options{})
 	require.EqualError(t, err, "data folder "+dir+": another process uses it; stop that one, or choose another folder with --data")
 	cfg.InMemory, cfg.Data = true, ""
-	_, second := start(t, cfg, node.Options{}) // the failed Open released the address
+	_, second := start(t, cfg, node.Options{}) // the address is free again after the failed Open
 	require.NoError(t, second())
 	require.NoError(t, stop())
 	require.NotEmpty(t, n.Addr())
 }
 
-// freeAddress returns an address on which no program listens now.
+// freeAddress returns an address at which no program currently listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	n, err := node.Open(t.Context(), settings(""), node.Options{})

@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// registerNotices registers the metrics of the notices that a relay cannot
-// deliver.
+// registerNotices registers metrics of notices that could not be delivered.
 func registerNotices(registerer prometheus.Registerer, relay *hub.NoticeRelay, now func() time.Time) {
 	make := promauto.With(registerer)
 	make.NewGaugeFunc(prometheus.GaugeOpts{

@@ -9,11 +9,11 @@ import (
 )
 
 // A notifier delivers notices to domains over the bus, and to subscribers and
-// watchers through the streams of their subscriptions and watches.
+// watchers through streams.
 type notifier struct {
 	domains     hub.Notifier
-	subscribers *publish.Service // nil if the node has no push side
-	watchers    *watches         // nil if the node has no push side
+	subscribers *publish.Service // subscribers is nil if the node does not call receivers
+	watchers    *watches         // watchers is nil if the node does not call receivers
 }
 
 // Notify implements [hub.Notifier].

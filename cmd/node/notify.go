@@ -19,23 +19,23 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// A NotifyReport is the result of Notify.
+// A NotifyReport counts the calls that Notify made.
 type NotifyReport struct {
 	Calls  int64 // number of calls with a known outcome
-	Failed int64 // number of calls that failed, which are retried later
+	Failed int64 // number of failed calls, which will be retried later
 }
 
-// NotifyReserve returns the length of the period at the end of Notify in which
-// no call begins, because the call might not complete in time.
+// NotifyReserve returns the length of the last part of Notify, in which no call
+// begins because it might not end in time.
 func NotifyReserve(cfg *config.Config) time.Duration { return engineOptions(cfg).Reserve() }
 
-// Notify calls the receivers of the store that cfg names, without running a hub.
-// It begins calls until duration has almost passed or ctx ends, and returns when
-// all calls have ended and their outcomes are stored. If hubs of the same
-// account run, Notify takes over its share of the receivers and returns it at
-// the end. duration must be longer than NotifyReserve. Notify fails with a
-// *InUseError if a process uses the data folder, and with a *NoDataError if the
-// folder has no data.
+// Notify calls the receivers of the store that cfg names, without running a
+// hub. It begins calls until duration has almost passed or ctx ends, and
+// returns when all calls have ended and their outcomes are stored. If hubs of
+// the same account run, Notify takes over its share of the receivers, and
+// returns the share at the end. duration must be longer than NotifyReserve.
+// Notify fails with a *InUseError if a process uses the data folder, and with a
+// *NoDataError if the folder contains no data.
 func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.Duration) (report NotifyReport, err error) {
 	began := time.Now()
 	if err := cfg.Validate(); err != nil {
@@ -47,7 +47,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // domains cannot connect during Notify
+	cfg.BlobListen = "" // no listener for domains during Notify
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -82,8 +82,8 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	return NotifyReport{Calls: counts.calls.Load(), Failed: counts.failed.Load()}, err
 }
 
-// whileWritable runs f. If the disk becomes unwritable, it cancels the context
-// of f and returns an error.
+// whileWritable runs f. If the disk becomes unwritable, it cancels f's context
+// and returns an error.
 func (s *nodeStore) whileWritable(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -101,7 +101,7 @@ func (s *nodeStore) whileWritable(ctx context.Context, f func(context.Context)) 
 	return err
 }
 
-// A countingCaller counts the calls of the next caller.
+// A countingCaller counts the calls that the next caller makes.
 type countingCaller struct {
 	next          delivery.Caller
 	calls, failed atomic.Int64
@@ -112,7 +112,7 @@ func (c *countingCaller) wrap(next delivery.Caller) delivery.Caller {
 	return c
 }
 
-// Call makes a call, and counts the call if its outcome is known.
+// Call makes a call. It counts the call if the outcome is known.
 func (c *countingCaller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 	a := c.next.Call(ctx, call)
 	if ctx.Err() == nil && !a.Unread && !a.Lost {

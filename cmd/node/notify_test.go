@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// failedDeliveries returns the settings of a data folder in which the delivery
-// of each event has failed once and waits for a retry.
+// failedDeliveries returns settings of a data folder that contains a delivery
+// of each event. Each delivery has failed once and waits for a retry.
 func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	t.Helper()
 	cfg := pushSettings(t.TempDir())
@@ -34,16 +34,16 @@ func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	return cfg
 }
 
-// notifyResult is the result of notify.
+// A notifyResult is the result of a call of notify.
 type notifyResult struct {
 	report node.NotifyReport
 	err    error
 	took   time.Duration
-	bodies []string // bodies of the calls that the receivers got
+	bodies []string // bodies of the calls that reached the receivers
 }
 
-// notify runs node.Notify in a synctest bubble. handle serves each connection to
-// a receiver.
+// notify calls node.Notify in a synctest bubble. handle serves each connection
+// to a receiver.
 func notify(t *testing.T, ctx func(context.Context) context.Context, cfg config.Config, duration time.Duration, handle func(net.Conn)) (got notifyResult) {
 	t.Helper()
 	began := time.Now()
@@ -103,7 +103,7 @@ func TestNotify_MakesTheCallsThatAreDue(t *testing.T) {
 
 func TestNotify_CountsFailures(t *testing.T) {
 	cfg := failedDeliveries(t, "1")
-	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // failedDeliveries made the first of the three attempts
+	for _, want := range []node.NotifyReport{{Calls: 2, Failed: 2}, {}} { // failedDeliveries has already made the first of three attempts
 		got := notify(t, sameContext, cfg, 5*time.Minute, answering("500 Internal Server Error"))
 		require.NoError(t, got.err)
 		require.Equal(t, want, got.report)

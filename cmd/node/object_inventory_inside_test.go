@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// serveS3 serves an S3 bucket. It returns its URL, and a function that puts an object into the bucket.
+// serveS3 serves an S3 bucket. It returns the bucket's URL, and a function that
+// stores an object in the bucket.
 func serveS3(t *testing.T, bucket string) (url string, put func(key, content string)) {
 	t.Helper()
 	store := s3mem.New()
@@ -34,8 +35,8 @@ func serveS3(t *testing.T, bucket string) (url string, put func(key, content str
 	}
 }
 
-// The manifest and the files of an inventory may be in S3, in a storage account
-// on Azure, or in a folder.
+// An inventory's manifest and files may be in S3, in an Azure storage account,
+// or in a folder. The node must read each of them from the right store.
 func TestAnInventoryIsReadFromTheStoreThatHasIt(t *testing.T) {
 	endpoint, putInS3 := serveS3(t, "inventories")
 	n, err := openNode(t, "[{bucket: inventories, kind: s3, endpoint: '"+endpoint+"', access-key: id, key-env: STORE_KEY}]", "STORE_KEY=hush")

@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/repository/source/s3"
 )
 
-// openSources opens the stores whose objects the node may read. No other
-// function reads the keys of these stores. openSources makes no request, because
-// a store that does not respond must not prevent the start.
+// openSources opens the object stores that the node may read. Only this
+// function reads their keys. It makes no request, because a store that does not
+// respond must not prevent the start.
 func openSources(cfg *config.Config, opts *Options, s *nodeStore) (source.Stores, error) {
 	var stores source.Stores
 	for i := range cfg.Objects.Stores {
@@ -58,7 +58,7 @@ func ownSources(cfg *config.Config, opts *Options, s *nodeStore) (stores source.
 	o := azure.Options{Endpoint: shared.Endpoint(), Account: shared.Name(), Key: shared.Key(), Transport: shared.Transport(), Clock: opts.Clock}
 	names := s.exchange.accountURLs()
 	if len(names) > 0 {
-		o.Endpoint = names[0] // used only for links; requests go to the account in this process
+		o.Endpoint = names[0] // used only in links; requests go directly to the embedded account
 	}
 	account, err := azure.New(o)
 	if err != nil {
@@ -109,7 +109,8 @@ func openSource(c *config.ObjectStore, opts *Options, s *nodeStore) (repository.
 	}
 }
 
-// An unlinkedSource returns no links, because no listener would serve them.
+// An unlinkedSource is a Source that returns no links, because no listener
+// would serve them.
 type unlinkedSource struct{ repository.Source }
 
 // Link implements [repository.Source].
@@ -117,7 +118,8 @@ func (unlinkedSource) Link(context.Context, domain.ObjectName, domain.VersionID,
 	return "", repository.ErrNoLinks
 }
 
-// A roundTripper is an http.RoundTripper that uses a transport of the node.
+// A roundTripper is an http.RoundTripper that sends requests with a transport
+// of the node.
 type roundTripper struct{ policy.Transporter }
 
 // RoundTrip implements [http.RoundTripper].

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// openNode opens a node on a data folder. stores is the setting objects.stores.
+// openNode opens a node whose setting objects.stores is stores.
 func openNode(t *testing.T, stores string, environ ...string) (*Node, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func keysIn(t *testing.T, s repository.Source, bucket string) (keys []string) {
 	return keys
 }
 
-// A node lists the hub's own content, and returns links to the content that it
-// shares with the domains.
+// A node must be able to list the hub's own content, and to return links to the
+// content that it shares with the domains.
 func TestSourcesHaveTheContentOfTheHub(t *testing.T) {
 	n, err := openNode(t, "[]")
 	require.NoError(t, err)
@@ -63,7 +63,8 @@ func TestSourcesHaveTheContentOfTheHub(t *testing.T) {
 	require.Equal(t, "shared", followInProcess(t, n, link))
 }
 
-// Without a listener for domains, no client could use a link.
+// Without a listener for domains, no client could use a link, so the node must
+// return none.
 func TestSourcesWithoutAListenerHaveNoLinks(t *testing.T) {
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "", "", true
@@ -76,8 +77,8 @@ func TestSourcesWithoutAListenerHaveNoLinks(t *testing.T) {
 	require.ErrorIs(t, err, repository.ErrNoLinks)
 }
 
-// followInProcess reads the object of a link directly from the embedded account
-// of a node.
+// followInProcess reads the object to which a link points, directly from the
+// node's embedded account.
 func followInProcess(t *testing.T, n *Node, link string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, http.NoBody)
@@ -110,8 +111,8 @@ func TestSources_MatchTheConfiguration(t *testing.T) {
 	}
 }
 
-// A node does not start if a key is missing. The error names the variable of the
-// key.
+// A node must not start if the key of a store is missing. The error must name
+// the variable that should contain the key.
 func TestSourcesWithoutTheirKeysAreRefused(t *testing.T) {
 	_, err := openNode(t, `[{bucket: b, kind: s3, endpoint: 'https://s3.example.org', access-key: id, key-env: STORE_KEY}]`)
 	require.ErrorContains(t, err, "objects.stores: b: key-env: the variable STORE_KEY is not set")

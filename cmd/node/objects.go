@@ -21,22 +21,22 @@ import (
 	"github.com/messagehub/messagehub/repository/inventory"
 )
 
-// objects is the part of a node that records the objects that stores report. If
-// the account has no container for objects, the node runs without this part.
+// An objects records the objects that object stores report to the node. If the
+// account lacks the container for objects, the node runs without it.
 type objects struct {
 	ledger   *ledger.Service
-	doubts   *ledger.Doubts         // nil if no stores are configured
-	stored   repository.Objects     // also records the hub's own reports
-	receiver *objectevents.Receiver // nil if no queue for object events is configured
+	doubts   *ledger.Doubts         // doubts is nil if no object stores are configured
+	stored   repository.Objects     // stored stores events of object stores and the hub's own reports
+	receiver *objectevents.Receiver // receiver is nil without a queue for object events
 	sweeps   *ledger.Sweeper
-	changes  *objectstore.Store // source of changes, for watches of objects and for the topic of changes
+	changes  *objectstore.Store // reads the changes for watches of objects and for the topic of changes
 
-	fault error // the reason why the node runs without objects, or nil
+	fault error // why the node runs without objects; nil if it runs with them
 }
 
-// openObjects opens the ledger of objects on the store of a node. It creates the
-// container if it does not exist and a key permits this. If the container cannot
-// be used, openObjects returns objects with a fault instead of an error.
+// openObjects opens the node's ledger. It creates a missing container if the
+// account's key permits this. If the container cannot be used, it returns an
+// objects with a fault instead of an error.
 func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) (*objects, error) {
 	if opts.PullOnly {
 		return &objects{}, nil
@@ -54,7 +54,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *node
 	options := ledger.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
 		LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
-		HasClock: func(bucket string) bool { // true for embedded stores: they report with the time of this node's clock
+		HasClock: func(bucket string) bool { // true for embedded stores, which report the time of this node's clock
 			return cfg.EmbeddedBlob() && (bucket == contentBucket(cfg) || bucket == exchangeBucket(cfg))
 		},
 	}
@@ -71,7 +71,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *node
 	return o, nil
 }
 
-// openObjectStore opens the documents of objects on the store of a node.
+// openObjectStore opens the store of the ledger's documents.
 func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) (*objectstore.Store, error) {
 	documents := objectstore.New(s.db, objectstore.Options{
 		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Topic: cfg.Objects.Topic, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
@@ -79,7 +79,7 @@ func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *
 	return documents, provisionObjects(ctx, cfg, documents)
 }
 
-// run executes jobs, resolves doubts, and sweeps, until ctx ends.
+// run executes the ledger's jobs, resolves doubts, and sweeps, until ctx ends.
 func (o *objects) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -94,15 +94,15 @@ func (o *objects) run(ctx context.Context) {
 	}
 }
 
-// runReports stores the reports of the embedded content stores until ctx ends.
+// runReports stores reports of the embedded content stores until ctx ends.
 func (o *objects) runReports(ctx context.Context, reports *contentReports) {
 	if o.stored != nil && reports != nil {
 		reports.run(ctx, o.stored)
 	}
 }
 
-// receive creates the receiver of object events from the configured queue of
-// bus.
+// receive creates a receiver of object events, which reads the configured queue
+// on bus.
 func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics prometheus.Registerer) {
 	if o.ledger == nil || cfg.Objects.Queue == "" {
 		return
@@ -113,15 +113,16 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	})
 }
 
-// receiveEvents receives object events from the queue until ctx ends, and then
-// stores the events that it has already received.
+// receiveEvents receives object events until ctx ends. Then it stores the
+// events that it has already received.
 func (o *objects) receiveEvents(ctx context.Context) {
 	if o.receiver != nil {
 		o.receiver.Run(ctx)
 	}
 }
 
-// provisionObjects creates the container if it does not exist and a key permits this, and checks the container.
+// provisionObjects creates the container if it is missing and a key permits
+// this, and then checks the container.
 func provisionObjects(ctx context.Context, cfg *config.Config, documents *objectstore.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -130,11 +131,10 @@ func provisionObjects(ctx context.Context, cfg *config.Config, documents *object
 			return fmt.Errorf("check the containers: %w", err)
 		}
 	}
-	return documents.CheckContainers(ctx) // also fails if the container could not be created
+	return documents.CheckContainers(ctx) // fails as well if the container could not be created
 }
 
-// warnings returns the warning of /readyz about a node that runs without
-// objects.
+// warnings returns the warning of /readyz that the node runs without objects.
 func (o *objects) warnings() []api.FailedCheck {
 	if o == nil || o.fault == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// reportShards returns a function that sets the metrics of an object shard. Only
-// the node that last swept a shard has current values for it.
+// reportShards returns a function that sets the metrics of a ledger shard. Only
+// the node that last swept the shard exports current values.
 func reportShards(metrics prometheus.Registerer) func(repository.ObjectShard, repository.ShardUsage) {
 	labels := []string{"bucket", "shard"}
 	documents := prometheus.NewGaugeVec(prometheus.GaugeOpts{

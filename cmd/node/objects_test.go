@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// The same events are sent over HTTP, over the bus and, after a restart of the
-// hub, over HTTP again.
+// The same events arrive over HTTP, over the bus and, after a restart of the
+// hub, over HTTP again. The hub must recognize the duplicates.
 func TestObjectEvents_AreAcceptedOverHTTPAndTheBus(t *testing.T) {
 	const events = `{"Records":[` +
 		`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a+b","sequencer":"01"}}},` +

@@ -11,16 +11,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// An operatorListener serves only operators and their tools. It has a connection
-// limit of its own, so that health probes are answered while the listener for
-// actors and domains is full.
+// An operatorListener serves only operators and their tools. It has its own
+// connection limit, so that health probes are answered even while the listener
+// for actors and domains is full.
 type operatorListener struct {
 	listener    net.Listener
 	handler     *drainHandler
 	connections *connlimit.Limiter
 }
 
-// openOperators returns nil if no separate listener for operators is configured.
+// openOperators opens the operators' listener. It returns nil if none is
+// configured.
 func openOperators(ctx context.Context, cfg *config.Config) (*operatorListener, error) {
 	if !cfg.HasOperatorListener() {
 		return nil, nil //nolint:nilnil // all is on one listener
@@ -42,8 +43,8 @@ func (o *operatorListener) close() error {
 	return nil
 }
 
-// AdminAddr returns the address of the listener for operators, or nil if the
-// node has only one listener.
+// AdminAddr returns the address of the operators' listener, or nil if the node
+// has only one listener.
 func (n *Node) AdminAddr() net.Addr {
 	if n.operators == nil {
 		return nil
@@ -51,7 +52,7 @@ func (n *Node) AdminAddr() net.Addr {
 	return n.operators.listener.Addr()
 }
 
-// AdminURL returns the URL of the node for an operator on this machine.
+// AdminURL returns the node's URL for an operator on this machine.
 func (n *Node) AdminURL() string {
 	if n.operators == nil {
 		return n.URL()
@@ -59,7 +60,8 @@ func (n *Node) AdminURL() string {
 	return n.urlAt(n.operators.listener.Addr())
 }
 
-// newOperatorServer returns nil if the node has only one listener.
+// newOperatorServer returns the server for the operators' listener, or nil if
+// the node has only one listener.
 func (n *Node) newOperatorServer(requests context.Context) *http.Server {
 	if n.operators == nil {
 		return nil
@@ -78,7 +80,7 @@ func (n *Node) serveOperators(server *http.Server) error {
 	return nil
 }
 
-// stopOperators waits for requests under way to complete, until ctx ends.
+// stopOperators waits until requests in progress are complete, or ctx ends.
 func (n *Node) stopOperators(ctx context.Context, server *http.Server) {
 	if server == nil {
 		return

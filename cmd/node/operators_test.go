@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// withOperators returns settings with a separate listener for operators.
+// withOperators returns settings with a separate operators' listener.
 func withOperators() config.Config {
 	cfg := settings("")
 	cfg.AdminListen = "localhost:0"
@@ -26,7 +26,7 @@ func withOperators() config.Config {
 func TestOperatorListener_HasOnlyTheRoutesOfOperators(t *testing.T) {
 	n, stop := start(t, withOperators(), node.Options{})
 	const actor = "5790001330552"
-	for path, want := range map[string][2]int{ // status on listen, and status on admin-listen
+	for path, want := range map[string][2]int{ // expected status on the first and on the operators' listener
 		"/healthz":                          {200, 200},
 		"/readyz":                           {200, 200},
 		"/openapi.json":                     {200, 200},
@@ -74,13 +74,13 @@ func TestOperatorListener_AnswersProbesWhileThePublicOneIsFull(t *testing.T) {
 	ca := newAuthority(t)
 	cfg.TLS = serverFiles(t, ca)
 	n, stop := start(t, cfg, node.Options{})
-	var silent []net.Conn // connections whose clients begin no TLS handshake
+	var silent []net.Conn // connections on which no client begins a TLS handshake
 	for range 40 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", n.Addr().String())
 		require.NoError(t, err)
 		silent = append(silent, conn)
 	}
-	fastest := time.Hour // the minimum of several measurements, because the test machine may be busy
+	fastest := time.Hour // minimum of several measurements, because the test machine may be busy
 	for range 5 {
 		began := time.Now()
 		require.Equal(t, 200, getOver(t, ca.client(), n.AdminURL()+"/healthz").StatusCode)
@@ -88,8 +88,8 @@ func TestOperatorListener_AnswersProbesWhileThePublicOneIsFull(t *testing.T) {
 	}
 	t.Logf("/healthz took %v", fastest)
 	require.Less(t, fastest, 100*time.Millisecond)
-	// When the listener is full, a new connection replaces one that has sent no
-	// request for half a second.
+	// When the listener is full, a new connection must replace a connection on
+	// which no request was sent for half a second.
 	require.Eventually(t, func() bool {
 		status := getOver(t, ca.client(), n.URL()+"/v1/peek").StatusCode
 		require.Contains(t, []int{http.StatusNoContent, http.StatusTooManyRequests}, status)

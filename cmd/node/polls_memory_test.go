@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// memoryInUse returns the number of bytes in use by objects and stacks.
+// memoryInUse returns the number of bytes that objects and stacks occupy.
 func memoryInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -25,12 +25,12 @@ func memoryInUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// The limit does not apply with the race detector, which uses additional memory
-// for each goroutine.
+// A waiting Peek must use less than 8 KB. The race detector uses additional
+// memory for each goroutine, so the test does not run with it.
 func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 	const polls, perActor = 400, 8
 	cfg := settings("")
-	cfg.Limits.Waiting = 10 * polls // at most a tenth of the limit is for actors without a mailbox
+	cfg.Limits.Waiting = 10 * polls // only a tenth of this limit is available to actors without a mailbox
 	n, stop := start(t, cfg, node.Options{ReadinessInterval: -1})
 	open := func(i int) net.Conn {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", n.Addr().String())
@@ -39,7 +39,7 @@ func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 		require.NoError(t, err)
 		return conn
 	}
-	status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek?wait=10ms", "b", "") // the first Peek allocates what all Peeks share
+	status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek?wait=10ms", "b", "") // the first Peek allocates memory that all Peeks share
 	require.Equal(t, 204, status)
 
 	before := memoryInUse()
@@ -50,7 +50,7 @@ func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 	require.Eventually(t, func() bool { return gauge(t, n, "messagehub_http_peeks_waiting") == polls }, 30*time.Second, 5*time.Millisecond)
 	require.GreaterOrEqual(t, gauge(t, n, "messagehub_http_connections"), polls, "they count as connections")
 	var each int64
-	require.Eventually(t, func() bool { // the runtime frees the stacks of ended handlers after some time
+	require.Eventually(t, func() bool { // the runtime does not free the stacks of ended handlers immediately
 		each = (memoryInUse() - before) / polls
 		return each < 8<<10
 	}, 30*time.Second, 5*time.Millisecond)

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// gauge returns the value of a gauge of a node.
+// gauge returns the value of a node's gauge.
 func gauge(t *testing.T, n *node.Node, name string) int {
 	t.Helper()
 	families, err := n.Gatherer().Gather()
@@ -32,7 +32,7 @@ func gauge(t *testing.T, n *node.Node, name string) int {
 	return 0
 }
 
-// counter returns the value of a counter of a node.
+// counter returns the value of a node's counter.
 func counter(t *testing.T, n *node.Node, name string) int {
 	t.Helper()
 	families, err := n.Gatherer().Gather()
@@ -47,7 +47,7 @@ func counter(t *testing.T, n *node.Node, name string) int {
 
 func TestWaitingPeeks_OfNewcomersLeaveConnectionsToOthers(t *testing.T) {
 	cfg := settings("")
-	cfg.Limits.Connections = 40 // allows 30 waiting Peeks, at most 3 of them of actors without a mailbox
+	cfg.Limits.Connections = 40 // permits 30 waiting Peeks, of which 3 may be from actors without a mailbox
 	var log bytes.Buffer
 	n, stop := start(t, cfg, node.Options{ReadinessInterval: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ask := func(actor int) net.Conn {
@@ -94,7 +94,7 @@ func TestWaitingPeeks_KeepTheirConnectionsWhenStrangersRedial(t *testing.T) {
 	second := strings.Replace(event, "0b9f", "0b9e", 1)
 	waiting := "GET /v1/peek/masterdata?wait=60s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Actor-Id: a\r\n\r\n"
 
-	// After this actor peeks and dequeues a bundle, it has a mailbox.
+	// After this actor has peeked and dequeued a bundle, it has a mailbox.
 	status, _ := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
 	require.Equal(t, http.StatusAccepted, status)
 	resp, err := http.ReadResponse(bufio.NewReader(open(strings.Replace(waiting, "?wait=60s", "", 1))), nil)
@@ -120,7 +120,7 @@ func TestWaitingPeeks_KeepTheirConnectionsWhenStrangersRedial(t *testing.T) {
 				}
 				hangUp := context.AfterFunc(ctx, func() { _ = conn.Close() })
 				_, _ = io.WriteString(conn, fmt.Sprintf(upload, 1000)+"[")
-				_, _ = io.Copy(io.Discard, conn) // ends when the node closes the connection
+				_, _ = io.Copy(io.Discard, conn) // returns when the node closes the connection
 				hangUp()
 				_ = conn.Close()
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// Subfolders of the data folder.
+// Names of subfolders of the data folder.
 const (
 	cosmosFolder   = "cosmos"
 	busFolder      = "bus"
@@ -20,18 +20,18 @@ const (
 	exchangeFolder = "exchange"
 )
 
-// protectFolder removes the permissions of other users from the subfolders of
-// the data folder, because an earlier version may have created them with wider
-// permissions. It refuses subfolders that are links: through a link, another
-// user could choose where the node writes. The data folder itself may be a link.
-// Its permissions are not changed, because it may contain files of others;
+// protectFolder removes other users' permissions from the subfolders of the
+// data folder, because an earlier version may have created them with wider
+// permissions. It rejects a subfolder that is a link, because another user
+// could then choose where the node writes. The data folder itself may be a
+// link. Its permissions are not changed, because it may contain other files;
 // protectFolder only logs a warning.
 func protectFolder(dir string, logger *slog.Logger) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return folderFault(dir, err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written through root
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
 	warnOfOpenFolder(dir, root, logger)
 	for _, name := range []string{cosmosFolder, busFolder, contentFolder, exchangeFolder} {
 		info, err := root.Lstat(name)
@@ -53,7 +53,7 @@ func protectFolder(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// warnOfOpenFolder logs a warning if other users may read or write the data
+// warnOfOpenFolder logs a warning if other users can read or write the data
 // folder.
 func warnOfOpenFolder(dir string, root *os.Root, logger *slog.Logger) {
 	if info, err := root.Stat("."); err == nil && config.IsOpenToOthers(info) {

@@ -39,7 +39,7 @@ func readModes(t *testing.T, dir string) map[string]fs.FileMode {
 	return all
 }
 
-// storeEverything makes a node store one of everything that a node can store in its data folder.
+// storeEverything makes a node store every kind of data in its data folder.
 func storeEverything(t *testing.T, cfg config.Config) {
 	t.Helper()
 	inline, err := domain.ParseOrigin("Charges")

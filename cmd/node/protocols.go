@@ -11,13 +11,13 @@ import (
 // Limits of an HTTP/2 connection.
 const (
 	maxStreams  = 100
-	pingAfter   = 15 * time.Second // time without a frame from the client until the server sends a ping
+	pingAfter   = 15 * time.Second // the server sends a ping if no frame arrives for this time
 	pingTimeout = 15 * time.Second
 )
 
 // setProtocols enables HTTP/1.1, and HTTP/2 if the listener uses TLS. Without
-// TLS, it enables HTTP/2 only on loopback: there, clients know that the server
-// supports it, and no proxy is in between.
+// TLS, it enables HTTP/2 only on loopback: there, clients can know that the
+// server supports it, and no proxy intervenes.
 func (n *Node) setProtocols(server *http.Server, addr net.Addr) {
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
@@ -29,7 +29,7 @@ func (n *Node) setProtocols(server *http.Server, addr net.Addr) {
 	}
 }
 
-// serve serves the connections of a listener until the server is closed.
+// serve serves connections of a listener until the server is closed.
 func (n *Node) serve(server *http.Server, l net.Listener) error {
 	if n.opts.certificate != nil {
 		return server.ServeTLS(l, "", "")

@@ -14,8 +14,8 @@ import (
 	selfsigned "github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
-// Any client can begin handshakes. Therefore only one line is logged while the
-// certificate files cannot be read.
+// Any client can begin handshakes, so unreadable certificate files must be
+// logged only once.
 func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 	dir := t.TempDir()
 	_, err := selfsigned.Load(dir, "127.0.0.1")
@@ -39,8 +39,9 @@ func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 	}
 }
 
-// A handshake may occur between the writes of the two files of a renewed
-// certificate. Both files may have the same modification time.
+// A handshake may occur after only one of the two files of a renewed
+// certificate was written, and both files may have the same modification time.
+// The next handshake must use the renewed certificate.
 func TestACertificateThatIsHalfRenewed_IsReadAgain(t *testing.T) {
 	dir, renewed := t.TempDir(), t.TempDir()
 	for _, d := range []string{dir, renewed} {

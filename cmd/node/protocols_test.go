@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
-// getOver sends a GET over transport. It returns the response with a closed
-// body.
+// getOver sends a GET over a transport. It closes the body of the response that
+// it returns.
 func getOver(t *testing.T, transport *http.Transport, url string) *http.Response {
 	t.Helper()
 	defer transport.CloseIdleConnections()
@@ -69,7 +69,7 @@ func TestHTTPSIsSpokenWithACertificateThatMayBeRenewed(t *testing.T) {
 	require.NoError(t, os.Remove(files.Key))
 	_, err = certificate.Load(dir, "127.0.0.1")
 	require.NoError(t, err)
-	require.NoError(t, os.Chtimes(files.Key, time.Time{}, time.Now().Add(time.Second))) // ensures that the time differs, because file times are coarse
+	require.NoError(t, os.Chtimes(files.Key, time.Time{}, time.Now().Add(time.Second))) // changes the modification time, because file times are coarse
 	require.NotEqual(t, first, serial())
 	require.NoError(t, stop())
 }

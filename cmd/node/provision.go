@@ -8,30 +8,30 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// ProvisionOptions select what Provision does.
+// ProvisionOptions configure Provision.
 type ProvisionOptions struct {
-	CheckOnly   bool // create and change nothing
-	NarrowIndex bool // remove index paths that no query of the hub uses
-	Throughput  bool // create Cosmos containers with the suggested throughput
-	ListExtra   bool // also return queues that the hub does not need
+	CheckOnly   bool // CheckOnly creates and changes nothing
+	NarrowIndex bool // NarrowIndex removes index paths that no query of the hub uses
+	Throughput  bool // Throughput creates Cosmos containers with the recommended throughput
+	ListExtra   bool // ListExtra also returns queues that the hub does not need
 }
 
-// A Resource is a resource on Azure that the hub needs, in the state after
-// Provision.
+// A Resource is an Azure resource that the hub needs. It describes the state
+// after Provision.
 type Resource struct {
 	Service  string // cosmos, blob or servicebus
 	Kind     string // database, container or queue
 	Name     string
 	State    client.ProvisionState
-	Changes  []string // changes that Provision made
-	Notes    []string // differences that do not stop the hub, but have a cost
-	Left     []string // faults that remain
-	Commands []string // commands of the Azure CLI that repair the remaining faults
+	Changes  []string // changes made by Provision
+	Notes    []string // differences that have a cost, but do not stop the hub
+	Left     []string // remaining faults
+	Commands []string // Azure CLI commands that repair the remaining faults
 }
 
-// Provision creates and corrects the resources that cfg needs on Azure, as far
-// as the credentials permit, and returns all of them. It skips embedded parts,
-// which the node creates itself.
+// Provision creates and corrects the Azure resources that cfg needs, as far as
+// the credentials permit, and returns all of them. It skips embedded parts,
+// which the node itself creates.
 func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts Options) ([]Resource, error) {
 	opts.setConnections(cfg)
 	defer opts.network.close()
@@ -62,5 +62,5 @@ func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opt
 	return all, nil
 }
 
-// placeholder replaces a value in a command that the settings do not contain.
+// placeholder replaces a value that the settings do not contain in a command.
 const placeholder = "RESOURCE_GROUP"

@@ -38,10 +38,10 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 	return all, ctx.Err()
 }
 
-// listExtraQueues returns the queues of the namespace that are not in queues.
-// They may belong to other systems, or to an earlier configuration of the hub;
-// in the second case messages may wait in them. If the credential may not list
-// queues, listExtraQueues returns none.
+// listExtraQueues returns the namespace's queues that are not in queues. Such a
+// queue may belong to another system, or to an earlier configuration of the
+// hub; in that case messages may wait in it. It returns none if the credential
+// may not list queues.
 func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment.Queue) (extra []Resource) {
 	for pager := bus.NewListQueuesPager(nil); pager.More(); {
 		page, err := pager.NextPage(ctx)
@@ -58,7 +58,7 @@ func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment
 	return extra
 }
 
-// manageBus returns a management client of the namespace, and the namespace's
+// manageBus returns a management client for the namespace, and the namespace's
 // name.
 func manageBus(cfg *config.Config, opts *Options) (bus *admin.Client, namespace string, err error) {
 	o := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: opts.toServices()}}
@@ -87,8 +87,8 @@ func manageBus(cfg *config.Config, opts *Options) (bus *admin.Client, namespace 
 	return bus, namespace, nil
 }
 
-// plainTransport sends the HTTPS requests of the management client over HTTP,
-// which emulators require.
+// A plainTransport sends the management client's HTTPS requests over HTTP, as
+// emulators require.
 type plainTransport struct{ next policy.Transporter }
 
 func (t plainTransport) Do(req *http.Request) (*http.Response, error) {
@@ -131,8 +131,8 @@ func createQueue(ctx context.Context, bus *admin.Client, q *deployment.Queue, r 
 	}
 }
 
-// isAlreadyCreated reports whether a creation was refused because another process has
-// created the queue with the required properties.
+// isAlreadyCreated reports whether a creation failed because another process
+// has already created an equal queue.
 func isAlreadyCreated(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
 	if busStatus(refusal) != http.StatusConflict {
 		return false
@@ -141,9 +141,9 @@ func isAlreadyCreated(ctx context.Context, bus *admin.Client, q *deployment.Queu
 	return err == nil && now != nil && isValue(now.RequiresSession, q.Sessions) && len(compareQueue(q, &now.QueueProperties)) == 0
 }
 
-// correctQueue changes the properties of an existing queue that differ from the
-// table and can be changed. If po.CheckOnly is set, it only adds notes to r,
-// because the hub can work with a queue that has other properties.
+// correctQueue changes those properties of an existing queue that differ from
+// the table and can be changed. If po.CheckOnly is true, it only adds notes to
+// r, because the hub can work with such a queue.
 func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q *deployment.Queue, has *admin.QueueProperties, r *Resource) {
 	if has.RequiresSession != nil && *has.RequiresSession != q.Sessions {
 		want := map[bool]string{true: "with sessions", false: "without sessions"}
@@ -181,7 +181,7 @@ func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q
 	}
 }
 
-// queueCommands returns the Azure CLI commands that create or correct a queue.
+// queueCommands returns Azure CLI commands that create or correct a queue.
 func queueCommands(namespace string, q *deployment.Queue, state client.ProvisionState) []string {
 	where := fmt.Sprintf("--namespace-name %s --resource-group %s", namespace, placeholder)
 	create := fmt.Sprintf("az servicebus queue create %s %s", where, q.Arguments())
@@ -195,9 +195,9 @@ func queueCommands(namespace string, q *deployment.Queue, state client.Provision
 	}
 }
 
-// explainBus returns a short error for a failed request. If the namespace
-// refused the request, the error names the missing right. The client's own error
-// would be a page long.
+// explainBus returns a short error for a failed request, because the client's
+// error is a page long. If the namespace refused the request, the error names
+// the missing right.
 func explainBus(what string, err error) string {
 	switch status := busStatus(err); status {
 	case 0:

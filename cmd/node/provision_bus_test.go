@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// TestEmbeddedBus_HasTheQueuesOfTheTable compares the embedded bus of a node
-// with the queues that the same settings need on Azure. They differ only in the
-// size of the queues.
+// TestEmbeddedBus_HasTheQueuesOfTheTable compares a node's embedded bus with
+// the queues that the same settings require on Azure. They may differ only in
+// the sizes of the queues.
 func TestEmbeddedBus_HasTheQueuesOfTheTable(t *testing.T) {
 	cfg := settings(t.TempDir())
 	cfg.BusListen = "127.0.0.1:0"

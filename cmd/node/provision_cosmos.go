@@ -40,7 +40,8 @@ func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOption
 	return all, nil
 }
 
-// cosmosCommands returns the Azure CLI commands that create or correct a resource of the Cosmos account.
+// cosmosCommands returns Azure CLI commands that create or correct a resource
+// of the Cosmos account.
 func cosmosCommands(cfg *config.Config, p *client.Provisioned) []string {
 	account := accountName(cfg.Cosmos.Endpoint)
 	where := fmt.Sprintf("--account-name %s --resource-group %s", account, placeholder)
@@ -65,8 +66,9 @@ func cosmosCommands(cfg *config.Config, p *client.Provisioned) []string {
 	}
 }
 
-// accountName returns the name of the account or namespace in the host name of
-// an endpoint. It returns a placeholder if the endpoint is not on Azure.
+// accountName returns the name of the account or namespace that an endpoint
+// belongs to, which is part of the host name. It returns a placeholder if the
+// endpoint is not on Azure.
 func accountName(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {

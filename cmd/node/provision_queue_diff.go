@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// A queueDifference is a property of a queue that differs from the table and can
-// be changed.
+// A queueDifference is a changeable property of a queue that differs from the
+// table.
 type queueDifference struct {
 	property, has, want string
-	cost                string // consequence of the difference; "" if the operator may have chosen the value
+	cost                string // consequence of the difference; "" if the operator may have chosen it
 	correct             func(*admin.QueueProperties)
 }
 
@@ -28,8 +28,8 @@ func (d *queueDifference) change() string {
 	return fmt.Sprintf("%s %s, was %s", d.property, d.want, d.has)
 }
 
-// compareQueue returns the properties of a queue that differ from the table. A
-// property that the namespace does not return counts as different.
+// compareQueue returns those properties of a queue that differ from the table.
+// A property that the namespace does not report counts as different.
 func compareQueue(q *deployment.Queue, has *admin.QueueProperties) []*queueDifference {
 	var all []*queueDifference
 	add := func(isEqual bool, d queueDifference) {
@@ -74,8 +74,7 @@ func valueText[T any](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-// endless is the common prefix of all spellings of the longest duration in
-// Service Bus.
+// endless is the prefix of every spelling of Service Bus's longest duration.
 const endless = "P10675199D"
 
 func isSpan(has *string, want string) bool {

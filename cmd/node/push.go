@@ -30,11 +30,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A push is the part of a node that delivers events and notices to receivers. If
-// the account lacks the containers of this part, the node runs without it.
+// A push delivers events and notices to receivers. If the account lacks the
+// containers that it needs, the node runs without it.
 type push struct {
 	client        *webhook.Client
-	tester        *webhook.Client // for test calls; differs from client only in its timeout
+	tester        *webhook.Client // client for test calls; only its timeout differs from client's
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	replays       *replay.Service
@@ -46,24 +46,23 @@ type push struct {
 	broker        *broker.Service
 	watches       *watches
 	receivers     *receiverlist.Service
-	objects       *publish.ObjectRelay // nil if changes of objects are not published to a topic
+	objects       *publish.ObjectRelay // objects is nil if changes of objects are not published
 
-	fault error // the reason why the node runs without a push side, or nil
+	fault error // why the node does not call receivers; nil if it does
 }
 
-// settleTime is how much longer the engine waits for a call than the client
-// does. So a call that times out ends with the error of the client.
+// settleTime is how much longer the engine waits for a call than the client, so
+// that a call that times out ends with the client's error.
 const settleTime = 5 * time.Second
 
 // testTimeout is the time limit of a test call. It is shorter than the deadline
-// of the HTTP request that starts the test call.
+// of the HTTP request that causes the test call.
 const testTimeout = 20 * time.Second
 
-// openPush builds the push side on the store of a node. It creates missing
+// openPush opens the part of the node that calls receivers. It creates missing
 // containers if a key permits this. If the containers cannot be used, it
-// returns a push with a fault instead of an error. own is the URL of the node.
-// objects stores the objects of the node; it is nil if the node runs without
-// objects.
+// returns a push with a fault instead of an error. own is the node's URL.
+// objects is the ledger's store, or nil if the node runs without objects.
 func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, own string, objects *objectstore.Store, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
@@ -112,7 +111,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	o := engineOptions(cfg)
 	o.For, o.Sweep = opts.pushFor, documents.Sweep
 	if opts.Grace > 0 {
-		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the remaining grace period is for storing the outcomes
+		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the remaining grace period is reserved for storing outcomes
 	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
@@ -145,7 +144,8 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeSto
 	return p, nil
 }
 
-// engineOptions returns the options of the delivery engine that operators can configure.
+// engineOptions returns the delivery engine's options that operators can
+// configure.
 func engineOptions(cfg *config.Config) delivery.Options {
 	return delivery.Options{
 		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
@@ -154,8 +154,8 @@ func engineOptions(cfg *config.Config) delivery.Options {
 	}
 }
 
-// provisionPush creates missing containers if a key permits this, and checks
-// all containers of the push side.
+// provisionPush creates missing containers if a key permits this. Then it
+// checks all containers that calls of receivers need.
 func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -164,24 +164,24 @@ func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore
 			return fmt.Errorf("check the containers: %w", err)
 		}
 	}
-	return documents.CheckContainers(ctx) // also fails if a container could not be created
+	return documents.CheckContainers(ctx) // fails as well if a container could not be created
 }
 
-// policyOf returns the policy for retries of failed deliveries.
+// policyOf returns the retry policy for failed deliveries.
 func policyOf(p *config.Push) domain.Policy {
 	return domain.QueuePolicy(p.Delays, cmp.Or(p.Attempts, len(p.Delays)))
 }
 
-// notifySaved makes the engine call the receivers that wait for data of an actor.
+// notifySaved makes the engine call the receivers that wait for an actor's
+// data.
 func (p *push) notifySaved(actor domain.ActorID) {
 	if p.engine != nil {
 		p.engine.CheckStream(domain.DataStream(actor))
 	}
 }
 
-// run calls receivers until ctx ends and the calls under way are complete.
-// Until then it also publishes changes to watches, and changes of objects to
-// their topic.
+// run calls receivers until ctx ends and the calls in progress are complete. It
+// also publishes changes to watches, and changes of objects to their topic.
 func (p *push) run(ctx context.Context) {
 	if p.engine == nil {
 		return
@@ -197,7 +197,7 @@ func (p *push) run(ctx context.Context) {
 	relay.Wait()
 }
 
-// close closes the idle connections to receivers.
+// close closes idle connections to receivers.
 func (p *push) close() {
 	if p != nil && p.client != nil {
 		p.client.Close()
@@ -205,8 +205,8 @@ func (p *push) close() {
 	}
 }
 
-// warnings returns the warning of /readyz about a node that runs without a push
-// side.
+// warnings returns the warning of /readyz that the node does not call
+// receivers.
 func (p *push) warnings() []api.FailedCheck {
 	if p.fault == nil {
 		return nil

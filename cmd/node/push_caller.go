@@ -14,12 +14,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A httpCaller calls receivers over HTTP.
+// An httpCaller calls receivers over HTTP.
 type httpCaller struct {
 	client      *webhook.Client
-	content     repository.Content // stores large payloads
+	content     repository.Content // store of large payloads
 	clock       func() time.Time
-	tokenHeader string // header that contains the token in calls to consumers
+	tokenHeader string // header of calls to consumers that contains the token
 	tracer      *tracing.Tracer
 }
 
@@ -51,12 +51,12 @@ func (c *httpCaller) Test(ctx context.Context, r *delivery.Receiver, m *domain.M
 	return result.Answer, result.Body
 }
 
-// sendMessage calls a receiver with a message. attempts is the number of earlier
-// attempts, which failed.
+// sendMessage calls a receiver with a message. attempts is the number of
+// earlier, failed attempts.
 func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
 	t := targetOf(r)
 	var attachments []byte
-	if len(t.attachments) > 0 { // without attachments, the payload need not be parsed
+	if len(t.attachments) > 0 { // without attachments, the payload is not parsed
 		attachments = t.attachments.Evaluate(filter.MetadataOf(m))
 	}
 	secrets, key := t.signersAt(c.clock())
@@ -71,15 +71,15 @@ func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *d
 	return result
 }
 
-// timeoutResult returns the result of a call that the engine cancelled. The error
-// is about the time limit, because the engine ignores the result of a call that it
-// cancelled for another reason.
+// timeoutResult returns the result of a call that the engine cancelled. Its
+// error names the time limit, because the engine ignores the results of calls
+// that it cancelled for other reasons.
 func timeoutResult() webhook.Result {
 	return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 }
 
-// targetOf returns the target of a subscription's receiver. It panics if
-// newReceivers did not create the receiver.
+// targetOf returns the target of a receiver. It panics if newReceivers did not
+// create the receiver.
 func targetOf(r *delivery.Receiver) *target {
 	t, ok := r.Target.(*target)
 	if !ok {
@@ -89,8 +89,8 @@ func targetOf(r *delivery.Receiver) *target {
 }
 
 // unreadAnswer returns the result of a call that was not made because the
-// payload could not be read. The error names no object and no host, because the
-// owner of the receiver can read it.
+// payload could not be read. Its error names no object and no host, because the
+// receiver's owner can read it.
 func unreadAnswer(err error) domain.Answer {
 	kind := domain.KindOf(err)
 	if kind == domain.NotFound {
@@ -102,7 +102,7 @@ func unreadAnswer(err error) domain.Answer {
 	return domain.Answer{Unread: true, Error: "the hub could not read the payload of the message; it tries again"}
 }
 
-// readPayload reads a large payload from the content store, and verifies its
+// readPayload reads a large payload from the content store, and checks its
 // checksum.
 func readPayload(ctx context.Context, content repository.Content, at repository.Section) (payload []byte, err error) {
 	r, err := content.Open(ctx, at)

@@ -27,7 +27,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A crashWorld is an account with subscriptions. Until isHealthy is set, the
+// A crashWorld is an account with subscriptions. Until isHealthy is set,
 // receivers fail for one of the events.
 type crashWorld struct {
 	*testing.T
@@ -37,13 +37,13 @@ type crashWorld struct {
 	isHealthy atomic.Bool
 
 	mu    sync.Mutex
-	calls map[domain.CursorID]map[int64]int // number of calls, by cursor and by number of the entry
+	calls map[domain.CursorID]map[int64]int // number of calls by cursor and entry number
 }
 
 const (
 	crashEvents      = 6
 	crashConcurrency = 2
-	crashFailing     = 3 // number of the event for which the receivers fail
+	crashFailing     = 3 // number of the event for which receivers fail
 )
 
 func newCrashWorld(t *testing.T) *crashWorld {
@@ -75,7 +75,7 @@ func (w *crashWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: 204}
 }
 
-// callsOf returns the number of calls to the receiver of a cursor.
+// callsOf returns how often the receiver of a cursor was called.
 func (w *crashWorld) callsOf(id domain.CursorID) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,12 +92,12 @@ type subscriptionNode struct {
 	subscriptions *subscribe.Service
 	events        *publish.Service
 	replays       *replay.Service
-	stop          func() // stops the node and waits for it
+	stop          func() // stops the node and waits for its end
 }
 
-// startNode starts a node. retries is the number of retries that its requests
-// to the store share: 0 for the default, negative for none. A segment of its
-// streams holds only a few events.
+// startNode starts a node. retries is the number of retries that all of its
+// store requests share: 0 selects the default, a negative number none. Each
+// segment of its streams contains only a few events.
 func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared bool, o delivery.Options) *subscriptionNode {
 	documents := pushstore.New(w.account.ConnectBy(line), w.account.Content, pushstore.Options{Retries: retries, SegmentBytes: 200})
 	cfg := config.Default()
@@ -114,7 +114,7 @@ func (w *crashWorld) startNode(line *faulty.Transport, retries int, isShared boo
 		Definitions: documents, Streams: documents, Cursors: documents, Dequeues: memory.New(memory.Options{}),
 	}, nil, subscribe.Options{Created: n.engine.Created, Changed: n.engine.Changed})
 	n.events = publish.New(documents, n.engine.Published)
-	ids := []string{"one", "range"} // fixed ids, so that a replay that is requested again is the same replay
+	ids := []string{"one", "range"} // fixed ids, so that a repeated request does not start a second replay
 	n.replays = replay.New(replay.Ports{Definitions: documents, Streams: documents, Cursors: documents, Shards: documents}, replay.Options{
 		Changed: n.engine.Changed,
 		NewID: func() string {
@@ -150,7 +150,7 @@ func (w *crashWorld) putSubscription(n *subscriptionNode, i int) error {
 	return err
 }
 
-// publishAll publishes the crashEvents events, two in each request.
+// publishAll publishes crashEvents events, two per request.
 func (w *crashWorld) publishAll(n *subscriptionNode) error {
 	for i := 0; i < crashEvents; i += 2 {
 		messages := repositorytest.Messages(2)
@@ -166,12 +166,12 @@ func (w *crashWorld) publishAll(n *subscriptionNode) error {
 
 // finishWork starts a new node, which completes all remaining work: it
 // subscribes, publishes, replays a dead letter and then all events, and deletes
-// the subscription. retries is the number of retries that its requests to the
-// store share: 0 for the default, negative for none.
+// the subscription. retries is the number of retries that all of its store
+// requests share: 0 selects the default, a negative number none.
 func (w *crashWorld) finishWork(retries int) error {
 	id := w.subscription(0)
 	n := w.startNode(w.account.Transport, retries, false, delivery.Options{
-		Owns:          func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // no other shard has cursors
+		Owns:          func(shard int) bool { return shard == repository.ShardOf(id.Cursor()) }, // the node serves the only shard that contains a cursor
 		CheckInterval: time.Hour,
 	})
 	defer n.stop()
@@ -181,7 +181,7 @@ func (w *crashWorld) finishWork(retries int) error {
 	}
 	ctx := context.Background()
 	switch err := w.putSubscription(n, 0); {
-	case domain.KindOf(err) == domain.Conflict: // an earlier node deleted the subscription
+	case domain.KindOf(err) == domain.Conflict: // an earlier node has already deleted the subscription
 		wait()
 		return nil
 	case err != nil:
@@ -228,9 +228,9 @@ func (w *crashWorld) finishWork(retries int) error {
 	return nil
 }
 
-// A node crashes at each request of a subscription, of appends that begin new
-// segments of a stream, of calls, of replays, and of the deletion, which retires
-// the cursor. Another node continues.
+// A node crashes at each of its store requests in turn: of a subscription, of
+// appends that begin new stream segments, of calls, of replays, and of the
+// deletion, which retires the cursor. Then another node continues.
 func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -246,8 +246,8 @@ func TestASubscription_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// crashSubscription crashes a node at its n-th request. It returns false if
-// the run had fewer than n requests.
+// crashSubscription runs a node with a crash at the n-th store request. It
+// returns false if the run needed fewer requests.
 func crashSubscription(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := newCrashWorld(t)
 	w.account.Transport.CrashAt(n, last)
@@ -277,7 +277,7 @@ func crashSubscription(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	return crashed
 }
 
-// callsBy returns the number of calls that n has in progress.
+// callsBy returns the number of calls that node n is making.
 func (w *crashWorld) callsBy(n *subscriptionNode) (calls int) {
 	for i := range crashSubscriptions {
 		for number := range int64(crashEvents) {
@@ -289,7 +289,7 @@ func (w *crashWorld) callsBy(n *subscriptionNode) (calls int) {
 	return calls
 }
 
-// stored returns the number of stored events. It requires that the stream has
+// stored returns the number of stored events. It checks that the stream has
 // several segments.
 func (w *crashWorld) stored(documents *pushstore.Store) (n int) {
 	w.Helper()
@@ -309,8 +309,9 @@ func (w *crashWorld) stored(documents *pushstore.Store) (n int) {
 // crashSubscriptions is the number of subscriptions that two nodes share.
 const crashSubscriptions = 5
 
-// A node that stops crashes at each of its last requests. At that time it has
-// calls in progress, results to store, cursors to release, and shards to return.
+// A node that stops crashes at each of its last store requests in turn. When it
+// stops, it has calls in progress, results to store, cursors to release, and
+// shards to return.
 func TestANodeThatLeaves_MayCrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -333,13 +334,13 @@ func crashLeavingNode(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	leaving, other := w.startNode(line, -1, true, delivery.Options{}), w.startNode(w.account.Transport, 0, true, delivery.Options{})
 	defer leaving.stop()
 	defer other.stop()
-	<-time.After(time.Minute) // by now, the two nodes share the shards
+	<-time.After(time.Minute) // meanwhile the two nodes divide the shards
 	for i := range crashSubscriptions {
 		require.NoError(t, w.putSubscription(other, i))
 	}
 	<-time.After(10 * time.Second)
 	require.NoError(t, w.publishAll(other))
-	for began := time.Now(); w.callsBy(leaving) < 2; { // the node is stopped during at least two calls
+	for began := time.Now(); w.callsBy(leaving) < 2; { // the node must be stopped during at least two calls
 		require.Less(t, time.Since(began), 10*time.Second)
 		<-time.After(10 * time.Millisecond)
 	}

@@ -25,7 +25,7 @@ func TestDeliveries_AreShownUntilTheyAreDead(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, status, text)
 	r.awaitCalls(t, "one", "one", "one")
 
-	// The fourth and last attempt is due one minute later.
+	// The fourth and last attempt is due one minute after the third.
 	var why struct {
 		Delivery struct {
 			State    string
@@ -109,7 +109,7 @@ func TestATestCall_ReachesNoAddressThatIsNotAllowed(t *testing.T) {
 	require.Empty(t, r.calls)
 }
 
-// An event that was delivered long ago is found in the pages of its topic.
+// An event that was delivered long ago must be found in the pages of its topic.
 func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	r := startReceiver(t, nil)
@@ -141,8 +141,8 @@ func TestAnOldDelivery_IsFoundInItsTopic(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
-// A caller without rights gets the same response for an existing subscription as
-// for a missing one.
+// A caller without rights must get the same response whether or not a
+// subscription exists.
 func TestACallerWithoutRights_CannotDetectASubscription(t *testing.T) {
 	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
 	const none = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A dequeueWorld is an account with one actor. The actor dequeues bundles on a
+// A dequeueWorld is an account with one actor, which dequeues bundles on a
 // sequence of nodes.
 type dequeueWorld struct {
 	*testing.T
@@ -30,9 +30,9 @@ type dequeueWorld struct {
 	actor   domain.ActorID
 }
 
-// finishWork starts a new node, which dequeues all waiting bundles and delivers
-// notices for this duration. retries is the number of retries that its
-// requests to the store share: 0 for the default, negative for none.
+// finishWork starts a new node, which dequeues all waiting bundles, and
+// delivers notices for this duration. retries is the number of retries that all
+// of its store requests share: 0 selects the default, a negative number none.
 func (w *dequeueWorld) finishWork(retries int, duration time.Duration) error {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
@@ -55,7 +55,7 @@ func (w *dequeueWorld) finishWork(retries int, duration time.Duration) error {
 	return err
 }
 
-// published returns the ids of the bundles whose Dequeue was published.
+// published returns the ids of bundles whose Dequeue was published.
 func (w *dequeueWorld) published() (ids []string) {
 	db := w.account.Connect()
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{})
@@ -73,9 +73,9 @@ func (w *dequeueWorld) published() (ids []string) {
 	return ids
 }
 
-// A node crashes at each request of Dequeues and of the delivery of their
-// notices, and another node continues. The Dequeue of each bundle must be
-// published exactly once.
+// A node crashes at each of its store requests in turn, during Dequeues and the
+// delivery of their notices. Then another node continues. The Dequeue of each
+// bundle must be published exactly once.
 func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// crashDequeue crashes a node at its n-th request. It returns false if the
-// run had fewer than n requests.
+// crashDequeue runs a node with a crash at the n-th store request. It returns
+// false if the run needed fewer requests.
 func crashDequeue(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	const bundles = 3
 	w := &dequeueWorld{

@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The store has a record of each subscription to Dequeues, for each group of
-// domains. A failover of the account may lose a record, and a new group has no
-// record. So the node that serves the subscription stores the records again.
+// The store contains a record of each subscription to Dequeues, for each group.
+// A failover of the account may lose a record, and a new group has no record.
+// The node that serves the subscription must therefore store the records again.
 func TestAServedSubscription_RequestsDequeuesAgain(t *testing.T) {
 	store, definitions, ctx := memory.New(memory.Options{}), memory.NewDefinitions(), t.Context()
 	s := subscribe.New(subscribe.Ports{

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// dequeueNext sends event i, and peeks and dequeues its bundle. It returns the
-// id of the bundle.
+// dequeueNext sends event i, peeks and dequeues a bundle, and returns the
+// bundle's id.
 func dequeueNext(t *testing.T, n *node.Node, i int) string {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", dataEvent(i))
@@ -24,7 +24,7 @@ func dequeueNext(t *testing.T, n *node.Node, i int) string {
 	return id
 }
 
-// bundle returns the bundle id in a call about a Dequeue.
+// bundle returns the id of the bundle that a call about a Dequeue names.
 func (c *receivedCall) bundle() string {
 	data, _ := c.event["data"].(map[string]any)
 	id, _ := data["bundleId"].(string)
@@ -35,7 +35,7 @@ func TestBundleDequeued_CallsItsSubscribers(t *testing.T) {
 	r := startReceiver(t, nil)
 	dir := t.TempDir()
 	n, stop := start(t, pushSettings(dir), node.Options{})
-	dequeueNext(t, n, 1) // causes no call, because no subscription exists yet
+	dequeueNext(t, n, 1) // causes no call, because there is no subscription yet
 	id := createSubscription(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
 	second := dequeueNext(t, n, 2)
 	c := <-r.calls
@@ -47,7 +47,7 @@ func TestBundleDequeued_CallsItsSubscribers(t *testing.T) {
 		"subject": "an-actor", "time": dequeued, "datacontenttype": "application/json",
 		"data": map[string]any{"actor": "an-actor", "bundleId": second, "group": "masterdata", "origin": "Charges", "events": 1.0, "dequeued": dequeued},
 	}, c.event)
-	status, _ := send(t, n, http.MethodDelete, "/v1/dequeue/"+second, "", "") // a repeated Dequeue causes no call
+	status, _ := send(t, n, http.MethodDelete, "/v1/dequeue/"+second, "", "") // a repeated Dequeue causes no second call
 	require.Equal(t, http.StatusNotFound, status)
 	third := dequeueNext(t, n, 3)
 	c = <-r.calls
@@ -57,14 +57,14 @@ func TestBundleDequeued_CallsItsSubscribers(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.NoError(t, stop())
 
-	// A node without a push side does not deliver the notices of its Dequeues;
-	// they remain in the outbox.
+	// A node that does not call receivers does not deliver the notices of its
+	// Dequeues; they remain in the outbox.
 	n, stop = start(t, pushSettings(dir), node.Options{PullOnly: true})
 	fourth, fifth := dequeueNext(t, n, 4), dequeueNext(t, n, 5)
 	require.NoError(t, stop())
 	n, stop = start(t, pushSettings(dir), node.Options{})
 	sixth := dequeueNext(t, n, 6)
-	var got []string // bundle ids in any order, because the calls overlap
+	var got []string // bundle ids; unordered, because calls overlap
 	for range 3 {
 		c = <-r.calls
 		got = append(got, c.bundle())

@@ -17,8 +17,9 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// If the secret of a receiver cannot be decrypted, the receiver is not called: a
-// call without a signature proves nothing about its sender.
+// If a receiver's secret cannot be decrypted, the receiver must not be called,
+// because an unsigned call does not authenticate the hub. Other receivers are
+// still called.
 func TestASecretThatCannotBeOpened_StopsOnlyItsCalls(t *testing.T) {
 	definitions, ctx := memory.NewDefinitions(), t.Context()
 	keyring := func() *subscribe.Keyring {
@@ -73,8 +74,8 @@ func TestASecretThatCannotBeOpened_StopsOnlyItsCalls(t *testing.T) {
 	require.NotContains(t, err.Error(), short)
 }
 
-// The key that seals a secret is needed only as long as calls are signed with
-// the secret.
+// The key that encrypts a secret is needed only while calls are signed with the
+// secret.
 func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -118,8 +119,8 @@ func TestPushKeys_ComeFromTheSettingAndTheFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", openSealed(t, again, sealed))
 
-	// If the settings have a key, new secrets are sealed with that key. Secrets
-	// that were sealed with the key in the file can still be opened.
+	// If the settings contain a key, new secrets are encrypted with it. Secrets
+	// encrypted with the key in the file can still be decrypted.
 	cfg.Push.SecretKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	both, err := pushKeys(&cfg)
 	require.NoError(t, err)
@@ -128,7 +129,7 @@ func TestPushKeys_ComeFromTheSettingAndTheFolder(t *testing.T) {
 	require.Error(t, err)
 
 	// With payloads on Azure, several nodes may use the store. They must share
-	// a key, so none is created in the folder.
+	// a configured key, so no key is created in the folder.
 	azure := config.Default()
 	azure.Data, azure.Cosmos.Endpoint, azure.Blob.Endpoint = t.TempDir(), "https://a.example/", "https://b.example/"
 	none, err := pushKeys(&azure)
@@ -204,7 +205,7 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	_, err = keyless.Receiver(ctx, created.ID.Cursor(), false)
 	require.Equal(t, domain.Unavailable, domain.KindOf(err), "calls would lack a header")
 
-	// A secret without a prefix of Standard Webhooks is the HMAC key of the
+	// A secret without a Standard Webhooks prefix is the HMAC key of the
 	// Authorization header.
 	key, shared := "a key", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32))
 	d.Secret = &key

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// pushKeyName is the file in the data folder with the key that a node creates if
-// its configuration has none.
+// pushKeyName is the file in the data folder that contains an encryption key. A
+// node creates the key if its configuration contains none.
 const pushKeyName = "push.key"
 
-// pushKeys returns the keys that seal the secrets of subscriptions: the keys of
-// the configuration, and the key in the data folder. If no key is configured, a
-// node that stores payloads in the folder creates a key there; its data depends
-// on the folder in any case. Other nodes use only configured keys, because all
-// nodes need the same keys to call the receivers.
+// pushKeys returns the keys that encrypt subscriptions' secrets: the configured
+// keys, and the key in the data folder. If no key is configured, a node that
+// stores payloads in the folder creates a key there; its data depends on the
+// folder anyway. Other nodes use only configured keys, because all nodes need
+// the same keys.
 func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	keys, err := cfg.Push.Keys()
 	if err != nil {
@@ -45,8 +45,8 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	return subscribe.NewKeyring(keys...)
 }
 
-// ensurePushKey returns the key in a data folder. If the folder has no key, it
-// creates one if makes is true, and otherwise returns nil.
+// ensurePushKey returns the key in a data folder. If the folder contains no
+// key, it creates one if makes is true; otherwise it returns nil.
 func ensurePushKey(folder string, makes bool) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// countWarned registers a metric for each kind of warning: the number of
-// receivers of engine that have it.
+// countWarned registers a metric for each kind of warning: how many of the
+// engine's receivers have a warning of this kind.
 func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
 	for _, kind := range domain.WarningKinds {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
@@ -24,7 +24,8 @@ func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
 	}
 }
 
-// A meteredCaller counts and times the calls of the next caller.
+// A meteredCaller counts the calls of the next caller and measures their
+// durations.
 type meteredCaller struct {
 	next     delivery.Caller
 	underWay prometheus.Gauge
@@ -52,7 +53,7 @@ func (m *meteredCaller) Call(ctx context.Context, call delivery.Call) domain.Ans
 	m.underWay.Inc()
 	defer m.underWay.Dec()
 	answer := m.next.Call(ctx, call)
-	if answer.Unread || answer.Lost { // the receiver was not called
+	if answer.Unread || answer.Lost { // no call was made
 		return answer
 	}
 	class := "none"

@@ -62,7 +62,7 @@ func valueOf(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-// callsBy returns the number of counted calls, by class of the response.
+// callsBy returns the number of counted calls by class of response.
 func callsBy(t *testing.T, registry *prometheus.Registry) map[string]uint64 {
 	t.Helper()
 	families, err := registry.Gather()

@@ -22,10 +22,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// storeAndPublish starts a new node, which stores the events of an object, and
-// after each event publishes the change to the topic. retries is the number of
-// retries that its requests to the store share: 0 for the default, negative for
-// none.
+// storeAndPublish starts a new node, which stores an object's events, and
+// publishes the change after each of them. retries is the number of retries
+// that all of its store requests share: 0 selects the default, a negative
+// number none.
 func storeAndPublish(ctx context.Context, a *accounttest.Account, retries int) error {
 	db := a.Connect()
 	objects := objectstore.New(db, objectstore.Options{Shards: 1, Topic: true, Retries: retries})
@@ -55,9 +55,9 @@ func storeAndPublish(ctx context.Context, a *accounttest.Account, retries int) e
 	return nil
 }
 
-// A node crashes at each request of storing the events and of publishing their
-// changes, and another node starts from the beginning. Each change must be
-// published exactly once.
+// A node crashes at each of its store requests in turn while it stores events
+// and publishes changes. Then another node starts from the beginning. Each
+// change must be published exactly once.
 func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestChangesOfObjects_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// publishedChanges returns the events of the topic. It requires that their
-// versions ascend, and that no change is unpublished.
+// publishedChanges returns the topic's events. It checks that their versions
+// ascend, and that no change remains unpublished.
 func publishedChanges(t *testing.T, a *accounttest.Account) (events []string) {
 	t.Helper()
 	documents := pushstore.New(a.Connect(), a.Content, pushstore.Options{})

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The publication of a change costs two writes: its append to the topic with its
-// id, and the removal of the stored change.
+// The publication of a change costs two writes: one appends the change and its
+// id to the topic, the other removes the stored change.
 func TestPublicationOfAChange_HasABoundedCost(t *testing.T) {
 	for changes, limit := range map[int]float64{1: 26, 50: 13} {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, slices.Concat(objectstore.Containers(), pushstore.Containers()))
@@ -29,7 +29,7 @@ func TestPublicationOfAChange_HasABoundedCost(t *testing.T) {
 		events := publish.New(documents, func(domain.StreamName, []domain.Message, []repository.Appended) {})
 		relay := publish.NewObjectRelay(objects.Topic(), events, publish.ObjectRelayOptions{})
 		var price float64
-		for round := range 4 { // the first round creates the stream
+		for round := range 4 { // the first round also creates the stream
 			var reports []repository.ObjectReport
 			for i := range changes {
 				name, err := domain.ParseObjectName("bucket", fmt.Sprint("a/folder/with/objects/", round, "-", i))

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// reportSizedObject sends the report of a store about an object with this size.
+// reportSizedObject sends a store's report about an object of this size.
 func reportSizedObject(t *testing.T, n *node.Node, event, key, sequencer string, size int64) {
 	t.Helper()
 	body := fmt.Sprintf(`{"Records":[{"eventTime":"2026-03-01T12:00:00Z","eventName":"%s","s3":{"bucket":{"name":"readings"},"object":{"key":"%s","size":%d,"eTag":"e%s","sequencer":"%s"}}}]}`, event, key, size, sequencer, sequencer)
@@ -20,7 +20,7 @@ func reportSizedObject(t *testing.T, n *node.Node, event, key, sequencer string,
 	require.Equal(t, http.StatusOK, status, answer)
 }
 
-// objectSubscription creates a subscription to the changes of objects with the
+// objectSubscription creates a subscription to changes of objects with the
 // operators' token, and returns its id.
 func objectSubscription(t *testing.T, n *node.Node, draft string) string {
 	t.Helper()
@@ -31,7 +31,7 @@ func objectSubscription(t *testing.T, n *node.Node, draft string) string {
 	return stored.UUID
 }
 
-// change returns the data of the event in a call.
+// change returns the data of the event that a call contains.
 func change(c receivedCall) map[string]any {
 	data, _ := c.event["data"].(map[string]any)
 	return data
@@ -43,9 +43,9 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	cfg.Objects.Topic = true
 	n, stop := start(t, cfg, node.Options{})
 	const created, removed = "ObjectCreated:Put", "ObjectRemoved:Delete"
-	// The subscription under test is created later and must not get this
-	// change. When the earlier subscription is called with the change, the
-	// change has been published, so the next subscription starts after it.
+	// The subscription under test is created later, and must not get this
+	// change. When the earlier subscription has been called with the change, it
+	// has been published, so a new subscription starts after it.
 	earlier := startReceiver(t, nil)
 	id := objectSubscription(t, n, fmt.Sprintf(`{"topic":"object-changed","callback_url":%q}`, earlier.URL))
 	reportSizedObject(t, n, created, "before", "01", 1)
@@ -84,7 +84,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	getJSON(t, n, "/v1/objects/"+c.event["subject"].(string), &struct{}{})
 
 	reportSizedObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
-	reportSizedObject(t, n, created, "a", "00", 1)                     // an event older than the stored one, which changes nothing
+	reportSizedObject(t, n, created, "a", "00", 1)                     // an event older than the stored one changes nothing
 	reportSizedObject(t, n, created, "a", "02", 2)
 	reportSizedObject(t, n, removed, "a", "03", 0)
 	var events []string
@@ -120,7 +120,7 @@ func TestASubscriptionToObjects_HasAFilter(t *testing.T) {
 		if strings.HasSuffix(key, "small") {
 			size = 1
 		}
-		reportSizedObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // the second report about march/1 is an update
+		reportSizedObject(t, n, "ObjectCreated:Put", key, fmt.Sprintf("%02d", i), size) // march/1 is reported twice: the second time as an update
 	}
 	keys := []string{change(<-r.calls)["key"].(string), change(<-r.calls)["key"].(string)}
 	require.ElementsMatch(t, []string{"march/1", "march/2"}, keys)

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// receivers returns the receivers of cursors that belong to subscriptions.
+// A receivers returns the receivers of cursors that belong to subscriptions.
 type receivers struct {
 	definitions repository.Definitions
 	streams     repository.Streams
@@ -26,7 +26,7 @@ type receivers struct {
 	policy      domain.Policy
 	concurrency int
 	clock       func() time.Time
-	failures    prometheus.Counter // counts failed evaluations of filters
+	failures    prometheus.Counter // counts filters that could not be evaluated
 }
 
 func newReceivers(cfg *config.Config, streams repository.Streams, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, clock func() time.Time, metrics prometheus.Registerer) *receivers {
@@ -36,26 +36,26 @@ func newReceivers(cfg *config.Config, streams repository.Streams, dequeues *subs
 	})}
 }
 
-// A target is the part of a subscription that a call needs in addition to the
-// subscription's settings.
+// A target contains what a call needs in addition to the subscription's
+// settings.
 type target struct {
-	subscription string // id of the subscription, for the headers of calls
+	subscription string // subscription id, which the headers of calls contain
 	stream       domain.StreamName
 	attachments  filter.Attachments
 	signers      []signer          // newest first
-	headers      map[string]string // headers that the owner configured
+	headers      map[string]string // headers that the subscription's owner configured
 }
 
-// A signer is a secret or a key that signs the calls of a subscription.
+// A signer is a secret or a key with which a subscription's calls are signed.
 type signer struct {
-	secret webhook.Secret // the zero Secret if key signs
+	secret webhook.Secret // zero if key is used instead
 	key    webhook.Key
-	until  time.Time // end of its use; zero for no end
+	until  time.Time // when its use ends; zero for never
 }
 
-// signersAt returns the secrets and the key that sign a call at the time now. If
-// several keys are valid, it returns only the newest key, because a call has
-// only one Authorization header.
+// signersAt returns the secrets and the key that sign a call at time now. Of
+// several valid keys, it returns only the newest, because a call has only one
+// Authorization header.
 func (t *target) signersAt(now time.Time) (secrets []webhook.Secret, key webhook.Key) {
 	for _, s := range t.signers {
 		switch {
@@ -112,10 +112,10 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID, isCurr
 		found.Concurrency = min(found.Concurrency, d.MaxConcurrency)
 	}
 	if d.IsSync {
-		found.Policy.Attempts = 1 // only one attempt, because the sender waits for the outcome
+		found.Policy.Attempts = 1 // a single attempt, because the sender waits for its outcome
 	}
 	if _, isData := stream.DataActor(); isData {
-		// One call at a time is enough: the next call also announces what was
+		// One concurrent call is sufficient: the next call also announces data
 		// saved during this one.
 		found.Concurrency, found.Policy = 1, dataPolicyOf(r.policy)
 	}
@@ -132,7 +132,7 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID, isCurr
 	return found, nil
 }
 
-// compileFilter compiles the filter of a replay.
+// compileFilter compiles a replay's filter.
 func compileFilter(text string) (func(*repository.Entry) bool, error) {
 	expression, err := filter.Compile(text)
 	if err != nil {
@@ -145,8 +145,8 @@ func compileFilter(text string) (func(*repository.Entry) bool, error) {
 }
 
 // dataPolicyOf returns the policy for calls that announce data. After one
-// failure, the circuit breaker stops the calls for the length of the second
-// delay. Otherwise each Save would cause another failing call.
+// failure, the circuit breaker stops calls for the duration of the second
+// delay, because otherwise each Save would cause another failing call.
 func dataPolicyOf(p domain.Policy) domain.Policy {
 	p.BreakAfter, p.BreakFor = 1, p.First
 	if len(p.Delays) > 1 {
@@ -155,7 +155,7 @@ func dataPolicyOf(p domain.Policy) domain.Policy {
 	return p
 }
 
-// signersOf returns the signers of a subscription's calls, newest first.
+// signersOf returns the signers of a subscription, newest first.
 func (r *receivers) signersOf(d *repository.Definition) ([]signer, error) {
 	var all []signer
 	for _, sealed := range []struct {
@@ -163,7 +163,7 @@ func (r *receivers) signersOf(d *repository.Definition) ([]signer, error) {
 		until  time.Time
 	}{{d.Secret, time.Time{}}, {d.Previous, d.PreviousUntil}} {
 		if sealed.secret == "" || !sealed.until.IsZero() && !r.clock().Before(sealed.until) {
-			continue // the key is not needed, and may be missing, because the secret is no longer used
+			continue // the secret is no longer used, so its key may be missing
 		}
 		if r.keys == nil {
 			return nil, domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key; set push.secret-key", d.ID)
@@ -184,7 +184,7 @@ func (r *receivers) signersOf(d *repository.Definition) ([]signer, error) {
 	return all, nil
 }
 
-// headersOf returns the headers that the owner of a subscription configured.
+// headersOf returns the headers that a subscription's owner configured.
 func (r *receivers) headersOf(d *repository.Definition) (map[string]string, error) {
 	if d.Headers != "" && r.keys == nil {
 		return nil, domain.Errorf(domain.Unavailable, "the headers of subscription %s are sealed, and this node has no key; set push.secret-key", d.ID)
@@ -192,13 +192,13 @@ func (r *receivers) headersOf(d *repository.Definition) (map[string]string, erro
 	return r.keys.OpenHeaders(d)
 }
 
-// isStandardSecret reports whether a secret has a prefix of Standard Webhooks.
-// Any other secret is the HMAC key of the Authorization header.
+// isStandardSecret reports whether a secret has a Standard Webhooks prefix. Any
+// other secret is the HMAC key of the Authorization header.
 func isStandardSecret(text string) bool {
 	return strings.HasPrefix(text, "whsec_") || strings.HasPrefix(text, "whsk_")
 }
 
-// checkSecret refuses an invalid secret that has a prefix of Standard Webhooks.
+// checkSecret rejects an invalid secret that has a Standard Webhooks prefix.
 func checkSecret(text string) error {
 	if !isStandardSecret(text) {
 		return nil
@@ -207,7 +207,7 @@ func checkSecret(text string) error {
 	return err
 }
 
-// checkHeaders refuses headers that the owner may not set, such as Authorization
+// checkHeaders rejects headers that an owner may not set, such as Authorization
 // if the hub sets it.
 func checkHeaders(headers map[string]string, secret string) error {
 	if err := webhook.CheckHeaders(headers); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// signature returns the signature that the call must have if it was signed with
-// a secret of Standard Webhooks.
+// signature returns the signature that a call must have if it was signed with a
+// Standard Webhooks secret.
 func (c *receivedCall) signature(t *testing.T, secret string) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -53,9 +53,9 @@ func TestARotatedSecret_KeepsThePreviousOneUntilTheGraceEnds(t *testing.T) {
 	c = <-r.calls
 	require.Equal(t, c.signature(t, rotated.Secret), c.header.Get("Webhook-Signature"))
 
-	// After this rotation, the call has an HMAC signature in the Authorization
-	// header as well as the signature with the earlier secret of Standard
-	// Webhooks.
+	// After this rotation, the call must be signed twice: with the new HMAC key
+	// in the Authorization header, and with the earlier Standard Webhooks
+	// secret.
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/rotate", "application/json", `{"hmac_secret_key":"any key"}`)
 	require.Equal(t, http.StatusOK, status, body)
 	publishEvents(t, n, "4")

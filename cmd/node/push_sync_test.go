@@ -13,7 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// outcomesOf publishes an event. It returns the status of the response, and the outcome for each subscription.
+// outcomesOf publishes an event. It returns the response's status, and the
+// outcome for each subscription.
 func outcomesOf(t *testing.T, n *node.Node, id string) (status int, outcomes map[string]string) {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/events", structuredEvent, fmt.Sprintf(cloudEvent, id))
@@ -53,8 +54,8 @@ func TestAWaitingSender_GetsTheResultOfTheOnlyAttempt(t *testing.T) {
 	<-r.calls
 	require.NoError(t, stop())
 
-	// After a restart, the delivery of the subscription is still sync. The
-	// failed attempt was not retried.
+	// After a restart, the subscription's delivery mode is still sync, and the
+	// failed attempt is not retried.
 	n, stop = start(t, pushSettings(dir), node.Options{})
 	status, outcomes = outcomesOf(t, n, "3")
 	require.Equal(t, http.StatusOK, status)
@@ -84,7 +85,7 @@ func TestASenderWaits_WhicheverNodeCalls(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	want := make(map[string]string)
-	for range 6 { // with six subscriptions, each of the two nodes almost certainly serves at least one
+	for range 6 { // each of the two nodes almost certainly serves at least one of the six subscriptions
 		want[createSubscription(t, nodes[0], fmt.Sprintf(`{"callback_url":%q,"delivery":"sync"}`, r.URL))] = "delivered 204"
 	}
 	for i := range 6 {

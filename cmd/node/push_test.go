@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// pushSettings returns settings with which a node may call receivers on loopback
-// over HTTP.
+// pushSettings returns settings that permit a node to call receivers on
+// loopback over HTTP.
 func pushSettings(dir string) config.Config {
 	cfg := settings(dir)
 	cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
@@ -31,7 +31,7 @@ func pushSettings(dir string) config.Config {
 	return cfg
 }
 
-// A receivedCall is a call that a test's receiver got.
+// A receivedCall is a call that reached a test's receiver.
 type receivedCall struct {
 	method string
 	header http.Header
@@ -39,14 +39,14 @@ type receivedCall struct {
 	event  map[string]any
 }
 
-// id returns the id of the event in the call.
+// id returns the id of the event that the call contains.
 func (c *receivedCall) id() string {
 	id, _ := c.event["id"].(string)
 	return id
 }
 
-// A callReceiver is a receiver that responds as the test specifies, and sends
-// each call to a channel.
+// A callReceiver is a receiver that answers as a test specifies, and sends each
+// call to a channel.
 type callReceiver struct {
 	*httptest.Server
 	calls chan receivedCall
@@ -55,8 +55,8 @@ type callReceiver struct {
 	answer func(*receivedCall) int
 }
 
-// startReceiver starts a receiver that runs until the test ends. answer returns the
-// status of each response; nil stands for always 204.
+// startReceiver starts a receiver that runs until the test ends. answer returns
+// the status for each call; if it is nil, the status is always 204.
 func startReceiver(t *testing.T, answer func(*receivedCall) int) *callReceiver {
 	t.Helper()
 	r := &callReceiver{calls: make(chan receivedCall, 10_000), answer: answer}
@@ -86,8 +86,8 @@ func (r *callReceiver) set(answer func(*receivedCall) int) {
 	r.answer = answer
 }
 
-// awaitCalls waits for a call for each event id in want. It returns the ids in
-// the order of the calls.
+// awaitCalls waits until each event id in want has arrived in a call. It
+// returns the ids in the order of the calls.
 func (r *callReceiver) awaitCalls(t *testing.T, want ...string) []string {
 	t.Helper()
 	var got []string
@@ -104,7 +104,7 @@ func (r *callReceiver) awaitCalls(t *testing.T, want ...string) []string {
 	return got
 }
 
-// send sends a request with a body to a node. headers are pairs of names and
+// send sends a request with a body to a node. headers alternates names and
 // values.
 func send(t *testing.T, n *node.Node, method, path, contentType, body string, headers ...string) (int, string) {
 	t.Helper()
@@ -135,7 +135,7 @@ func createSubscription(t *testing.T, n *node.Node, draft string) string {
 
 const cloudEvent = `{"specversion":"1.0","id":%q,"source":"/test","type":"made","data":{"n":1}}`
 
-// publishEvents publishes an event with each id to the topic "events".
+// publishEvents publishes events with these ids to the topic "events".
 func publishEvents(t *testing.T, n *node.Node, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -169,7 +169,7 @@ func TestAnEvent_IsDeliveredWithASignature(t *testing.T) {
 	require.Equal(t, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)), c.header.Get("Webhook-Signature"))
 	require.Empty(t, c.header.Get("Authorization"))
 
-	// The HMAC key of the original system signs the date and the digest.
+	// The original system's HMAC key signs the date and the digest.
 	createSubscription(t, n, fmt.Sprintf(`{"topic":"others","callback_url":%q,"hmac_secret_key":"any key","method":"PUT"}`, r.URL))
 	status, _ := send(t, n, http.MethodPost, "/v1/events?topic=others", "text/plain", "text", "Ce-Specversion", "1.0", "Ce-Id", "2", "Ce-Source", "/test", "Ce-Type", "told")
 	require.Equal(t, http.StatusAccepted, status)
@@ -207,7 +207,7 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 	}
 	publishEvents(t, n, ids...)
 	require.ElementsMatch(t, ids, up.awaitCalls(t, ids...))
-	attempts := make(map[string][]string) // attempt numbers, by event id
+	attempts := make(map[string][]string) // attempt numbers by event id
 	for range 3 * len(ids) {
 		c := <-down.calls
 		attempts[c.id()] = append(attempts[c.id()], c.header.Get("X-Dss-Notify-Attempt"))
@@ -262,7 +262,7 @@ func TestARestart_LosesNothing(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-// dataEvent returns the announcement of event n for the actor of the tests.
+// dataEvent returns the announcement of event n for the tests' actor.
 func dataEvent(n int) string {
 	return fmt.Sprintf(`[{"id":"00000000-0000-4000-8000-%012d","recipient":"an-actor","origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}]`, n)
 }
@@ -278,7 +278,7 @@ func TestDataAvailable_OneCallAnnouncesAllNewData(t *testing.T) {
 			require.Equal(t, http.StatusAccepted, status, body)
 		}
 	}
-	announce(1, 3) // causes no call, because the actor has not subscribed yet
+	announce(1, 3) // causes no call, because the actor has no subscription yet
 	createSubscription(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
 	announce(4, 4)
 	free <- struct{}{}
@@ -296,8 +296,8 @@ func TestDataAvailable_OneCallAnnouncesAllNewData(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status)
 	require.NoError(t, stop())
 
-	// One call announces everything that was saved while calls failed or the
-	// hub was down.
+	// One call must announce everything that was saved while calls failed or
+	// the hub was down.
 	close(free)
 	r.set(func(*receivedCall) int { return http.StatusServiceUnavailable })
 	n, stop = start(t, pushSettings(dir), node.Options{})

@@ -12,11 +12,11 @@ import (
 )
 
 // startSpan starts the span of a call to a receiver. If the message is a
-// CloudEvent with the extension traceparent, the parent of the span is the span
-// in that extension, and the span has a link to the span that accepted the
-// message. Otherwise the parent is the span that accepted the message. Without a
-// tracer, startSpan returns the parent. The call sends the span in its
-// traceparent header; the body, including the extension, is not changed.
+// CloudEvent with the extension traceparent, that extension names the parent,
+// and the span links to the span that accepted the message. Otherwise the
+// parent is the span that accepted the message. Without a tracer, startSpan
+// returns the parent. The call sends the span in its traceparent header; the
+// body, including the extension, does not change.
 func (c *httpCaller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
 	attributes, kind := call.Entry.Attributes, kindOf(call.Receiver)
 	parent, err := domain.ParseTraceContext(attributes["traceparent"], attributes["tracestate"])
@@ -47,7 +47,7 @@ func endSpan(span trace.Span, a *domain.Answer) {
 	span.End()
 }
 
-// kindOf returns the kind of a receiver, as it appears in the span's name.
+// kindOf returns the kind of a receiver, for the span's name.
 func kindOf(r *delivery.Receiver) string {
 	switch r.Target.(type) {
 	case *target:

@@ -16,9 +16,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// meteredStore counts the requests to the store, and their request units, that
-// serve requests of clients. It does not count background requests of the node,
-// such as those of the survey of mailboxes.
+// A meteredStore counts store requests made for clients' requests, and their
+// request units. It does not count the node's background requests, such as
+// those of the survey.
 type meteredStore struct {
 	next policy.Transporter
 
@@ -29,8 +29,8 @@ type meteredStore struct {
 
 type clientRequestKey struct{}
 
-// markRequests returns a handler that marks the store requests of next, so that
-// meteredStore counts them.
+// markRequests returns a handler that marks the store requests made by next, so
+// that meteredStore counts them.
 func (m *meteredStore) markRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientRequestKey{}, true)))
@@ -49,7 +49,7 @@ func (m *meteredStore) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// reset returns the counts since the last call, and sets them to zero.
+// reset returns the counts since the previous call, and sets them to zero.
 func (m *meteredStore) reset() (requests int, units float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,13 +58,14 @@ func (m *meteredStore) reset() (requests int, units float64) {
 	return requests, units
 }
 
-// A rangeSet returns the values of the Range header for a body of size bytes.
+// A rangeSet is a named function that returns Range headers for a body of a
+// given size.
 type rangeSet struct {
 	name string
 	make func(size int) []string
 }
 
-// repeatRange returns 16 ranges, which is the maximum that the hub accepts.
+// repeatRange returns 16 ranges, the maximum that the hub accepts.
 func repeatRange(one func(i int) string) []string {
 	ranges := make([]string, 16)
 	for i := range ranges {

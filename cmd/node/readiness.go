@@ -15,19 +15,19 @@ import (
 	"github.com/messagehub/messagehub/api"
 )
 
-// A readinessCheck tests one dependency of the hub. Its run returns nil, an
-// *unreadyError, or another error, whose text is never shown to clients.
+// A readinessCheck tests one dependency of the hub. run returns nil, an
+// *unreadyError, or another error, whose text clients never see.
 type readinessCheck struct {
-	name string // one word that programs read; the same in all releases
+	name string // one word for programs; never changes between releases
 	run  func(context.Context) error
 }
 
-// An unreadyError is the error of a check that anonymous clients may read. Its
+// An unreadyError is a check's error that anonymous clients may read. Its
 // reason and remedy contain no secrets. Its cause is only logged.
 type unreadyError struct {
 	reason string // what is wrong, for clients
 	remedy string // how to repair the fault, for clients
-	cause  error  // may be nil
+	cause  error  // cause is only logged, and may be nil
 }
 
 func (e *unreadyError) Error() string {
@@ -44,12 +44,12 @@ const (
 	readinessTimeout  = 5 * time.Second // time limit of a check
 
 	// maxMissedRuns is the number of intervals without a result after which a
-	// check counts as failed because it hangs.
+	// check counts as failed, because it hangs.
 	maxMissedRuns = 6
 )
 
 // A readiness runs checks in the background and caches their results, so that a
-// request to /readyz causes no other requests. It is safe for concurrent use.
+// request to /readyz causes no further requests. It is safe for concurrent use.
 type readiness struct {
 	checks   []readinessCheck
 	interval time.Duration
@@ -58,18 +58,18 @@ type readiness struct {
 	passed   *prometheus.GaugeVec // by check
 
 	mu      sync.Mutex
-	results map[string]readinessResult // by check; no entry until the check has run
+	results map[string]readinessResult // results by check name; a check that has not run yet has none
 }
 
-// A readinessResult is the result of the last run of a check.
+// A readinessResult is the result of a check's last run.
 type readinessResult struct {
 	at     time.Time
-	failed *api.FailedCheck // nil if the check passed
+	failed *api.FailedCheck // failed is nil if the check passed
 }
 
-// newReadiness returns a readiness that runs checks every interval, or every
-// readinessInterval if interval is 0. If interval is negative, it runs no checks
-// and is always ready.
+// newReadiness returns a readiness that runs checks at this interval; 0 selects
+// readinessInterval. If interval is negative, it runs no checks and is always
+// ready.
 func newReadiness(checks []readinessCheck, interval time.Duration, logger *slog.Logger, metrics prometheus.Registerer) *readiness {
 	interval = cmp.Or(interval, readinessInterval)
 	if interval < 0 {
@@ -89,7 +89,7 @@ func newReadiness(checks []readinessCheck, interval time.Duration, logger *slog.
 func (r *readiness) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, c := range r.checks {
-		loops.Go(func() { // each check has a loop, so that a check that hangs does not delay the others
+		loops.Go(func() { // each check runs in its own loop, so that one that hangs does not delay the rest
 			ticker := time.NewTicker(r.interval)
 			defer ticker.Stop()
 			for {
@@ -106,7 +106,7 @@ func (r *readiness) Run(ctx context.Context) error {
 	return nil
 }
 
-// runChecks runs each check once, in parallel.
+// runChecks runs all checks once, concurrently.
 func (r *readiness) runChecks(ctx context.Context) {
 	var runs sync.WaitGroup
 	for _, c := range r.checks {
@@ -115,13 +115,14 @@ func (r *readiness) runChecks(ctx context.Context) {
 	runs.Wait()
 }
 
-// runCheck runs c and caches the result. It logs a change of the result.
+// runCheck runs c and caches the result. If the result has changed, it logs the
+// change.
 func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
 	attempt, cancel := context.WithTimeout(ctx, readinessTimeout)
 	defer cancel()
 	err := c.run(attempt)
 	if ctx.Err() != nil {
-		return // the node stops, which would make any check fail
+		return // the node is stopping, which would make every check fail
 	}
 	result := readinessResult{at: r.now()}
 	if err != nil {
@@ -146,7 +147,7 @@ func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
 	}
 }
 
-// failedCheck converts the error of a check to what clients may read.
+// failedCheck converts a check's error to a text that clients may read.
 func failedCheck(name string, err error) *api.FailedCheck {
 	if e, ok := errors.AsType[*unreadyError](err); ok {
 		return &api.FailedCheck{Name: name, Reason: e.reason, Remedy: e.remedy}
@@ -154,8 +155,8 @@ func failedCheck(name string, err error) *api.FailedCheck {
 	return &api.FailedCheck{Name: name, Reason: "the check failed", Remedy: "see the log of the hub"}
 }
 
-// Ready returns nil if the last run of every check passed, and otherwise an
-// *api.NotReadyError. It reads only cached results.
+// Ready returns nil if the last runs of all checks passed. Otherwise it returns
+// an *api.NotReadyError. It reads only cached results.
 func (r *readiness) Ready(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

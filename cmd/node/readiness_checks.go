@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readinessChecks returns the checks of /readyz, in the order of its report.
+// readinessChecks returns the checks of /readyz, in the order in which it
+// reports them.
 func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
 	checks := []readinessCheck{{"store", n.store.checkAnswers}, {"containers", n.store.checkContainers}}
 	free, syncs := newDiskFree(n.registry), newDiskSyncs(n.registry)
@@ -28,7 +29,7 @@ func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
 	return checks
 }
 
-// probe is an actor without data, for reads that check the store.
+// probe is an actor without data, for reads that test the store.
 var probe = func() domain.ActorID {
 	id, err := domain.ParseActorID("messagehub.readiness")
 	if err != nil {
@@ -38,8 +39,8 @@ var probe = func() domain.ActorID {
 }()
 
 // checkAnswers reads twice for an actor without data. A store that throttles
-// requests counts as available, because sending the clients to other nodes would
-// not help.
+// requests counts as available, because it would throttle the requests of other
+// nodes too.
 func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	_, err := s.NextUnacknowledged(ctx, probe, s.groups[:1])
 	switch {
@@ -51,8 +52,8 @@ func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	return &unreadyError{"the store refuses reads", "see the log of the hub", err}
 }
 
-// checkContainers reports a container that is missing, or whose properties
-// differ from those that the hub needs. The result is almost always cached.
+// checkContainers reports a container that is missing, or has other properties
+// than the hub needs. The result is usually cached.
 func (s *nodeStore) checkContainers(ctx context.Context) error {
 	if err := s.ContainersFault(ctx); err != nil {
 		return &unreadyError{reasonOfContainers(err), remedyOfContainers, nil}
@@ -60,15 +61,16 @@ func (s *nodeStore) checkContainers(ctx context.Context) error {
 	return nil
 }
 
-// warnings returns the warnings of /readyz, which do not make the node unready.
+// warnings returns the warnings of /readyz. A warning does not make the node
+// unready.
 func (n *Node) warnings() []api.FailedCheck {
 	return slices.Concat(n.store.warnings(), n.store.frozenWarnings(), n.push.warnings(), n.objects.warnings(), n.parties.warnings())
 }
 
-// warnings returns the warnings of the store for /readyz. A mailbox of a newer
-// format is only a warning: during an upgrade, the first such mailbox would
-// otherwise make all older nodes unready. Clients without a token may call
-// /readyz, so only the log and messagehub check name the mailboxes.
+// warnings returns the store's warnings of /readyz. A mailbox with a newer
+// format is only a warning; otherwise, during an upgrade, the first such
+// mailbox would make all older nodes unready. The warning does not name the
+// mailboxes, because anyone may call /readyz; the log and messagehub check do.
 func (s *nodeStore) warnings() []api.FailedCheck {
 	_, n := s.NewerFormats(0)
 	if n == 0 {
@@ -81,8 +83,8 @@ func (s *nodeStore) warnings() []api.FailedCheck {
 	}}
 }
 
-// dataFolders returns the folders in which the node stores data. Each of them
-// may be on a separate disk.
+// dataFolders returns the folders in which the node stores data. Each may be on
+// a different disk.
 func dataFolders(cfg *config.Config) []string {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
@@ -100,28 +102,28 @@ func dataFolders(cfg *config.Config) []string {
 	return folders
 }
 
-// diskUsage describes the space of a file system. It is zero on operating
-// systems where it cannot be measured.
+// A diskUsage describes the free space of a file system. It is zero on
+// operating systems that do not report it.
 type diskUsage struct {
 	isKnown    bool
-	free       uint64 // free bytes that are available to the hub
-	noMoreFile bool   // true if the file system has no free inodes
+	free       uint64 // bytes that the hub can still use
+	noMoreFile bool   // noMoreFile means that the file system has no free inodes
 	isReadOnly bool
 }
 
-// A diskCheck fails if the disk of a data folder is full, nearly full or
+// A diskCheck fails if a disk of the data folder is full, almost full or
 // read-only.
 type diskCheck struct {
 	folders []string
-	floor   config.Size // minimum of free bytes on each disk
+	floor   config.Size // minimum number of free bytes on each disk
 	measure func(folder string) (diskUsage, error)
-	free    *prometheus.GaugeVec // free bytes, by folder; nil if not exported
-	syncs   prometheus.Histogram // duration of a synced write in seconds; nil if not measured
+	free    *prometheus.GaugeVec // free bytes by folder; nil if not exported
+	syncs   prometheus.Histogram // duration of a synced write, in seconds; nil if not measured
 
 	synced time.Time // start of the last measured write
 }
 
-// syncEvery is the time between two measured writes.
+// syncEvery is the interval at which a synced write is measured.
 const syncEvery = 30 * time.Second
 
 func newDiskSyncs(registerer prometheus.Registerer) prometheus.Histogram {
@@ -133,8 +135,8 @@ func newDiskSyncs(registerer prometheus.Registerer) prometheus.Histogram {
 	})
 }
 
-// measureSync measures the duration of a synced write to the first folder. It
-// ignores a failed write, which the stores report.
+// measureSync measures how long a synced write to the first folder takes. It
+// ignores failures, which the stores report.
 func (d *diskCheck) measureSync() {
 	if d.syncs == nil || time.Since(d.synced) < syncEvery {
 		return

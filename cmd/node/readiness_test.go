@@ -55,7 +55,7 @@ func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
 
 func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fault atomic.Pointer[error] // current error of the disk
+		var fault atomic.Pointer[error] // error that the disk currently returns
 		setFault := func(err error) { fault.Store(&err) }
 		setFault(nil)
 		r := newTestReadiness(

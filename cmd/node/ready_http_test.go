@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// countedStore counts the requests to the store. It refuses them while isDown is
+// A countedStore counts the store requests, and refuses them while isDown is
 // true.
 type countedStore struct {
 	next   policy.Transporter
@@ -59,7 +59,8 @@ func TestReadyz_NamesTheStoreThatDoesNotAnswer(t *testing.T) {
 	var body string
 	require.Eventually(t, func() bool {
 		status, body = call(t, http.MethodGet, n.URL()+"/readyz", "", "")
-		// While the retries of a check take longer than five seconds, /readyz reports that the check has not finished.
+		// While a check's retries take more than five seconds, /readyz reports
+		// that the check has not finished.
 		return status == 503 && !strings.Contains(body, "has not finished")
 	}, 30*time.Second, time.Millisecond)
 	require.Contains(t, body, `"checks":[{"name":"store","reason":"the store does not answer","remedy":"`)

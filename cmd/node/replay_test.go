@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// eventually repeats a GET until isDone accepts the response, and returns the
+// eventually repeats a GET until isDone accepts the response, and returns that
 // response.
 func eventually(t *testing.T, n *node.Node, path string, isDone func(map[string]any) bool) map[string]any {
 	t.Helper()

@@ -27,11 +27,12 @@ func (zero) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkContentOnRequest peeks a bundle of 51,200 events whose domain
-// produces 5 MB or 50 MB of content. The use of memory must not depend on the
-// size. domain-ms is the time from the domain's receipt of the request to the
-// end of its content. hub-ms is the remaining time until the actor has the
-// complete body. heap-MB is the growth of the heap during the Peek.
+// BenchmarkContentOnRequest peeks a bundle of 51,200 events, for which the
+// domain creates 5 MB or 50 MB of content. The memory used must not depend on
+// the size. domain-ms is the time that the domain needs, from receiving the
+// request to the end of the content. hub-ms is the remaining time until the
+// actor has the complete body. heap-MB is the growth of the heap during the
+// Peek.
 func BenchmarkContentOnRequest(b *testing.B) {
 	for _, megabytes := range []int64{5, 50} {
 		b.Run(fmt.Sprintf("%dMB", megabytes), func(b *testing.B) { contentOnRequest(b, megabytes<<20) })
@@ -82,8 +83,8 @@ func contentOnRequest(b *testing.B, size int64) {
 	b.ReportMetric(float64(highest)/1e6, "heap-MB")
 }
 
-// timedReader measures the time from began until all content was read, and adds it to
-// took.
+// A timedReader measures the time from began until all content was read, and
+// adds it to took.
 type timedReader struct {
 	io.Reader
 	began time.Time
@@ -119,8 +120,7 @@ func highestHeap(over <-chan struct{}) (highest uint64) {
 	}
 }
 
-// peekAll peeks the next bundle of the actor, and returns the length of the
-// body.
+// peekAll peeks an actor's bundle, and returns the length of the body.
 func peekAll(b *testing.B, url, actor string) int64 {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url+"/v1/peek", http.NoBody)

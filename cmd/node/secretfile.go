@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// writeSecretFile creates a file atomically with its complete content. It fails
-// with fs.ErrExist if the name exists, even if it is a link.
+// writeSecretFile creates a file atomically, with its complete content. It
+// fails with fs.ErrExist if the name already exists, even as a link.
 func writeSecretFile(root *os.Root, name, text string) (err error) {
 	draft := "." + name + "-" + rand.Text()
 	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
@@ -30,11 +30,11 @@ func writeSecretFile(root *os.Root, name, text string) (err error) {
 	return datafolder.SyncIn(root, ".")
 }
 
-// readSecretFile reads a file that only the current user may read. It fails with
-// fs.ErrNotExist if the file does not exist. Any other error describes the fault
-// and ends with the remedy.
+// readSecretFile reads a file that only the current user may read. It fails
+// with fs.ErrNotExist if the file does not exist. Any other error describes the
+// fault, and ends with remedy.
 func readSecretFile(root *os.Root, name, remedy string) (string, error) {
-	before, err := root.Lstat(name) // before opening, because opening a named pipe would block
+	before, err := root.Lstat(name) // checked before opening, because opening a named pipe would block
 	if err != nil {
 		return "", err
 	}

@@ -27,8 +27,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// secrets are values that a hub must not show anywhere: its keys, and signatures
-// in URIs that domains send.
+// A secrets contains values that a hub must never print: its keys, and
+// signatures in URIs that domains send.
 type secrets struct{ cosmos, bus, blob, admin, signature string }
 
 func newCanaries() secrets {
@@ -45,7 +45,7 @@ func (s secrets) notIn(t *testing.T, what, text string) {
 	}
 }
 
-// A safeBuffer is a log buffer that is safe for concurrent use.
+// A safeBuffer is a buffer for a log; it is safe for concurrent use.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -63,7 +63,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// onLoopback calls serve with a listener on loopback until the test ends, and
+// onLoopback calls serve with a loopback listener until the test ends, and
 // returns the listener's address.
 func onLoopback(t *testing.T, serve func(context.Context, net.Listener) error) (address string) {
 	t.Helper()
@@ -79,9 +79,9 @@ func onLoopback(t *testing.T, serve func(context.Context, net.Listener) error) (
 	return l.Addr().String()
 }
 
-// accounts starts a namespace, a storage account and a Cosmos account, each with
-// its own key. It returns the settings of a hub that uses them, and a function
-// that connects to the namespace.
+// accounts starts a namespace, a storage account and a Cosmos account, each
+// with its own key. It returns settings for a hub that uses them, and a
+// function that connects to the namespace.
 func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservicebus.Client) {
 	t.Helper()
 	var entities bus.Entities
@@ -214,7 +214,8 @@ func TestNoSecretIsPrintedWhenItIsWrong(t *testing.T) {
 	}
 }
 
-// The bus accepts the key until the hub has started, and then refuses it.
+// The bus accepts the key until the hub has started, and then rejects it. The
+// hub must not print the key.
 func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
 	s := newCanaries()
 	cfg, _ := s.accounts(t)
@@ -231,7 +232,7 @@ func TestNoSecretIsPrintedWhenTheBusRefusesIt(t *testing.T) {
 	s.notIn(t, "the log", log.String())
 }
 
-// A waitingLog closes a channel when the log contains a text.
+// A waitingLog is a log that closes a channel when it contains a text.
 type waitingLog struct {
 	safeBuffer
 	awaited string

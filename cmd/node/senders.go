@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// openIdentity returns the registry of actors and the authenticator of senders.
-// Both are nil if the hub accepts no tokens.
+// openIdentity returns the registry of actors, and the authenticator that
+// verifies tokens. They are nil if the hub accepts no tokens.
 func (n *Node) openIdentity(cfg *config.Config) (*actorRegistry, *identity.Authenticator) {
 	if !cfg.OIDC.IsOn() {
 		return nil, nil
@@ -36,31 +36,31 @@ func (n *Node) runIdentity(ctx context.Context) {
 	}
 }
 
-// ReloadActors reads the registry of actors from the configuration file. If this
-// fails, it logs the error and keeps the current registry.
+// ReloadActors reads the registry of actors from the configuration file. If
+// this fails, it logs the error, and the current registry remains valid.
 func (n *Node) ReloadActors() {
 	if n.actors != nil {
 		n.actors.reload()
 	}
 }
 
-// An actorRegistry is the registry of actors from the configuration file. It
-// reads the file again when the file has changed.
+// An actorRegistry is the registry of actors from the configuration file. It is
+// read again when the file changes.
 type actorRegistry struct {
-	file    string   // "" if the registry is not in a file, so that it never changes
+	file    string   // "" if the registry is not in a file, and never changes
 	issuers []string // issuers that the configuration trusts
 	clock   func() time.Time
 	log     *slog.Logger
 
 	mu        sync.Mutex
 	registry  *identity.Registry
-	compared  time.Time // when the file was last checked for a change
-	changed   time.Time // modification time of the file when it was read
-	size      int64     // size of the file when it was read
-	isFailing bool      // true if the last attempt to read the file failed
+	compared  time.Time // when the file was last checked for changes
+	changed   time.Time // modification time of the file that was read
+	size      int64     // size of the file that was read
+	isFailing bool      // isFailing means that the last attempt to read the file failed
 }
 
-// compareEvery is the time between two checks of the file.
+// compareEvery is the minimum time between two checks for changes of the file.
 const compareEvery = time.Second
 
 func newActorRegistry(cfg *config.Config, clock func() time.Time, log *slog.Logger) *actorRegistry {
@@ -86,8 +86,8 @@ func registryOf(clients config.Clients) *identity.Registry {
 	return identity.NewRegistry(entries)
 }
 
-// current returns the current registry. If the file has changed, it reads the
-// file first.
+// current returns the current registry. It first reads the file again if it has
+// changed.
 func (r *actorRegistry) current() *identity.Registry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *actorRegistry) current() *identity.Registry {
 	return r.registry
 }
 
-// reload reads the file even if the file has not changed.
+// reload reads the file even if it has not changed.
 func (r *actorRegistry) reload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,11 +108,11 @@ func (r *actorRegistry) reload() {
 }
 
 // read reads the file if it has changed, or if isForced is true. The caller
-// holds r.mu.
+// must hold r.mu.
 func (r *actorRegistry) read(isForced bool) {
 	clients, hasChanged, err := r.readFile(isForced)
 	switch {
-	case err != nil && (isForced || !r.isFailing || hasChanged): // logged only once, because otherwise each request would log the error
+	case err != nil && (isForced || !r.isFailing || hasChanged): // logged only once; otherwise each request would log the error
 		r.log.Warn("the registry of actors cannot be read again, so it stays as it was; repair the configuration file", "error", err)
 	case err == nil && hasChanged:
 		r.registry = registryOf(clients)
@@ -121,8 +121,8 @@ func (r *actorRegistry) read(isForced bool) {
 	r.isFailing = err != nil || r.isFailing && !hasChanged
 }
 
-// readFile returns the clients in the file. It does not read an unchanged file
-// unless isForced is true.
+// readFile returns the clients in the file. It does not read the file if it is
+// unchanged and isForced is false.
 func (r *actorRegistry) readFile(isForced bool) (clients config.Clients, hasChanged bool, err error) {
 	info, err := os.Stat(r.file)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *actorRegistry) readFile(isForced bool) (clients config.Clients, hasChan
 	if hasChanged = isForced || !info.ModTime().Equal(r.changed) || info.Size() != r.size; !hasChanged {
 		return nil, false, nil
 	}
-	r.changed, r.size = info.ModTime(), info.Size() // stored before reading, so that a file that is replaced during the read is read again
+	r.changed, r.size = info.ModTime(), info.Size() // stored before the read, so that a file replaced during the read is read again
 	text, err := os.ReadFile(r.file)
 	if err != nil {
 		return nil, true, err

@@ -20,15 +20,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// withTokens returns the settings of a node that accepts the tokens of issuer.
+// withTokens returns settings of a node that accepts tokens from issuer.
 func withTokens(issuer *identitytest.Issuer) config.Config {
 	cfg := settings("")
 	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuer.URL}, []string{identitytest.Audience}
 	return cfg
 }
 
-// callAs sends a request with a token, or without one if token is "". It returns
-// the response with a closed body.
+// callAs sends a request with a token, unless token is "". It closes the body
+// of the response that it returns.
 func callAs(t testing.TB, method, url, token string, headers ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
@@ -45,7 +45,7 @@ func callAs(t testing.TB, method, url, token string, headers ...string) *http.Re
 	return resp
 }
 
-// answerOf returns the headers and the body of the response as one text.
+// answerOf returns the response's headers and body as one text.
 func answerOf(t *testing.T, method, url, body, token string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -78,7 +78,7 @@ func TestNode_AcceptsTokensOfItsIssuer(t *testing.T) {
 	require.Contains(t, forged.Header.Get("WWW-Authenticate"), `Bearer error="invalid_token"`)
 }
 
-// withRegistry returns the settings of a node that reads the registry of actors
+// withRegistry returns settings of a node that reads the registry of actors
 // from a file, and a function that replaces the actors in the file.
 func withRegistry(t *testing.T, issuer *identitytest.Issuer, actors string) (config.Config, func(actors string)) {
 	t.Helper()
@@ -137,9 +137,9 @@ func TestNode_ReadsTheRegistryOfActorsAgain(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, peek())
 }
 
-// The log contains no tokens and none of their claims, except for the ids of
-// actors and the subject of the token in an operator's order. Responses contain
-// neither tokens nor claims.
+// Apart from actors' ids, and the subject of an operator's token, the log must
+// contain neither tokens nor their claims. Responses must contain neither
+// tokens nor claims.
 func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 	issuer := identitytest.Start(t)
 	var log safeBuffer
@@ -153,7 +153,7 @@ func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 		return issuer.Token(claims)
 	}
 	// Valid tokens are sent first, because many invalid tokens delay all
-	// requests of their address.
+	// requests from the same address.
 	all := with(identitytest.Claims{"roles": []string{"actor", "domain:Charges", "operator", "metrics"}, "actor": "a"})
 	for _, token := range []string{all, "canary-of-the-operators"} {
 		for _, request := range [][3]string{
@@ -212,13 +212,13 @@ type transporter func(*http.Request) (*http.Response, error)
 
 func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Forged tokens cause no requests to the store, and at most two fetches of the
+// Forged tokens must cause no store requests, and at most two fetches of the
 // issuer's keys per minute.
 func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
 	issuer, forger := identitytest.Start(t), identitytest.Start(t)
 	var calls atomic.Int64
 	cfg := withTokens(issuer)
-	cfg.Survey.Units = 0 // turns the survey off, whose requests would be counted
+	cfg.Survey.Units = 0 // without the survey, whose requests would be counted
 	n, _ := start(t, cfg, node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
 		return transporter(func(r *http.Request) (*http.Response, error) {
 			calls.Add(1)

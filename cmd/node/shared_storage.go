@@ -17,13 +17,13 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A sharedStorage is the storage that this node shares with the domains: a
-// container of an account on Azure, or of an embedded account that domains reach
-// through a listener. The hub uses the same client for both.
+// A sharedStorage is the storage through which the node and the domains
+// exchange content: a container in an Azure account, or in an embedded account
+// with a listener for domains. The hub uses the same client for both kinds.
 type sharedStorage struct {
 	repository.Exchange
-	own      *embedded.Account // the embedded account; nil if the account is on Azure
-	listener net.Listener      // nil if domains cannot connect
+	own      *embedded.Account // embedded account; nil if the account is on Azure
+	listener net.Listener      // listener for domains; nil if they cannot connect
 	tls      *tls.Config       // TLS of the listener; nil for plain HTTP
 }
 
@@ -63,12 +63,12 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sh
 	return e, err
 }
 
-// accountURLs returns the URLs of the embedded account for domains.
+// accountURLs returns the URLs at which domains reach the embedded account.
 func (e *sharedStorage) accountURLs() []string {
 	if e.listener == nil {
 		return nil
 	}
-	_, port, _ := net.SplitHostPort(e.listener.Addr().String()) // cannot fail, because the address of a listener has a port
+	_, port, _ := net.SplitHostPort(e.listener.Addr().String()) // never fails: the address of a listener contains a port
 	scheme := "http"
 	if e.tls != nil {
 		scheme = "https"
@@ -83,8 +83,8 @@ func (e *sharedStorage) accountURLs() []string {
 	return names
 }
 
-// blobOptions returns the connection options for a container of the account that
-// cfg names.
+// blobOptions returns options for connecting to a container of the configured
+// account.
 func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
 	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices(), Tracing: azureTraces(opts.Traces)}
 	if o.Key != "" {
@@ -100,13 +100,13 @@ func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, containe
 	if err != nil {
 		return nil, err
 	}
-	o.Create = o.Key != "" // with an identity instead of a key, the deployment creates the containers
+	o.Create = o.Key != "" // a hub with an identity may not create containers; the deployment creates them
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return content.OpenBlobs(ctx, o)
 }
 
-// serve serves connections of domains until ctx ends.
+// serve serves domains on the storage's listener until ctx ends.
 func (e *sharedStorage) serve(ctx context.Context) error {
 	if e.listener == nil {
 		return nil
@@ -118,7 +118,7 @@ func (e *sharedStorage) serve(ctx context.Context) error {
 }
 
 // failed returns a channel that receives an error when the embedded account can
-// no longer work. If the account is on Azure, the channel is nil.
+// no longer work. For an account on Azure, the channel is nil.
 func (e *sharedStorage) failed() <-chan error {
 	if e.own == nil {
 		return nil

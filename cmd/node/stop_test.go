@@ -19,11 +19,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// blockingHandler is a handler that blocks one request until the test releases it.
+// A blockingHandler blocks one request until the test releases it.
 type blockingHandler struct {
 	inside  chan struct{}
 	release chan struct{}
-	cut     atomic.Bool // true if the request's context ended before the test released the request
+	cut     atomic.Bool // cut means that the request's context ended before the request was released
 }
 
 func newBlockingHandler() *blockingHandler {
@@ -42,7 +42,7 @@ func (h *blockingHandler) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 			h.cut.Store(true)
-			<-h.release // continues after the end of the context, as a handler that ignores it
+			<-h.release // continues after the context has ended, like a handler that ignores it
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestAWaitingPeekDoesNotDelayTheEnd(t *testing.T) {
 	answering.Wait()
 }
 
-// firstRequest closes seen at the first request for a document of the actor.
+// A firstRequest closes seen at the first request for a document of an actor.
 type firstRequest struct {
 	next  policy.Transporter
 	actor string
@@ -136,7 +136,7 @@ func TestARequestThatHangsIsCutOffAndTheStoreClosesAfterIt(t *testing.T) {
 	<-h.inside
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	answering.Wait() // the client's connection is closed
+	answering.Wait() // the request has failed, because its connection was closed
 	_, err := node.Open(t.Context(), settings(dir), node.Options{})
 	require.ErrorContains(t, err, "another process uses it", "the handler is still inside")
 	close(h.release)
@@ -162,7 +162,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// fullDisk responds to every write like the embedded engine on a full disk.
+// A fullDisk answers every write as the embedded engine does on a full disk.
 type fullDisk struct {
 	next policy.Transporter
 	full *atomic.Bool

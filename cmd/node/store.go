@@ -24,23 +24,24 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A nodeStore opens and closes the stores of a node, and implements the
-// repository ports with them.
+// A nodeStore opens and closes a node's stores, and implements the repository
+// ports with them.
 type nodeStore struct {
 	*cosmos.Repository
 	db         *client.Database
-	engine     *embedded.Engine // nil if the documents are on Azure
-	dir        *content.Dir     // nil if the content is on Azure or in memory
+	engine     *embedded.Engine // engine is nil if the documents are on Azure
+	dir        *content.Dir     // dir is nil if the content is on Azure or in memory
 	level      *level.Store
 	content    repository.Content // stores the hub's own content
-	exchange   *sharedStorage     // stores the content shared with the domains
+	exchange   *sharedStorage     // stores content exchanged with the domains
 	groups     []domain.Group
-	frozen     *Frozen        // nil unless the folder was restored with --freeze
+	frozen     *Frozen        // frozen is nil unless the data folder was restored with --freeze
 	diskFailed <-chan error   // receives an error when the disk becomes unwritable
-	closers    []func() error // functions that close the parts, in the order of opening
+	closers    []func() error // functions that close the stores, in the order in which they were opened
 }
 
-// close closes the parts in the reverse order of opening.
+// close closes the stores in the reverse of the order in which they were
+// opened.
 func (s *nodeStore) close() error {
 	if s == nil {
 		return nil
@@ -53,8 +54,8 @@ func (s *nodeStore) close() error {
 	return errors.Join(errs...)
 }
 
-// openStore opens the stores that cfg names. Each of them has responded at least
-// once when openStore returns.
+// openStore opens the stores that cfg names. Each has responded at least once
+// before openStore returns.
 func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (_ *nodeStore, err error) {
 	s := &nodeStore{groups: cfg.Groups().All()}
 	defer func() {
@@ -80,7 +81,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
 	sweepUnits := float64(cfg.Cosmos.SweepUnits)
 	if cfg.Embedded() {
-		sweepUnits = -1 // the embedded engine has no throughput limit that the sweep could exceed
+		sweepUnits = -1 // the embedded engine has no throughput limit that a sweep could exceed
 	}
 	s.Repository = cosmos.New(db, s.content, cosmos.Options{
 		Groups:    cfg.Groups(),
@@ -108,8 +109,8 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	return s, s.start(ctx, cfg, opts, metrics)
 }
 
-// claimFolder locks the data folder for this process and opens its identity. It
-// first completes a restore that was interrupted.
+// claimFolder locks the data folder and opens its identity. If a restore was
+// interrupted, claimFolder first completes it.
 func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
@@ -132,8 +133,8 @@ func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	return err
 }
 
-// connection returns the connection options for the documents. If the engine is
-// embedded, it opens the engine first.
+// connection returns options for connecting to the store of documents. It first
+// opens the engine, if it is embedded.
 func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	if cfg.Embedded() {
 		dir := ""
@@ -160,8 +161,8 @@ func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connec
 	return accountConnection(cfg, opts)
 }
 
-// accountConnection returns the connection options for the Cosmos account that
-// cfg names.
+// accountConnection returns options for connecting to the configured Cosmos
+// account.
 func accountConnection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	c := client.Connection{
 		Endpoint:    cfg.Cosmos.Endpoint,
@@ -180,7 +181,7 @@ func accountConnection(cfg *config.Config, opts *Options) (client.Connection, er
 }
 
 // openContent opens the stores for content that is too large for documents: the
-// hub's own content, and the content shared with the domains.
+// hub's own content, and the content that it exchanges with domains.
 func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *Options) (err error) {
 	if s.exchange, err = openExchange(ctx, cfg, opts); err != nil {
 		return err
@@ -207,8 +208,8 @@ func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *O
 }
 
 // start creates missing containers if a key permits this, and checks all
-// containers. It requires that this version knows the level of the store, and
-// that the configured groups match the groups in the store. In an embedded
+// containers. It fails if this version does not support the level of the store,
+// or if the configured groups differ from those in the store. In an embedded
 // engine, it also corrects the properties of containers.
 func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -219,7 +220,7 @@ func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options
 			return fmt.Errorf("check the containers: %w", err)
 		}
 		for i := range all {
-			if all[i].State == client.StateMissing { // CheckContainers below reports other states
+			if all[i].State == client.StateMissing { // CheckContainers below reports all other states
 				return fmt.Errorf("check the containers: %w", client.Unfinished(all))
 			}
 		}

@@ -31,7 +31,7 @@ import (
 //	open-bundle   events 201 to 220, peeked and not dequeued, and then 221 to 225
 const storedBefore, openBundleID = "testdata/stored-b05bfc0.tar.gz", "785d0f7b-e489-4b62-acb7-e8b85d8c368f"
 
-// unpack extracts the files of a tar.gz archive into folder.
+// unpack extracts a tar.gz archive into a folder.
 func unpack(t *testing.T, archive, folder string) {
 	t.Helper()
 	file, err := os.Open(archive)
@@ -108,8 +108,8 @@ func TestDataOfAnOlderVersion_IsReadAndContinued(t *testing.T) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// peekNumbers peeks as actor. It returns the bundle's id and the numbers of its
-// events, or "" if there is no data.
+// peekNumbers peeks as an actor. It returns the bundle's id and the numbers of
+// its events, or "" if no data is available.
 func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers []int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/v1/peek", http.NoBody)
@@ -123,8 +123,8 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	}
 	require.Equal(t, 200, resp.StatusCode)
 	var entries []struct {
-		Number int    // present only in payloads
-		ID     string // present only in manifests
+		Number int    // Number is set only in payloads
+		ID     string // ID is set only in manifests
 	}
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&entries))
 	for _, e := range entries {
@@ -137,8 +137,8 @@ func peekNumbers(t *testing.T, n *node.Node, actor string) (id string, numbers [
 	return resp.Header.Get("MessageId"), numbers
 }
 
-// drainNumbers peeks and dequeues until no data is left for the actor. It
-// returns the numbers of the events.
+// drainNumbers peeks and dequeues until the actor has no data. It returns the
+// numbers of the events.
 func drainNumbers(t *testing.T, n *node.Node, actor string) (numbers []int) {
 	t.Helper()
 	for {
@@ -152,7 +152,7 @@ func drainNumbers(t *testing.T, n *node.Node, actor string) (numbers []int) {
 	}
 }
 
-// numberRange returns the numbers from first to last, including last.
+// numberRange returns the numbers from first to last, inclusive.
 func numberRange(first, last int) (all []int) {
 	for n := first; n <= last; n++ {
 		all = append(all, n)

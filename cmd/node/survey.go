@@ -12,11 +12,11 @@ import (
 )
 
 // embeddedSurvey is the time between two rounds of the survey on the embedded
-// engine. It is short, because a round without changes costs almost nothing
-// there.
+// engine. It is short, because there a round without changes costs almost
+// nothing.
 const embeddedSurvey = 2 * time.Second
 
-// openSurvey returns the survey of the mailboxes. The caller runs it.
+// openSurvey returns the survey of mailboxes. The caller must run it.
 func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) *survey.Survey {
 	every := opts.SurveyEvery
 	if cfg.Embedded() {
@@ -33,8 +33,7 @@ func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometh
 	})
 }
 
-// runSurvey runs the survey until ctx ends, unless the configuration turns the
-// survey off.
+// runSurvey runs the survey until ctx ends, if the configuration turns it on.
 func (n *Node) runSurvey(ctx context.Context) {
 	if n.isSurveyOn {
 		n.survey.Run(ctx)

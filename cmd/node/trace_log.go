@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A traceHandler adds trace_id and span_id to each log line whose context has a
-// span. This is the hub's span or, if the hub records none, the span that the
-// request names.
+// A traceHandler is a slog.Handler that adds trace_id and span_id to each
+// record whose context contains a span: the hub's span or, if the hub records
+// none, the span that the request names.
 type traceHandler struct{ slog.Handler }
 
 // withTraceIDs returns a logger with a traceHandler.
@@ -26,7 +26,7 @@ func withTraceIDs(logger *slog.Logger) *slog.Logger {
 func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	if c := trace.SpanContextFromContext(ctx); c.IsValid() {
 		r.AddAttrs(slog.String("trace_id", c.TraceID().String()), slog.String("span_id", c.SpanID().String()))
-	} else if c := domain.TraceContextOf(ctx); !c.IsZero() { // a background task, with the span of the request that started it
+	} else if c := domain.TraceContextOf(ctx); !c.IsZero() { // a background task has the span of the request that started it
 		r.AddAttrs(slog.String("trace_id", c.TraceID.String()), slog.String("span_id", c.SpanID.String()))
 	}
 	return h.Handler.Handle(ctx, r)

@@ -61,13 +61,13 @@ func BenchmarkTraces(b *testing.B) {
 	on.stop()
 }
 
-// blockOf returns the size of the blocks into which n operations are divided: at
-// most ten blocks of at least 200 operations, so that two operations of a block
-// are above its 99th percentile.
+// blockOf returns the size of the blocks into which n operations are divided:
+// at most ten blocks of at least 200 operations. Two operations of such a block
+// exceed its 99th percentile.
 func blockOf(n int) int { return max(n/10, min(n, 200)) }
 
-// medianRatio computes a percentile of each block for times[0] and times[1],
-// divides the second by the first, and returns the median of these ratios.
+// medianRatio computes a percentile of each block of times[0] and of times[1],
+// divides the second by the first, and returns the median of the ratios.
 func medianRatio(times [2][]time.Duration, block, percent int) float64 {
 	var ratios []float64
 	for begin := 0; begin+block <= len(times[0]); begin += block {
@@ -89,8 +89,8 @@ func quantile(all []time.Duration, percent int) time.Duration {
 	return all[min(len(all)*percent/100, len(all)-1)]
 }
 
-// tracedRound saves, peeks and dequeues 20 events. It returns the durations of
-// the Peek and the Dequeue.
+// tracedRound saves, peeks and dequeues 20 events. It returns how long the Peek
+// and the Dequeue took.
 func tracedRound(b *testing.B, n *node.Node, actor string, round int) (peek, dequeue time.Duration) {
 	var events []string
 	for i := range 20 {

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// requireLinksToParents requires that s has exactly these links. parents are the
+// requireLinksToParents checks that a span has exactly these links, given as
 // values of traceparent headers.
 func requireLinksToParents(t *testing.T, s *tracepb.Span, parents ...string) {
 	t.Helper()
@@ -27,8 +27,8 @@ func requireLinksToParents(t *testing.T, s *tracepb.Span, parents ...string) {
 	require.Equal(t, parents, got, "links of %s", s.GetName())
 }
 
-// cloudEventOf returns a CloudEvent that announces data for an actor, with the
-// extension traceparent.
+// cloudEventOf returns a CloudEvent that announces data for an actor and has
+// the extension traceparent.
 func cloudEventOf(id int, traceParent string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":"%08x-0000-4000-8000-000000000000","source":"/test","type":"DataAvailable","subject":"5790001330552","traceparent":%q,"data":`+
 		`{"origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}}`, id, traceParent)
@@ -74,7 +74,8 @@ func TestTrace_OfAnEventOfAnObjectIsLinked(t *testing.T) {
 	requireLinksToParents(t, r.spanNamed(t, "POST /v1/object-events"), parentOf(domainTrace))
 }
 
-// The first call fails, so the second call reads the event from the store.
+// The first call fails, so that the second call reads the event from the store.
+// The spans of both calls must belong to the message's trace.
 func TestTrace_ACallBelongsToTheTraceOfItsMessage(t *testing.T) {
 	r := newSpanReceiver(t)
 	cfg := pushSettings(t.TempDir())

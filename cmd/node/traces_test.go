@@ -27,7 +27,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/otlp"
 )
 
-// A spanReceiver is an OTLP receiver that stores the spans that nodes send.
+// A spanReceiver is an OTLP receiver that stores the spans sent by nodes.
 type spanReceiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -56,7 +56,7 @@ func newSpanReceiver(t testing.TB) *spanReceiver {
 // A tracedNode is a node that sends its spans to a receiver when it stops.
 type tracedNode struct {
 	*node.Node
-	stop func() // stops the node, which sends its spans
+	stop func() // stops the node, which then sends its spans
 	log  *lockedBuffer
 }
 
@@ -98,7 +98,8 @@ const (
 
 func parentOf(trace string) string { return "00-" + trace + "-" + aSpan + "-01" }
 
-// spanNamed returns the span with this name. It requires that there is exactly one.
+// spanNamed returns the span with this name. It fails the test unless there is
+// exactly one.
 func (r *spanReceiver) spanNamed(t testing.TB, name string) *tracepb.Span {
 	t.Helper()
 	all := r.all(name)
@@ -152,7 +153,7 @@ func attribute(s *tracepb.Span, key string) string {
 	return ""
 }
 
-// requireLinks requires that s has exactly these links, in this order.
+// requireLinks checks that a span has exactly these links, in this order.
 func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	t.Helper()
 	var want, got []string
@@ -165,7 +166,7 @@ func requireLinks(t testing.TB, s *tracepb.Span, to ...*tracepb.Span) {
 	require.Equal(t, want, got, "links of %s", s.GetName())
 }
 
-// requireChild requires that s belongs to trace and is a child of parent.
+// requireChild checks that a span belongs to trace and is a child of parent.
 func requireChild(t testing.TB, s *tracepb.Span, trace, parent string) {
 	t.Helper()
 	require.Equal(t, trace, hex.EncodeToString(s.GetTraceId()), s.GetName())
@@ -174,9 +175,9 @@ func requireChild(t testing.TB, s *tracepb.Span, trace, parent string) {
 
 func idOf(s *tracepb.Span) string { return hex.EncodeToString(s.GetSpanId()) }
 
-// fetchEvent sends, peeks and dequeues an event, each with a traceparent. The event
-// has no payload, because a payload would be in the folder of one node. fetchEvent
-// returns the body of the bundle.
+// fetchEvent sends, peeks and dequeues an event, on three nodes and with
+// different traceparent headers, and returns the body of the bundle. The event
+// has no payload, because only one node could read it.
 func fetchEvent(t *testing.T, saves, peeks, dequeues *node.Node) string {
 	t.Helper()
 	status, body := send(t, saves, http.MethodPost, "/v1/data-available", "application/json", strings.Replace(event, `,"payload":{"n":1}`, "", 1), "Traceparent", parentOf(domainTrace), "Tracestate", "a=b")
@@ -367,8 +368,8 @@ func TestTrace_AnInvalidTraceparentIsIgnored(t *testing.T) {
 	require.Empty(t, peeks[4].GetTraceState())
 }
 
-// A receiver of spans that responds with 500 or cannot be reached must not
-// affect clients; see package otlp.
+// Clients must not notice that the receiver of spans answers 500 or is
+// unreachable; see package otlp.
 func TestTrace_WithoutAReceiverNothingFails(t *testing.T) {
 	r := newSpanReceiver(t)
 	r.Close()

@@ -14,19 +14,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
-// A LevelUpgrade reads and changes the level of the store that a configuration
-// names. Nodes may use the store at the same time, except for a data folder.
+// A LevelUpgrade reads and changes the level of a store. Nodes may use the
+// store during the upgrade, unless it is a data folder.
 type LevelUpgrade struct {
 	level   *level.Store
-	alone   bool // true for a data folder, which no node may use during the upgrade
+	alone   bool // a data folder, which no node may use during the upgrade
 	levels  level.Table
 	closers *nodeStore
 	network *network
 }
 
 // OpenLevelUpgrade opens the store that cfg names. It fails with an *InUseError
-// if a process uses the data folder, and with a *NoDataError if the folder has
-// no data. The caller closes the result.
+// if a process uses the data folder, and with a *NoDataError if the folder
+// contains no data. The caller must close the result.
 func OpenLevelUpgrade(ctx context.Context, cfg config.Config, opts Options) (u *LevelUpgrade, err error) {
 	if err := requireData(&cfg); err != nil {
 		return nil, err
@@ -65,11 +65,11 @@ func (u *LevelUpgrade) Close() error {
 	return err
 }
 
-// Status returns the level of the store, and the nodes that use the store. For a
-// data folder it returns no nodes.
+// Status returns the level of the store, and the nodes that use the store; a
+// data folder has no nodes.
 func (u *LevelUpgrade) Status(ctx context.Context) (level.Status, error) { return u.level.Status(ctx) }
 
-// Changes returns a description of what a level changes.
+// Changes describes the changes that a level makes.
 func (u *LevelUpgrade) Changes(number int) []string { return u.levels.Level(number).Changes }
 
 // Run raises the level; see [level.Upgrade].
@@ -77,8 +77,8 @@ func (u *LevelUpgrade) Run(ctx context.Context, by string, report func(string)) 
 	return u.upgrade(by, report).Run(ctx)
 }
 
-// Back cancels an upgrade that is not active yet. isDone is false if there was
-// no such upgrade.
+// Back cancels an upgrade that has not become active. isDone is false if there
+// is none.
 func (u *LevelUpgrade) Back(ctx context.Context, by string) (isDone bool, err error) {
 	return u.upgrade(by, nil).TakeBack(ctx)
 }

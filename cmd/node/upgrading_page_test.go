@@ -11,16 +11,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// upgradingPage is the handbook page that lists the formats for operators.
+// upgradingPage is the handbook page that lists all formats for operators.
 const upgradingPage = "../../deploy/handbook/upgrading.md"
 
-// A formatRow is a row of the format tables on the page.
+// A formatRow is a row of a table of formats on the page.
 type formatRow struct {
 	part, kind    string
-	format, level int // level is 0 for the format of a file
+	format, level int // level is 0 for a file format
 }
 
-// formatRows returns the rows of the format tables.
+// formatRows returns the rows of all tables of formats.
 func formatRows(t *testing.T) (rows []formatRow) {
 	t.Helper()
 	text, err := os.ReadFile(upgradingPage)
@@ -64,15 +64,15 @@ func TestUpgradingPage_HasEveryFormatOfTheCode(t *testing.T) {
 		require.LessOrEqual(t, row.level, node.HighestLevel(), "%v", row)
 		row.level = 0
 		if _, isFile := node.FileFormats()[row.part]; isFile {
-			row.kind = "" // the second column describes the files, and is not a kind of documents
+			row.kind = "" // this column describes files instead of a kind of documents
 		}
 		have = append(have, row)
 	}
 	require.ElementsMatch(t, want, have)
 }
 
-// A format above these requires a new level, so that no node writes it while an
-// older node runs.
+// Higher formats than these require a new level, so that no node writes them
+// while an older node runs.
 func TestLevel1_HasTheFormatsOfVersionsBeforeLevels(t *testing.T) {
 	highest := map[string]int{"events head": 3, "objects job": 2}
 	for _, row := range formatRows(t) {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// watches has the node's use cases of watches, and the relay that publishes
+// A watches contains the use cases of watches, and the relay that publishes
 // changes to them.
 type watches struct {
 	service *watch.Service
@@ -24,8 +24,8 @@ type watches struct {
 	policy  domain.Policy
 }
 
-// openWatches returns the use cases of watches, built on the push side of the
-// node. own is the URL of the node.
+// openWatches returns the use cases of watches, which use the node's delivery
+// of events. own is the node's URL.
 func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, documents *pushstore.Store, objects *objectstore.Store, streams repository.Streams, own string) (*watches, error) {
 	w := &watches{policy: cfg.Watches.Policy()}
 	text := cfg.Watches.Base
@@ -51,8 +51,8 @@ func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, docu
 	return w, nil
 }
 
-// checkWatchURL checks the callback URL of a watch. The error does not contain
-// the pointer of the field.
+// checkWatchURL checks a watch's callback URL. Its error does not name the
+// field.
 func (p *push) checkWatchURL(ctx context.Context, url string) error {
 	err := p.client.CheckURL(ctx, url)
 	if err == nil {
@@ -61,7 +61,7 @@ func (p *push) checkWatchURL(ctx context.Context, url string) error {
 	return domain.Errorf(domain.KindOf(err), "%s", strings.TrimPrefix(err.Error(), "/callback_url: "))
 }
 
-// receiverOf returns the receiver of a watch's cursor.
+// receiverOf returns the receiver of the watch that a cursor belongs to.
 func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
 	found, err := w.service.WatchOf(ctx, cursor, isCurrent)
 	if err != nil {
@@ -70,13 +70,13 @@ func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurr
 	return delivery.Receiver{Policy: w.policy, Target: &watcher{found.CallbackURL, w.base}}, nil
 }
 
-// A watcher contains what a call to a watch needs.
+// A watcher contains what a call to a watch's callback needs.
 type watcher struct {
 	callbackURL string
 	base        domain.ResourceBase
 }
 
-// callWatch calls a watch with a notification of a change.
+// callWatch notifies a watch of a change.
 func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
 	at := call.Entry.Position.EntryID
 	change, err := domain.ChangeOf(&call.Entry.Message, at.Number)
@@ -93,7 +93,7 @@ func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.
 	return result.Answer
 }
 
-// useCases returns nil if w is nil.
+// useCases returns the use cases of watches, or nil if w is nil.
 func (w *watches) useCases() *watch.Service {
 	if w == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A removalWorld is an account with a watched bundle that was dequeued.
+// A removalWorld is an account that contains a watched, dequeued bundle.
 type removalWorld struct {
 	*testing.T
 	account *accounttest.Account
@@ -32,8 +32,8 @@ type removalWorld struct {
 const removalRetention = time.Minute
 
 // serve starts a new node, which sweeps, and delivers notices for this
-// duration. retries is the number of retries that its requests to the store share:
-// 0 for the default, negative for none.
+// duration. retries is the number of retries that all of its store requests
+// share: 0 selects the default, a negative number none.
 func (w *removalWorld) serve(retries int, duration time.Duration) {
 	db := w.account.Connect()
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
@@ -53,12 +53,12 @@ func (w *removalWorld) serve(retries int, duration time.Duration) {
 	running.Wait()
 }
 
-// noticesTo passes notices to a relay of changes.
+// A noticesTo passes notices to a relay of changes.
 type noticesTo struct{ relay *watch.Relay }
 
 func (c noticesTo) Notify(ctx context.Context, n domain.Notice) error { return c.relay.Notify(ctx, n) }
 
-// published returns the published change events of the bundle.
+// published returns the published changes of the bundle.
 func (w *removalWorld) published() (events []domain.ChangeEvent) {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
 	found, err := documents.Read(w.Context(), domain.BundleOf(w.actor, w.bundle).Stream(), domain.Position{}, 100)
@@ -71,9 +71,9 @@ func (w *removalWorld) published() (events []domain.ChangeEvent) {
 	return events
 }
 
-// A node crashes at each request of a sweep and of the delivery of its notices,
-// and another node continues. The removal of a watched bundle must be published
-// exactly once, after the Dequeue of the bundle.
+// A node crashes at each of its store requests in turn, during a sweep and the
+// delivery of its notices. Then another node continues. The removal of a
+// watched bundle must be published exactly once, after the bundle's Dequeue.
 func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// crashRemoval crashes a node at its n-th request. It returns false if the
-// run had fewer than n requests.
+// crashRemoval runs a node with a crash at the n-th store request. It returns
+// false if the run needed fewer requests.
 func crashRemoval(t *testing.T, n int, last faulty.Fault) (crashed bool) {
 	w := &removalWorld{
 		T: t, actor: repositorytest.NewActor(), bundle: repositorytest.NewBundleID(),

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// reportObject sends the report of a store about an object.
+// reportObject sends a store's report about an object.
 func reportObject(t *testing.T, n *node.Node, event, sequencer string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"Records":[{"eventTime":"2026-03-01T12:00:00Z","eventName":"%s","s3":{"bucket":{"name":"readings"},"object":{"key":"a","sequencer":"%s"}}}]}`, event, sequencer)
@@ -21,7 +21,7 @@ func reportObject(t *testing.T, n *node.Node, event, sequencer string) {
 	require.Contains(t, answer, `"accepted":1`)
 }
 
-// getJSON reads a document with the operator's token.
+// getJSON reads a JSON document with the operators' token.
 func getJSON(t *testing.T, n *node.Node, path string, into any) {
 	t.Helper()
 	status, body := send(t, n, http.MethodGet, path, "", "", "Authorization", "Bearer "+adminToken)
@@ -55,7 +55,7 @@ func TestAWatchOfAnObject_IsCalledWhenItsCurrentStateChanges(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status, body)
 	require.Contains(t, body, "/resource")
 	status, body = watch(row, operator...)
-	require.Equal(t, http.StatusOK, status, body) // the response is the watch, because the client followed the redirect
+	require.Equal(t, http.StatusOK, status, body) // the response is the new watch, because the client followed the redirect
 	var stored struct {
 		Resource string `json:"resource"`
 	}

@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A watchCall is the path and the body of a call to a watch.
+// A watchCall is the path and the body of a received notification.
 type watchCall struct {
 	path string
 	body map[string]any
 }
 
-// startCallbackServer starts a server for callbacks. It responds with 200 to /ok and with
-// 204 to /none. Any other path starts with a redirect status, such as /302/ok;
-// the server redirects it with this status to the rest of the path.
+// startCallbackServer starts a server for callbacks. It answers 200 to /ok and
+// 204 to /none. Any other path begins with a redirect status, such as /302/ok;
+// the server redirects with this status to the rest of the path.
 func startCallbackServer(t *testing.T) (url string, calls chan watchCall) {
 	calls = make(chan watchCall, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,8 +110,8 @@ func TestAWatch_IsCalledWhenItsDocumentChanges(t *testing.T) {
 	}, w)
 	require.NoError(t, stop())
 
-	// The next node listens on another address. In its notifications, the
-	// stored watches have the URL of the setting watches.base.
+	// The next node listens at another address. The notifications of the stored
+	// watches must contain the URL in the setting watches.base.
 	cfg.Watches.Base = "https://hub.example.org"
 	n, stop = start(t, cfg, node.Options{})
 	putDocument(t, n, "prices", `{"valid": 3}`)
@@ -132,7 +132,7 @@ func TestW9_RedirectsAreFollowedWithTheSamePost(t *testing.T) {
 	for callback, isTold := range map[string]bool{
 		"/301/302/303/307/308/ok":     true,
 		"/301/302/303/307/308/301/ok": false, // one redirect more than the hub follows
-		"/302":                        false, // redirects to /, to which the server responds with 404
+		"/302":                        false, // redirects to /, which the server answers with 404
 		"/none":                       false,
 		"/302/none":                   false,
 	} {
@@ -170,7 +170,7 @@ func TestARedirectToAnAddressThatMayNotBeCalled_IsAFailure(t *testing.T) {
 }
 
 // watchBundle peeks a bundle, creates a watch on it, and returns the request
-// body that creates the watch.
+// body that created the watch.
 func watchBundle(t *testing.T, n *node.Node, id, callback string) (draft string) {
 	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", `[{"id":"be4bc634-db0f-4b83-8d11-e4d38c5f2628","recipient":"watcher",
@@ -183,7 +183,7 @@ func watchBundle(t *testing.T, n *node.Node, id, callback string) (draft string)
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "other")
 	require.Equal(t, http.StatusNotFound, status, body)
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
-	require.Equal(t, http.StatusOK, status, body) // the response is the watch, because the client followed the redirect
+	require.Equal(t, http.StatusOK, status, body) // the response is the new watch, because the client followed the redirect
 	return draft
 }
 
@@ -199,7 +199,7 @@ func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
 	require.Equal(t, n.URL()+"/v1/bundles/"+watchedBundle, c.body["resource"])
 	require.Equal(t, "updated", c.body["event"])
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
-	require.Equal(t, http.StatusNotFound, status, body) // no watch can be created on a dequeued bundle
+	require.Equal(t, http.StatusNotFound, status, body) // a dequeued bundle cannot be watched
 	require.NoError(t, stop())
 }
 

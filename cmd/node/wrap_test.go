@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A writeObserver is a connection that closes the channel written at the first
-// write.
+// A writeObserver is a connection that closes written before its first write.
 type writeObserver struct {
 	net.Conn
 	once    *sync.Once

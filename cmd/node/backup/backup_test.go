@@ -21,13 +21,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample maps the path of each file in the tests' archives to its content.
+// sample contains the files in the tests' archives: content by path.
 var sample = map[string]string{
 	"bus/store.db": "messages", "cosmos/store.db": strings.Repeat("document ", 2000), "identity": "{}", "push.key": "key",
 	"content/payloads/a=": "payload", "content/+identity": "id", "exchange/c/+": "", "exchange/c/0123": "blob",
 }
 
-// tree creates the files of sample that are below folder, and returns them as a
+// tree creates the files of sample that belong to folder, and returns them as a
 // Tree.
 func tree(t testing.TB, folder string) Tree {
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func archive(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// filesOf returns the content of each file in dir, by path, except for the lock
+// filesOf returns the content of each file in dir by path, without the lock
 // file.
 func filesOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
@@ -172,8 +172,8 @@ func TestRestore_OfADamagedArchiveLeavesTheFolderEmpty(t *testing.T) {
 	}
 }
 
-// craftArchive returns an archive with these members and a valid trailer. A member's
-// Linkname is its content.
+// craftArchive returns an archive that contains these members and a valid
+// trailer. The content of a member is passed as its Linkname.
 func craftArchive(t testing.TB, members ...tar.Header) []byte {
 	var b bytes.Buffer
 	sum := sha256.New()
@@ -195,8 +195,8 @@ func craftArchive(t testing.TB, members ...tar.Header) []byte {
 	return append(append(b.Bytes(), trailerStart+trailerMagic...), sum.Sum(nil)...)
 }
 
-// regularHeader returns the header of a regular file. Linkname is its content, as
-// craftArchive expects.
+// regularHeader returns the header of a regular file for craftArchive, with the
+// content as Linkname.
 func regularHeader(name, text string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: text, Mode: 0o600}
 }
@@ -257,7 +257,7 @@ func TestRestore_RefusesAFolderThatIsNotEmpty(t *testing.T) {
 	require.NoError(t, err, "a new disk, locked")
 }
 
-// A limitedDisk is the number of bytes for which a disk has room.
+// A limitedDisk fails writes after this number of bytes, like a full disk.
 type limitedDisk int
 
 func (l *limitedDisk) write(f *os.File, p []byte) (int, error) {
@@ -296,8 +296,8 @@ func TestRestore_BeginsAgainAfterAKill(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir))
 }
 
-// createSealedFolder returns a data folder whose restore was killed after it had become
-// visible. n entries are already moved into place.
+// createSealedFolder returns a data folder in which a restore was killed after
+// the restored data had become visible. n entries are already in their places.
 func createSealedFolder(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -348,7 +348,7 @@ func TestRestore_CompletesARestoreOfTheSameArchive(t *testing.T) {
 	require.Equal(t, sample, filesOf(t, dir), "the first one is complete")
 }
 
-// A failingWriter accepts room bytes, and then fails.
+// A failingWriter accepts room bytes; then every Write fails.
 type failingWriter struct {
 	to   io.Writer
 	room int

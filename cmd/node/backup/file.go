@@ -12,12 +12,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// partSuffix is the suffix of the temporary file while CreateFile writes.
+// partSuffix is the suffix of the temporary file to which CreateFile writes.
 const partSuffix = ".part"
 
-// CreateFile creates or replaces a file with the output of write, atomically and
-// durably. If it fails, or the process dies, the previous file is unchanged. The
-// next CreateFile replaces the temporary file of a killed process.
+// CreateFile creates or replaces a file with the output of write, atomically
+// and durably. If CreateFile fails, or the process dies, the previous file
+// remains unchanged. The next CreateFile replaces a temporary file that a
+// killed process left behind.
 func CreateFile(path string, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
 	if dir == "" {
@@ -64,7 +65,7 @@ func writePart(root *os.Root, part string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// explainFile adds the remedy to an error about a file that cannot be written.
+// explainFile adds advice to the error about a file that cannot be written.
 func explainFile(path string, err error) error {
 	what := ""
 	switch {

@@ -19,13 +19,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Summary describes an archive that was completely read and verified.
+// A Summary describes an archive that was read completely and verified.
 type Summary struct {
 	Head
 	Progress
 }
 
-// A damage is an error that describes how an archive is damaged. It matches
+// A damage is an error that says how an archive is damaged. It matches
 // ErrDamaged.
 type damage struct{ error }
 
@@ -35,8 +35,8 @@ func (d damage) Error() string { return fmt.Sprintf("%v (%v)", ErrDamaged, d.err
 
 func damagedError(format string, args ...any) error { return damage{fmt.Errorf(format, args...)} }
 
-// Verify reads an archive and compares it with its digests. It returns
-// ErrDamaged, ErrNewerFormat, or an error of from. progress may be nil.
+// Verify reads an archive and checks its digests. It returns ErrDamaged,
+// ErrNewerFormat, or an error of from. progress may be nil.
 func Verify(ctx context.Context, from io.Reader, progress func(Progress)) (Summary, error) {
 	return readArchive(ctx, from, discard{}, progress)
 }
@@ -51,7 +51,7 @@ func ReadHead(ctx context.Context, from io.Reader) (Head, error) {
 	return r.readHead()
 }
 
-// A destination stores the files of an archive.
+// A destination receives the files of an archive.
 type destination interface {
 	// createFile creates or replaces a file. Close makes it durable.
 	createFile(name string) (io.WriteCloser, error)
@@ -87,15 +87,15 @@ type archiveReader struct {
 	to      destination
 	report  func(Progress)
 	done    Progress
-	digests []string // digests of the files since the last digests member, one line each
-	names   int      // number of digests members
+	digests []string // digests of the files since the last digests member, one line per file
+	names   int      // number of digests members so far
 }
 
 func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*archiveReader, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	const window = 64 << 20 // limit for the window of the decoder; the archives of this package need 4 MB
+	const window = 64 << 20 // maximum window size of the decoder; the archives of this package need 4 MB
 	body := &sealedReader{ctx: ctx, from: bufio.NewReaderSize(from, 64<<10), sum: sha256.New()}
 	frame, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -106,8 +106,8 @@ func newReader(ctx context.Context, from io.Reader, to destination, progress fun
 
 func (r *archiveReader) close() { r.frame.Close() }
 
-// explainError returns the error of the underlying reader if it failed, and
-// otherwise err, which is about the archive.
+// explainError returns the error of the underlying reader, if it failed.
+// Otherwise it returns err, which is about the archive.
 func (r *archiveReader) explainError(err error) error {
 	if r.body.failed != nil {
 		return r.body.failed
@@ -159,7 +159,7 @@ func (r *archiveReader) readMembers() error {
 	}
 }
 
-// Files and folders of a data folder that an archive may contain.
+// Files and folders of the data folder that an archive may contain.
 var (
 	archivedFiles   = []string{"identity", "push.key"}
 	archivedFolders = []string{"bus", "cosmos", "content", "exchange"}
@@ -204,8 +204,8 @@ func (r *archiveReader) readFile(member *tar.Header) error {
 	return nil
 }
 
-// A countingWriter writes a file of an archive. It stores the last error of the
-// file, so that it can be distinguished from errors of the archive.
+// A countingWriter writes and counts the bytes of an extracted file. It stores
+// the file's last error, to distinguish it from errors of the archive.
 type countingWriter struct {
 	file   io.Writer
 	sum    hash.Hash
@@ -283,12 +283,13 @@ func (r *archiveReader) readJSON(member *tar.Header, into any) error {
 	return nil
 }
 
-// A sealedReader reads an archive up to the trailer.
+// A sealedReader reads the bytes of an archive before the trailer, and computes
+// their digest.
 type sealedReader struct {
 	ctx    context.Context //nolint:containedctx // of one call
 	from   *bufio.Reader
 	sum    hash.Hash
-	failed error // error of from, or cause of ctx
+	failed error // error of the underlying reader, or cause of ctx's end
 }
 
 func (s *sealedReader) Read(p []byte) (int, error) {
@@ -309,8 +310,8 @@ func (s *sealedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkSeal reads the remaining bytes, and compares the trailer with the digest
-// of all bytes.
+// checkSeal reads the remaining bytes, and checks that the trailer contains the
+// digest of all bytes before it.
 func (s *sealedReader) checkSeal() error {
 	if _, err := io.Copy(io.Discard, s); err != nil {
 		return err

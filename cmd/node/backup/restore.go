@@ -15,40 +15,41 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// Folders in a data folder that is being restored.
+// Names of folders that exist in a data folder during a restore.
 const (
-	draftFolder  = ".restore"  // contains the files while they are extracted
-	sealedFolder = ".restored" // contains files that are verified and durable: the restore has become visible
-	filesFolder  = "data"      // subfolder of draftFolder and sealedFolder
+	draftFolder  = ".restore"  // contains files while they are extracted
+	sealedFolder = ".restored" // contains verified and durable files; when it exists, the restore is visible
+	filesFolder  = "data"      // subfolder of draftFolder and sealedFolder that contains the files
 )
 
-// FrozenFile is a file in the data folder. While it exists, each queue is frozen
-// until an operator thaws the queue.
+// FrozenFile is a file in the data folder. While it exists, every queue is
+// frozen, except those that an operator has thawed.
 const FrozenFile = "frozen"
 
-// ErrInterrupted reports a data folder with a restore that was interrupted
-// before it became visible.
+// ErrInterrupted means that a restore into the data folder was interrupted
+// before the restored data became visible.
 var ErrInterrupted = errors.New("a restore into it was interrupted, and nothing of it counts; repeat messagehub restore, or remove the folder " + draftFolder + " to start without data")
 
-// A NotEmptyError reports a folder that is not empty.
+// A NotEmptyError means that a folder is not empty. It names an entry of the
+// folder.
 type NotEmptyError struct{ Folder, Name string }
 
 func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("data folder %s: it is not empty: it holds %s; restore into a new folder, or move what is there away", e.Folder, e.Name)
 }
 
-// RestoreOptions are the options of Restore.
+// RestoreOptions configure Restore.
 type RestoreOptions struct {
-	Frozen   []byte // content of FrozenFile; nil if the file is not created
+	Frozen   []byte // content of FrozenFile; if nil, the file is not created
 	Progress func(Progress)
 
-	write func(*os.File, []byte) (int, error) // replaces os.File.Write in tests; nil otherwise
+	write func(*os.File, []byte) (int, error) // replaces os.File.Write in tests
 }
 
-// Restore restores the folder dir from an archive. The folder must be empty, and
-// the caller holds its lock. After an error the folder is empty again, unless
-// the error says otherwise. If an earlier restore of the same archive was killed
-// after it had become visible, Restore completes the earlier restore.
+// Restore restores an archive to the empty folder dir, whose lock the caller
+// holds. After an error the folder is empty again, unless the error says
+// otherwise. If an earlier restore of the same archive was killed after its
+// data became visible, Restore completes it.
 func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptions) (s Summary, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -79,9 +80,8 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 	return s, nil
 }
 
-// completeSame completes an earlier restore that was killed after it had become
-// visible. isSame is true if there was such a restore, and it was from this
-// archive.
+// completeSame completes an earlier restore whose data is already visible.
+// isSame is true if there was such a restore, and it was from this archive.
 func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Summary, isSame bool, err error) {
 	text, err := root.ReadFile(path.Join(sealedFolder, headMember))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +105,8 @@ func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Sum
 }
 
 // requireEmpty fails with a *NotEmptyError unless the folder is empty. It
-// ignores the lock, the entries of a new file system, and the remains of a
-// killed restore.
+// ignores the lock, the entries of a new file system, and what a killed restore
+// left behind.
 func requireEmpty(dir string, root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -120,7 +120,7 @@ func requireEmpty(dir string, root *os.Root) error {
 	return nil
 }
 
-// extractArchive extracts an archive to draftFolder, durably.
+// extractArchive extracts an archive to draftFolder, and syncs it.
 func extractArchive(ctx context.Context, root *os.Root, from io.Reader, o *RestoreOptions) (s Summary, err error) {
 	files := path.Join(draftFolder, filesFolder)
 	if err := errors.Join(root.Mkdir(draftFolder, datafolder.PrivateFolder), root.Mkdir(files, datafolder.PrivateFolder)); err != nil {
@@ -159,8 +159,8 @@ func syncFolders(root *os.Root, folder string) error {
 	})
 }
 
-// An extraction is a destination that writes the files of an archive to a folder
-// below root.
+// An extraction is a destination that writes the files of an archive below a
+// folder of root.
 type extraction struct {
 	root   *os.Root
 	folder string
@@ -188,7 +188,7 @@ func (x *extraction) writeSmall(name string, text []byte) error {
 	return errors.Join(err, (&extractedFile{f, x.write}).Close())
 }
 
-// An extractedFile is durable after Close.
+// An extractedFile is a file that Close syncs.
 type extractedFile struct {
 	file  *os.File
 	write func(*os.File, []byte) (int, error)
@@ -198,10 +198,10 @@ func (f *extractedFile) Write(p []byte) (int, error) { return f.write(f.file, p)
 
 func (f *extractedFile) Close() error { return errors.Join(f.file.Sync(), f.file.Close()) }
 
-// Finish completes a restore that was killed after it had become visible: it
-// moves the files into place. It fails with ErrInterrupted if a restore was
-// killed before it became visible. If no restore was killed, it does nothing.
-// The caller holds the lock of the folder.
+// Finish moves the files of an interrupted restore into place, if the restored
+// data is already visible. If a restore was interrupted earlier, it fails with
+// ErrInterrupted. Otherwise it does nothing. The caller must hold the folder's
+// lock.
 func Finish(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -217,7 +217,7 @@ func Finish(dir string) error {
 	return nil
 }
 
-// IsRestored reports whether Finish has files to move.
+// IsRestored reports whether Finish would move files.
 func IsRestored(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, sealedFolder))
 	return err == nil
@@ -229,8 +229,8 @@ func IsInterrupted(dir string) bool {
 	return err == nil && !IsRestored(dir)
 }
 
-// moveIntoPlace moves the files into place. If it is interrupted, it can be
-// repeated.
+// moveIntoPlace moves the restored files into place. It can be repeated after
+// an interruption.
 func moveIntoPlace(root *os.Root) error {
 	files := path.Join(sealedFolder, filesFolder)
 	entries, err := fs.ReadDir(root.FS(), files)

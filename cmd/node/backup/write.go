@@ -17,8 +17,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Source is the input of Write. The archive contains the files, and then the
-// trees, in their order.
+// A Source specifies the contents of an archive: first the files, then the
+// trees, each in this order.
 type Source struct {
 	Version string // version of the program
 	Folder  string // id of the data folder
@@ -26,30 +26,30 @@ type Source struct {
 	Files   []File
 	Trees   []Tree
 
-	// Rest is the length of the pauses of Write, as a multiple of the time
-	// between them, so that other work can use the processors and the disk.
-	// With 0, Write does not pause.
+	// Rest is the length of Write's pauses, as a multiple of the working time
+	// between them, so that other work can use the processors and the disk. If
+	// it is 0, Write does not pause.
 	Rest int
 }
 
 // A File is one file of a data folder.
 type File struct {
-	Name string // path in the data folder, with slashes
+	Name string // path relative to the data folder, with slashes
 	Size int64
 	From io.WriterTo // writes Size bytes
 }
 
-// A Tree is a folder in a data folder.
+// A Tree is a subfolder of a data folder.
 type Tree struct {
 	Name string
-	// Each calls visit for each file, with the path in the tree. It stops at
-	// the first error of visit, and returns it.
+	// Each calls visit for each file, with the file's path in the tree. It
+	// stops at the first error of visit, and returns the error.
 	Each func(visit func(name string, file *os.File, info fs.FileInfo) error) error
 }
 
-// Write writes an archive. It reads each file once and uses little memory. It
-// calls progress, which may be nil, after each file and regularly during a large
-// file. After an error, the output is not a valid archive.
+// Write writes an archive. It reads each file once and uses little memory.
+// Unless progress is nil, Write calls it after each file and regularly during a
+// large file. After an error, the output is not a valid archive.
 func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)) error {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -61,7 +61,7 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	}
 	w := &archiveWriter{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress, rest: s.Rest, rested: time.Now()}
 	if err := w.writeAll(s); err != nil {
-		_ = compressed.Close() // only releases memory, because the output is not a valid archive anyway
+		_ = compressed.Close() // only releases memory: the archive is already invalid
 		return err
 	}
 	if err := compressed.Close(); err != nil {
@@ -71,7 +71,7 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	return err
 }
 
-// An archiveWriter writes the members of the tar file.
+// An archiveWriter writes the members of an archive's tar file.
 type archiveWriter struct {
 	ctx     context.Context //nolint:containedctx // of one call of Write
 	tar     *tar.Writer
@@ -79,16 +79,16 @@ type archiveWriter struct {
 	report  func(Progress)
 	done    Progress
 	digests bytes.Buffer
-	members int // number of digests members
+	members int // number of digests members so far
 	rest    int
 	rested  time.Time
 }
 
-// pause pauses if the time since the last pause is long enough.
+// pause waits if the last pause was long enough ago.
 func (w *archiveWriter) pause() {
 	const (
 		turn    = 2 * time.Millisecond
-		longest = 50 * time.Millisecond // limit of a pause, because the time since the last one may include waiting for a slow reader of the archive
+		longest = 50 * time.Millisecond // maximum pause, because the time since the last pause may include waiting for a slow reader of the archive
 	)
 	worked := time.Since(w.rested)
 	if w.rest == 0 || worked < turn {
@@ -129,7 +129,7 @@ func (w *archiveWriter) writeAll(s *Source) error {
 	return w.tar.Close()
 }
 
-// readerSource is an io.WriterTo that copies a reader.
+// A readerSource turns a reader into an io.WriterTo.
 type readerSource struct{ from io.Reader }
 
 // WriteTo implements io.WriterTo.
@@ -159,8 +159,7 @@ func (w *archiveWriter) writeFile(name string, size int64, from io.WriterTo) err
 	return nil
 }
 
-// A memberWriter writes the content of a member. It fails when the context of
-// the archiveWriter ends.
+// A memberWriter writes the content of a tar member. It fails when ctx ends.
 type memberWriter struct {
 	*archiveWriter
 	sum hash.Hash
@@ -173,7 +172,7 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	n, err = m.tar.Write(p)
 	m.sum.Write(p[:n])
 	m.pause()
-	const step = 64 << 20 // number of bytes of a large file between two calls of progress
+	const step = 64 << 20 // progress is called each time that this number of bytes was written
 	before := m.done.Bytes / step
 	if m.done.Bytes += int64(n); m.done.Bytes/step > before {
 		m.report(m.done)
@@ -181,8 +180,8 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// writeDigests writes a member with the digests of the files since the last such
-// member.
+// writeDigests writes a member that contains the digests of all files since the
+// previous digests member.
 func (w *archiveWriter) writeDigests() error {
 	if w.digests.Len() == 0 {
 		return nil

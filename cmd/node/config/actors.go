@@ -13,24 +13,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is an entry of the registry of actors: a client that may act as an
-// actor. An empty field matches any value.
+// A Client is a client that may act as an actor: an entry in the registry of
+// actors. An empty field matches any value.
 type Client struct {
-	Issuer, Client, Tenant string // claims of the client's tokens
+	Issuer, Client, Tenant string // claims that the client's token must contain
 
 	CertificateName   string // DNS name, URI or e-mail address in the client's certificate
 	CertificateSHA256 string // fingerprint of the client's certificate, in lower-case hexadecimal digits
 
 	Actor  domain.ActorID
-	Groups []domain.Group // empty for all groups
+	Groups []domain.Group // groups that the client may use; empty for all groups
 }
 
-// Clients are the entries of the registry, in the order of the file.
+// Clients lists the entries of the registry of actors in file order.
 type Clients []Client
 
-// CheckIssuers fails if the issuer of an entry is not in issuers, or if an entry
-// without an issuer could belong to several. Two issuers may have clients with
-// the same id.
+// CheckIssuers fails if an entry's issuer is not in issuers. It also fails if
+// an entry without an issuer could belong to several issuers, because their
+// clients may have the same id.
 func (c Clients) CheckIssuers(issuers []string) error {
 	for _, client := range c {
 		switch {
@@ -58,7 +58,7 @@ func (v *clientsValue) String() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// Set parses a YAML list. A variable or flag contains the list in YAML's
 // one-line syntax.
 func (v *clientsValue) Set(s string) error {
 	var doc yaml.Node
@@ -68,7 +68,7 @@ func (v *clientsValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error contains the position of every fault.
+// decode decodes a YAML list. Its error contains the position of every fault.
 func (v *clientsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + clientsExample)
@@ -137,8 +137,7 @@ func decodeGroups(list *yaml.Node) ([]domain.Group, error) {
 	return groups, nil
 }
 
-// readFingerprint parses a SHA-256 in hexadecimal digits, with or without
-// colons.
+// readFingerprint parses a SHA-256 in hexadecimal, with or without colons.
 func readFingerprint(text string) (string, error) {
 	const bytes = 32
 	plain := strings.ToLower(strings.ReplaceAll(text, ":", ""))
@@ -148,17 +147,17 @@ func readFingerprint(text string) (string, error) {
 	return plain, nil
 }
 
-// File returns the path of the configuration file, or "" if there is none.
+// File returns the path of the configuration file, or "" without a file.
 func (c *Config) File() string { return c.file }
 
-// AreActorsInFile reports whether the registry of actors is in the configuration
-// file, where it can change while the node runs.
+// AreActorsInFile reports whether the registry of actors comes from the
+// configuration file, so that it can change while the node runs.
 func (c *Config) AreActorsInFile() bool {
 	return c.file != "" && c.from["actors"].layer <= byFile
 }
 
-// ReadActors reads the registry of actors from a configuration file. It ignores
-// all other keys, which must be valid.
+// ReadActors reads only the registry of actors from a configuration file. The
+// values of all other keys must be valid.
 func ReadActors(path string, text []byte) (Clients, error) {
 	c := Default()
 	c.from = make(map[string]source)

@@ -12,14 +12,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An AdminToken is a token of operators. The configuration contains only its
-// hash.
+// An AdminToken is an operator's token, of which the configuration contains
+// only the hash.
 type AdminToken struct {
-	Name   string // name in the records of what operators did
+	Name   string // identifies the operator in records
 	SHA256 [32]byte
 }
 
-// AdminTokens are the tokens in the order of the file.
+// AdminTokens lists operators' tokens in file order.
 type AdminTokens []AdminToken
 
 type adminTokensValue AdminTokens
@@ -34,7 +34,7 @@ func (v *adminTokensValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// Set parses a YAML list. A variable or flag contains the list in YAML's
 // one-line syntax.
 func (v *adminTokensValue) Set(s string) error {
 	var doc yaml.Node
@@ -44,7 +44,7 @@ func (v *adminTokensValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error contains the position of every fault.
+// decode decodes a YAML list. Its error contains the position of every fault.
 func (v *adminTokensValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + adminTokensExample)
@@ -77,7 +77,7 @@ func decodeAdminToken(item *yaml.Node) (t AdminToken, err error) {
 	if err != nil {
 		return t, err
 	}
-	id, err := domain.ParseActorID(texts["name"]) // the name must have the form of an actor's id, which is safe in logs and records
+	id, err := domain.ParseActorID(texts["name"]) // the name must be valid as an actor's id, so that it is safe in logs and records
 	if err != nil {
 		return t, errors.New("name: want 1 to 64 characters of A-Z a-z 0-9 . _ -")
 	}

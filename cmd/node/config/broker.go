@@ -11,25 +11,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Broker contains the settings of the webhook broker.
+// Broker configures the webhook broker.
 type Broker struct {
-	MaxRetry      int           // retries after the first attempt of a job; then the job is dead
-	RetryDelay    time.Duration // pause before the first retry; it doubles for each further retry
+	MaxRetry      int           // retries of a job after its first attempt; after the last one, the job is dead
+	RetryDelay    time.Duration // pause before the first retry; it doubles with each retry
 	FailSafe      string        // FailSafeOn, FailSafeOff or FailSafeWorker
-	RationalDelay time.Duration // time by which a job must be overdue before the worker re-triggers it
-	RetriggerURL  string        // URL of the hub whose jobs the worker re-triggers; "" for this node
-	TokenHeader   string        // header that contains the token of the consumer in calls
+	RationalDelay time.Duration // the worker re-triggers jobs that are overdue by this time
+	RetriggerURL  string        // URL of the hub whose jobs the worker re-triggers; "" for this hub
+	TokenHeader   string        // header of calls that contains the consumer's token
 
-	// Parties that a node creates or changes when it starts.
+	// Parties that a node creates or updates when it starts.
 	Producers, Channels, Consumers BrokerParties
 }
 
-// The values of FailSafe: what a node does with the deliveries of a node that
-// died.
+// Values of FailSafe, which says when this node takes over the deliveries of a
+// node that died.
 const (
-	FailSafeOn     = "on"     // the node takes the deliveries over
-	FailSafeOff    = "off"    // the node takes the deliveries over only at its next start, or when a job is re-triggered
-	FailSafeWorker = "worker" // as FailSafeOff; in addition, the node runs a worker that re-triggers overdue jobs
+	FailSafeOn     = "on"     // the node takes over at any time
+	FailSafeOff    = "off"    // the node takes over only when it starts, or when a job is re-triggered
+	FailSafeWorker = "worker" // like FailSafeOff, but a worker re-triggers overdue jobs
 )
 
 func defaultBroker() Broker {
@@ -52,8 +52,7 @@ func (v *retryValue) Set(s string) error {
 	return nil
 }
 
-// A pauseValue is the duration of a pause. A number without a unit is in
-// seconds.
+// A pauseValue is a pause. A number without a unit is in seconds.
 type pauseValue time.Duration
 
 const (
@@ -75,8 +74,8 @@ func (v *pauseValue) Set(s string) error {
 	return nil
 }
 
-// A hubURL is the URL of a hub. It may have a path, which is the prefix of the
-// hub's paths.
+// A hubURL is the URL of a hub. It may contain a path, which precedes the paths
+// of the hub's API.
 type hubURL string
 
 func (v *hubURL) String() string { return string(*v) }
@@ -94,7 +93,7 @@ func (v *hubURL) Set(s string) error {
 func (c *Config) validateBroker(fault faultFunc) {
 	u, err := url.Parse(c.Broker.RetriggerURL)
 	switch {
-	case err != nil: // Set has already refused the URL
+	case err != nil: // Set has already rejected the URL
 	case c.Broker.RetriggerURL == "" && c.Broker.FailSafe == FailSafeWorker && c.TLS.Certificate != "":
 		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.cert is; set it, such as https://hub.example.org")
 	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()) && !c.Insecure:
@@ -102,7 +101,7 @@ func (c *Config) validateBroker(fault faultFunc) {
 	}
 }
 
-// A headerValue is the name of a header that calls may contain.
+// A headerValue is the name of a header that is allowed in calls.
 type headerValue string
 
 func (v *headerValue) String() string { return string(*v) }
@@ -118,7 +117,7 @@ func (v *headerValue) Set(s string) error {
 
 const headerLetters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// isOwnHeader reports whether the hub uses a header with this name for another
+// isOwnHeader reports whether the hub already uses a header for another
 // purpose.
 func isOwnHeader(name string) bool {
 	for _, prefix := range []string{"Webhook-", "Proxy-", "Sec-", "X-Broker-Message-", "X-Broker-Channel-", "X-Broker-Consumer-Id", "X-Broker-Metadata-"} {

@@ -15,21 +15,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A BrokerParty is a producer, a channel or a consumer that a node creates or changes when it starts.
+// A BrokerParty is a producer, channel or consumer that a node creates or
+// updates when it starts.
 type BrokerParty struct {
 	ID          domain.PartyID
-	Name        string // "" keeps the name of an existing party; a new party gets its id as name
-	CallbackURL string // set only for a consumer
+	Name        string // if "", an existing party retains its name, and a new party's name is its id
+	CallbackURL string // callback URL of a consumer
 	Token       TokenSource
 }
 
-// A TokenSource specifies where the token of a party is. The zero value means
-// that the token is not changed.
+// A TokenSource says where the token of a party is stored. The zero value means
+// that the token does not change.
 type TokenSource struct {
 	File     string
 	Variable string // name of an environment variable
-	Value    Secret // value of the environment variable, or the token in the configuration itself
-	what     string // name of the token in keys and errors; "" for "token"
+	Value    Secret // value of the environment variable, or the token from the configuration itself
+	what     string // key of the token, for errors; "" stands for "token"
 }
 
 func (s *TokenSource) name() string { return cmp.Or(s.what, "token") }
@@ -37,8 +38,8 @@ func (s *TokenSource) name() string { return cmp.Or(s.what, "token") }
 // maxTokenFile is the maximum size of a token file, in bytes.
 const maxTokenFile = 4 << 10
 
-// Read returns the token. ok is false if the source is the zero value. The error
-// does not contain the token.
+// Read returns the token. ok is false if the source is the zero value. The
+// error never contains the token.
 func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	switch {
 	case s.File != "":
@@ -50,8 +51,8 @@ func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	return s.Value, s.Value != "", nil
 }
 
-// readTokenFile returns the text of a file without surrounding white space. what
-// is the name of the token in errors.
+// readTokenFile returns the text of a file, without surrounding white space.
+// Errors name the token by what.
 func readTokenFile(what, name string) (token Secret, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -69,10 +70,10 @@ func readTokenFile(what, name string) (token Secret, err error) {
 	return Secret(trimmed), nil
 }
 
-// BrokerParties are parties in the order of the file.
+// BrokerParties lists parties in file order.
 type BrokerParties []BrokerParty
 
-// readVariables reads the tokens that are in environment variables.
+// readVariables reads the tokens that are stored in environment variables.
 func (ps BrokerParties) readVariables(environ []string) {
 	for i := range ps {
 		if name := ps[i].Token.Variable; name != "" {
@@ -92,19 +93,18 @@ func lookUpVariable(environ []string, name string) (found string) {
 	return found
 }
 
-// Parties returns all parties of the configuration. Channels come before
-// consumers.
+// Parties returns all parties of the configuration. Channels precede consumers.
 func (b *Broker) Parties() BrokerParties {
 	return slices.Concat(b.Producers, b.Channels, b.Consumers)
 }
 
-// hasTokens reports whether the configuration itself contains tokens.
+// hasTokens reports whether the configuration itself contains a token.
 func (b *Broker) hasTokens() bool {
 	return slices.ContainsFunc(b.Parties(), func(p BrokerParty) bool { return p.Token.Value != "" && p.Token.Variable == "" })
 }
 
-// ReadBroker reads the producers, channels and consumers in a configuration
-// file, as [Load] does. It ignores all other keys, which must be valid.
+// ReadBroker reads only the producers, channels and consumers from a
+// configuration file. The values of all other keys must be valid.
 func ReadBroker(r io.Reader, name string, environ []string) (*Broker, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBrokerFile+1))
 	if err != nil {
@@ -137,10 +137,11 @@ func (b *Broker) readVariables(environ []string) {
 	}
 }
 
-// A partiesValue is the list of producers, channels or consumers.
+// A partiesValue is a list of parties of one kind: producers, channels or
+// consumers.
 type partiesValue struct {
 	at   *BrokerParties
-	list domain.PartyList // the zero value for the list of consumers, whose entries name their channels
+	list domain.PartyList // producers or channels; zero for consumers, whose entries name their channels
 }
 
 func (v partiesValue) String() string {
@@ -151,7 +152,7 @@ func (v partiesValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// Set parses a YAML list. A variable or flag contains the list in YAML's
 // one-line syntax.
 func (v partiesValue) Set(s string) error {
 	var doc yaml.Node
@@ -170,8 +171,8 @@ func (v partiesValue) example() string {
 	return "[{id: prices, name: Prices of today, token-file: prices.token}]"
 }
 
-// decode decodes the list. Its error contains the position of every fault.
-// Relative paths of files are relative to folder.
+// decode decodes a YAML list. Its error contains the position of every fault.
+// Relative file paths are relative to folder.
 func (v partiesValue) decode(list *yaml.Node, folder string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as " + v.example())
@@ -224,8 +225,8 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 	return p, asKey(p.ID.FullName(), err)
 }
 
-// readEntry returns the texts of a list entry by key. secret is the only key
-// whose text may be a secret.
+// readEntry returns the texts in a list entry by key. Only the text of the key
+// secret may be a secret.
 func readEntry(item *yaml.Node, known []string, secret string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for i := 0; i < len(item.Content); i += 2 {
@@ -246,7 +247,7 @@ func readEntry(item *yaml.Node, known []string, secret string) (map[string]strin
 	return texts, nil
 }
 
-// parseID returns the id of the party that a list entry specifies.
+// parseID returns the id of the party that a list entry describes.
 func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
 	list := v.list
 	if v.isOfConsumers() {
@@ -266,8 +267,8 @@ func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
 	return id, asKey("id", err)
 }
 
-// tokenSourceOf returns the token source that a list entry specifies. what is
-// the key of the token itself.
+// tokenSourceOf returns the token source that a list entry describes. what is
+// the key of the token.
 func tokenSourceOf(texts map[string]string, what, folder string) (TokenSource, error) {
 	inFile, inVariable := what+"-file", what+"-env"
 	s := TokenSource{File: texts[inFile], Variable: texts[inVariable], Value: Secret(texts[what])}

@@ -52,8 +52,8 @@ func TestBrokerParties_AreReadWithTheirTokens(t *testing.T) {
 	}
 }
 
-// Load must succeed without the tokens of the broker, because commands that only
-// call a hub do not have them.
+// Load must succeed if the tokens of the broker's parties are unavailable,
+// because commands that only call a hub do not have them.
 func TestLoad_DoesNotNeedTheTokensOfBrokerParties(t *testing.T) {
 	cfg, err := load(t, brokerFile, nil)
 	require.NoError(t, err)

@@ -16,31 +16,32 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ServiceBus specifies the namespace that the hub shares with the domains, and
-// the queues from which this node receives events. Without Namespace and
-// Connection, the node runs an embedded bus.
+// ServiceBus specifies the namespace through which the hub and the domains
+// exchange messages, and the queues from which this node receives events. If
+// Namespace and Connection are empty, the node runs an embedded bus.
 type ServiceBus struct {
-	Namespace  string // host name; the hub authenticates with the default credential of azidentity
-	Connection Secret // connection string with a shared access key; used instead of Namespace
-	FIFO       string // queue with a session for each recipient; "" for none
+	Namespace  string // host name; the hub authenticates with azidentity's default credential
+	Connection Secret // connection string with a shared access key; replaces Namespace
+	FIFO       string // queue with a session per recipient; "" for none
 	Plain      string // queue without sessions; "" for none
-	Sessions   int    // maximum number of concurrent sessions of FIFO
+	Sessions   int    // maximum number of concurrent sessions of the queue FIFO
 }
 
 // Blob specifies the storage account for the hub's own content, and for the
-// content that the hub exchanges with domains. Without Endpoint, the node stores
-// both in its data folder.
+// content that the hub exchanges with domains. Without Endpoint, the node
+// stores this content in its data folder.
 type Blob struct {
 	Endpoint  string
-	Key       Secret // for emulators; "" for the default credential of azidentity
-	Container string // prefix of the names of the two blob containers
+	Key       Secret // for emulators; if "", azidentity's default credential is used
+	Container string // common prefix of the names of the two blob containers
 }
 
-// ContentContainer returns the name of the container for the hub's own content.
+// ContentContainer returns the name of the blob container for the hub's own
+// content.
 func (b *Blob) ContentContainer() string { return b.Container + "-content" }
 
-// ExchangeContainer returns the name of the container that the hub shares with
-// the domains.
+// ExchangeContainer returns the name of the blob container through which the
+// hub and the domains exchange content.
 func (b *Blob) ExchangeContainer() string { return b.Container + "-exchange" }
 
 // EmbeddedBus reports whether the node runs an embedded bus.
@@ -48,14 +49,14 @@ func (c *Config) EmbeddedBus() bool {
 	return c.ServiceBus.Namespace == "" && c.ServiceBus.Connection == ""
 }
 
-// EmbeddedBlob reports whether the node stores content in its own folder.
+// EmbeddedBlob reports whether the node stores content in its data folder.
 func (c *Config) EmbeddedBlob() bool { return c.Blob.Endpoint == "" }
 
-// IsDefault reports whether a key has its default value because no layer sets
-// it.
+// IsDefault reports whether a key has its default value because nothing sets
+// the key.
 func (c *Config) IsDefault(name string) bool { return c.from[name].layer == byDefault }
 
-// Queues returns the names of each origin's queues.
+// Queues returns the names of the queues of each origin.
 func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	queues := make(map[domain.Origin]contract.Queues)
 	for _, origin := range c.Groups().Origins() {
@@ -72,8 +73,8 @@ func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	return queues
 }
 
-// isNamespace reports whether a text is the host name of a namespace. The host
-// name of an emulator may include a port.
+// isNamespace reports whether a text is the host name of a Service Bus
+// namespace. For an emulator, it may include a port.
 func isNamespace(name string) bool {
 	if host, port, err := net.SplitHostPort(name); err == nil {
 		_, err := strconv.ParseUint(port, 10, 16)
@@ -94,7 +95,7 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
 	c.validateListener(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
-	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // the setting of each queue, by the queue's name in lower case, because the bus ignores case
+	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // the setting that names each queue; keys are lower case, because the bus ignores case
 	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
 	}
@@ -154,9 +155,9 @@ func (c *Config) validateBlob(fault faultFunc) {
 	}
 }
 
-// validateListener checks the address at which domains reach an embedded engine,
-// and the engine's key. An address that other machines can reach requires TLS,
-// and a key other than the well-known one.
+// validateListener checks the address at which domains reach an embedded
+// engine, and the engine's key. An address that other machines can reach
+// requires TLS, and a key that is not the well-known one.
 func (c *Config) validateListener(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
 	if !embedded && !c.IsDefault(name) && address != "" {
 		fault(name, "there is nothing of the hub's own behind it, because of %s; remove one of the two", instead)
@@ -193,8 +194,8 @@ func (c *Config) validateListener(fault faultFunc, name, address, keyName string
 	}
 }
 
-// minListenerKey is the minimum length of a key in bytes. Shorter keys could be
-// guessed.
+// minListenerKey is the minimum length of a key, in bytes. A shorter key could
+// be guessed.
 const minListenerKey = 32
 
 var (
@@ -202,7 +203,7 @@ var (
 	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 )
 
-// queueName parses the name of a queue into at.
+// queueName parses the name of a queue, and stores it in at.
 func queueName(at *string, text string) error {
 	if !queuePattern.MatchString(text) {
 		return fmt.Errorf("want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got %.64q", text)
@@ -211,7 +212,7 @@ func queueName(at *string, text string) error {
 	return nil
 }
 
-// A queueValue is the name of a queue, or none.
+// A queueValue is the name of a queue; "none" stands for no queue.
 type queueValue string
 
 const none = "none"
@@ -231,7 +232,7 @@ func (v *queueValue) Set(s string) error {
 	return queueName((*string)(v), s)
 }
 
-// A listenerValue is the address of an optional listener; "" for no listener.
+// A listenerValue is the address of an optional listener; "" means no listener.
 type listenerValue string
 
 func (v *listenerValue) String() string     { return string(*v) }

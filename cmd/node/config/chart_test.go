@@ -21,7 +21,7 @@ import (
 
 // chartFolder contains the Helm chart. The module .ci/deploy renders the chart
 // with every combination of its options, and writes the resulting settings to a
-// file.
+// file that this test reads.
 const chartFolder = "../../../deploy/helm/messagehub"
 
 func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
@@ -61,9 +61,9 @@ func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
 	require.Greater(t, n, 20)
 }
 
-// ownSettings are the settings that are not values of the chart. The chart sets
-// some of them itself. Others are secrets, which must not be in a ConfigMap.
-// drain-delay is replaced by the preStop hook of the chart.
+// ownSettings lists the settings that are not values of the chart. The chart
+// itself sets some of them. Others are secrets, which must not be in a
+// ConfigMap. The chart's preStop hook replaces drain-delay.
 var ownSettings = []string{
 	"listen", "admin-listen", "bus-listen", "blob-listen", "data", "in-memory", "drain-delay",
 	"tls.cert", "tls.key", "tls.client-ca",
@@ -72,8 +72,8 @@ var ownSettings = []string{
 	"console.client-secret", "console.client-secret-file", "console.session-key", "console.session-key-file",
 }
 
-// The schema of the chart's values has the same settings as the table of keys.
-// So Helm refuses a misspelt setting before it reaches a cluster.
+// The schema of the chart's values must contain the same settings as the table
+// of keys. Then Helm rejects a misspelt setting before it reaches a cluster.
 func TestChart_KnowsEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "values.schema.json"))
 	require.NoError(t, err)

@@ -11,27 +11,27 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Config contains all settings of a node. A Config that Load returns is valid.
+// A Config contains all settings of a node. Load returns only a valid Config.
 type Config struct {
 	Listen      string // HOST:PORT
 	TLS         TLS
-	AdminListen string // HOST:PORT for operators and their tools; "" or the same as Listen for a single listener, which is the default
+	AdminListen string // HOST:PORT of the listener for operators; "" or the same as Listen for a single listener, which is the default
 	Data        string // data folder
 	InMemory    bool
-	Insecure    bool          // accept requests from other machines although actors are not authenticated
-	DrainDelay  time.Duration // time for which a stopping hub still serves requests while /readyz returns 503
-	Production  bool          // refuse keys of Azure accounts and identities of developers
+	Insecure    bool          // accept requests from other machines although the hub does not authenticate actors
+	DrainDelay  time.Duration // how long a stopping hub continues to serve requests while /readyz returns 503
+	Production  bool          // reject keys of Azure accounts and developers' identities
 	Cosmos      Cosmos
 	Survey      Survey
 
 	ServiceBus ServiceBus
-	BusListen  string // HOST:PORT at which the embedded bus listens for domains; "" for no listener
+	BusListen  string // HOST:PORT of the embedded bus's listener for domains; "" for no listener
 	Bus        EmbeddedEngine
 	Blob       Blob
-	BlobListen string // HOST:PORT at which the embedded exchange listens for domains; "" for no listener
+	BlobListen string // HOST:PORT of the embedded exchange's listener for domains; "" for no listener
 	Exchange   EmbeddedEngine
 
-	SecretFiles SecretFiles // paths of files whose secrets Load reads
+	SecretFiles SecretFiles // paths of files from which Load reads secrets
 
 	Admin    Admin
 	OIDC     OIDC
@@ -40,7 +40,7 @@ type Config struct {
 	Domains  Domains
 	Ordering domain.Ordering
 
-	// Retention is how long dequeued events and closed bundles are kept. 0
+	// Retention is how long dequeued events and closed bundles are stored. 0
 	// means forever.
 	Retention time.Duration
 
@@ -51,109 +51,108 @@ type Config struct {
 	Log     Log
 	Limits  Limits
 
-	file     string            // path of the configuration file; "" for none
-	from     map[string]source // sources of the values that are not defaults, by key
+	file     string            // path of the configuration file; "" without a file
+	from     map[string]source // where each value comes from, by key; defaults are not listed
 	warnings []string
 }
 
-// TLS contains the files of the hub's certificate. Without a certificate, the
-// hub speaks plain HTTP.
+// TLS specifies the hub's certificate. Without a certificate, the hub serves
+// plain HTTP.
 type TLS struct {
 	Certificate, Key string // PEM files
-	ClientCA         string // PEM file with the authorities of client certificates; "" if clients are not asked for a certificate
-	Terminated       bool   // true if a gateway in front of the hub terminates TLS
+	ClientCA         string // PEM file with the authorities that sign client certificates; if "", client certificates are not requested
+	Terminated       bool   // a gateway in front of the hub terminates TLS
 }
 
-// IsOn reports whether clients use TLS, which the hub or a gateway terminates.
+// IsOn reports whether clients use TLS, terminated by the hub or by a gateway.
 func (t *TLS) IsOn() bool { return t.Certificate != "" || t.Terminated }
 
 // Cosmos specifies the Cosmos DB account. Without Endpoint, the node runs an
-// embedded engine.
+// embedded engine instead.
 type Cosmos struct {
 	Endpoint    string
-	Key         Secret // for emulators; "" for the default credential of azidentity
+	Key         Secret // for emulators; if "", azidentity's default credential is used
 	Database    string
-	Consistency string // "" for the consistency that the account reports
-	TailEvents  int    // maximum number of events of a cabinet in the head of a recipient; 0 for none
-	SweepUnits  int    // maximum request units per second that sweeps of the account may consume
-	IDMemory    Size   // memory for the ids of received events; one recipient may use up to half of it
+	Consistency string // consistency of reads; if "", the account's default is used
+	TailEvents  int    // maximum number of events per cabinet that a recipient's head may contain; 0 for none
+	SweepUnits  int    // maximum request units per second that all sweeps may consume
+	IDMemory    Size   // memory for the ids of received events; one recipient may use up to half
 }
 
-// Survey limits the cost of the survey of mailboxes.
+// Survey limits the request units that the survey of mailboxes consumes.
 type Survey struct {
-	Units int // maximum request units per second; with 0, this node makes no survey
+	Units int // maximum request units per second; if 0, this node makes no survey
 }
 
-// An EmbeddedEngine contains the settings of the embedded bus, or of the embedded
-// exchange.
+// An EmbeddedEngine configures the embedded bus or the embedded exchange.
 type EmbeddedEngine struct {
-	Key Secret // key that the domains use; "" for the well-known key
+	Key Secret // key with which domains authenticate; "" for the well-known key
 }
 
-// Admin contains the tokens of operators.
+// Admin contains the tokens with which operators authenticate.
 type Admin struct {
-	Token  Secret      // "" if the node generates a token and stores it in Data; it generates none if Tokens is not empty
-	Tokens AdminTokens // further tokens, with the same rights
+	Token  Secret      // if "" and Tokens is empty, the node generates a token and stores it in Data
+	Tokens AdminTokens // additional tokens with the same rights
 }
 
-// Console specifies how operators sign in to the web pages below /console/. They
-// can always sign in with a token of Admin.
+// Console specifies how operators sign in to the web pages below /console/. A
+// token of Admin is always sufficient.
 type Console struct {
-	ClientID     string // id of the client at the first issuer of OIDC; "" if operators cannot sign in with an issuer
-	ClientSecret Secret // "" for a public client
-	SessionKey   Secret // secret from which the key of sessions is derived; "" for Admin.Token
+	ClientID     string // client id at the first issuer of OIDC; if "", operators cannot sign in with an issuer
+	ClientSecret Secret // client secret at the issuer; "" for a public client
+	SessionKey   Secret // secret from which the session key is derived; "" for Admin.Token
 }
 
-// A Domain configures an origin of events: one of the five of the energy market,
-// or a further one.
+// A Domain configures an origin of events: one of the five domains of the
+// energy market, or an additional one.
 type Domain struct {
 	Name    domain.Origin
-	Group   domain.Group       // zero for the default group of the origin or, if it has none, a separate group
-	Content domain.ContentMode // "" for manifest
-	Queues  contract.Queues    // empty names stand for the default names, which contain the name of the domain
-	Ingest  string             // queue with sessions that contains only events of this origin; "" for none
+	Group   domain.Group       // zero means the origin's default group or, if it has none, a separate group
+	Content domain.ContentMode // content mode; "" for manifest
+	Queues  contract.Queues    // names of the queues; empty names stand for default names, which contain the domain's name
+	Ingest  string             // queue with sessions for events of only this origin; "" for none
 }
 
-// Domains are the domains in the order of the file.
+// Domains lists domains in file order.
 type Domains []Domain
 
 // Log specifies what is logged, and in which format.
 type Log struct {
 	Level  slog.Level
-	Format string // text, json, or auto: text on a terminal, and otherwise json
+	Format string // "text", "json" or "auto"; auto is text on a terminal, otherwise json
 }
 
-// Limits are the limits of one request, and of all requests together.
+// Limits contains limits for one request, and for all requests together.
 type Limits struct {
 	RequestBody Size
 	Payload     Size
-	Content     Size // size of the content that a domain produces for one bundle
+	Content     Size // maximum size of the content that a domain produces for one bundle
 	Events      int
-	Waiting     int  // number of Peeks that wait for data at the same time
-	FreeDisk    Size // free space on each disk of Data, below which the node is not ready
+	Waiting     int  // maximum number of Peeks that wait for data concurrently
+	FreeDisk    Size // minimum free space on each disk of Data; below it, the node is not ready
 
-	PayloadDepth  int // levels of nesting in a payload
-	PayloadNumber int // number of characters of a number in a payload
+	PayloadDepth  int // maximum nesting depth of a payload
+	PayloadNumber int // maximum number of characters of a number in a payload
 
-	BusConnections  int           // number of connections to the embedded bus; a quarter is reserved for the node itself
-	BusBuffer       Size          // bytes that all connections to the embedded bus may buffer together
+	BusConnections  int           // maximum number of connections to the embedded bus; a quarter is reserved for the node itself
+	BusBuffer       Size          // maximum number of bytes that all connections to the embedded bus may buffer
 	BusTokenTimeout time.Duration // time within which a connection to the embedded bus must present a valid token
 
-	Bodies           Size // memory for large request bodies; with 0, the node chooses
-	BodiesPerAddress Size // part of Bodies for one address; 0 for a half
-	Answers          Size // memory for large responses while clients read them
-	AnswersPerActor  Size // part of Answers for one actor; 0 for a third
-	MinRate          Size // minimum bytes per second that a client must send or read
+	Bodies           Size // memory for large request bodies; if 0, the node chooses
+	BodiesPerAddress Size // part of Bodies that one address may use; if 0, half
+	Answers          Size // memory for large responses that clients are reading
+	AnswersPerActor  Size // part of Answers that one actor may use; if 0, a third
+	MinRate          Size // minimum rate, in bytes per second, at which a client must send or read
 
-	Requests        int            // HTTP requests of one client per second; 0 for no limit
-	EventsPerSecond int            // events of one client per second over HTTP; 0 for no limit
+	Requests        int            // maximum HTTP requests per second of one client; 0 for no limit
+	EventsPerSecond int            // maximum events per second that one client may send over HTTP; 0 for no limit
 	TrustedProxies  []netip.Prefix // addresses of proxies whose X-Forwarded-For header is trusted
 
-	Connections           int // number of HTTP connections; with 0, the node chooses
-	ConnectionsPerAddress int // part of Connections for one address that is not a loopback address; 0 for a half
+	Connections           int // maximum number of HTTP connections; if 0, the node chooses
+	ConnectionsPerAddress int // part of Connections that one non-loopback address may use; if 0, half
 }
 
-// Default returns the settings of a node without any configuration.
+// Default returns the settings of a node without configuration.
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080",
@@ -189,28 +188,28 @@ func Default() Config {
 // HasOperatorListener reports whether operators have a separate listener.
 func (c *Config) HasOperatorListener() bool { return c.AdminListen != "" && c.AdminListen != c.Listen }
 
-// Embedded reports whether the node runs an embedded engine.
+// Embedded reports whether the node stores documents in an embedded engine,
+// instead of a Cosmos DB account.
 func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }
 
-// UsesFolder reports whether the node stores any data itself, in Data or in
-// memory.
+// UsesFolder reports whether the node itself stores data, in Data or in memory.
 func (c *Config) UsesFolder() bool { return c.Embedded() || c.EmbeddedBus() || c.EmbeddedBlob() }
 
-// Groups returns the groups of the energy market with the changes and additions
-// of Domains.
+// Groups returns the default groups, with the changes and additions of Domains.
 func (c *Config) Groups() domain.Groups {
 	groups := domain.DefaultGroups()
 	for _, d := range c.Domains {
 		group := d.Group
 		if group == (domain.Group{}) {
-			group, _ = groups.GroupOf(d.Name) // the zero Group, which stands for a separate group, if no default group has this origin
+			group, _ = groups.GroupOf(d.Name) // the zero Group, if no default group contains this origin; it stands for a separate group
 		}
 		groups = groups.With(d.Name, group)
 	}
 	return groups
 }
 
-// Content returns the content mode of each origin whose mode is not manifest.
+// Content returns the content mode of each origin, except for the mode
+// manifest.
 func (c *Config) Content() map[domain.Origin]domain.ContentMode {
 	modes := make(map[domain.Origin]domain.ContentMode)
 	for _, d := range c.Domains {
@@ -219,8 +218,8 @@ func (c *Config) Content() map[domain.Origin]domain.ContentMode {
 	return modes
 }
 
-// A Secret is a text that must not be shown. It is printed as [redacted]; only
-// Reveal returns the text.
+// A Secret is a text that must not be printed. It is formatted as [redacted];
+// only Reveal returns the text.
 type Secret string
 
 const redacted = "[redacted]"
@@ -245,11 +244,12 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText hides the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Warnings returns the problems of a valid configuration that an operator should correct.
+// Warnings returns problems of a valid configuration that an operator should
+// fix.
 func (c *Config) Warnings() []string { return c.warnings }
 
-// LogValue returns a group of the keys whose values differ from the defaults. It
-// redacts secrets.
+// LogValue returns the keys whose values are not the defaults. Secrets are
+// redacted.
 func (c Config) LogValue() slog.Value {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
@@ -261,8 +261,8 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// String returns one line for each key, with the value and its source. It
-// redacts secrets.
+// String returns one line for each key, with its value and the value's source.
+// Secrets are redacted.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, k := range keys {

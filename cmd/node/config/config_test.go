@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// load loads a configuration from the text of a file, variables and flags. If
-// yaml is "", there is no file.
+// load loads a configuration from the text of a file, environment variables and
+// flags. If yaml is "", there is no file.
 func load(t *testing.T, yaml string, environ []string, args ...string) (config.Config, error) {
 	t.Helper()
 	in := config.Inputs{Environ: environ, Flags: pflag.NewFlagSet("serve", pflag.ContinueOnError)}
@@ -32,8 +32,8 @@ func load(t *testing.T, yaml string, environ []string, args ...string) (config.C
 	return config.Load(in)
 }
 
-// write creates a file hub.yaml, and changes the working directory to its
-// folder, so that errors contain only the name of the file.
+// write creates a file hub.yaml and makes its folder the working directory, so
+// that errors contain only the file's name.
 func write(t *testing.T, yaml string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -56,7 +56,7 @@ func TestOperatorListener_IsTheDefault(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "127.0.0.1:8081",
 		"--listen 127.0.0.1:9000": "127.0.0.1:8081",
-		"--listen 127.0.0.1:0":    "", // the default 127.0.0.1:0 is the same as listen
+		"--listen 127.0.0.1:0":    "", // allowed, because the default 127.0.0.1:0 is the same as listen
 		"--listen [::1]:0":        "127.0.0.1:0",
 		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
 		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
@@ -158,7 +158,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
-			var endpoint []string // settings that tc.key requires
+			var endpoint []string // additional settings that make tc.key valid
 			if strings.Contains(tc.yaml, "cosmos") && !strings.Contains(tc.yaml, "endpoint") {
 				endpoint = []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/"}
 			}
@@ -187,7 +187,7 @@ func TestLoad_NamesThePlaceAndTheRemedyOfAFault(t *testing.T) {
 		name, yaml string
 		environ    []string
 		args       []string
-		want       string // the complete error
+		want       string // expected text of the whole error
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},

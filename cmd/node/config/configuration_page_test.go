@@ -18,8 +18,8 @@ const (
 	tableEnd          = "\n## "
 )
 
-// TestConfigurationPage_HasTheTableOfKeys compares the table on the handbook
-// page with the keys. `make pages` writes the table.
+// TestConfigurationPage_HasTheTableOfKeys compares the handbook's table of keys
+// with the keys of this package. `make pages` writes the table.
 func TestConfigurationPage_HasTheTableOfKeys(t *testing.T) {
 	text, err := os.ReadFile(configurationPage)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestConfigurationPage_HasTheTableOfKeys(t *testing.T) {
 	require.Equal(t, want, string(text), "run make pages")
 }
 
-// settingsTable returns all keys as a Markdown table.
+// settingsTable returns a Markdown table of all keys.
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| key | flag | default | meaning |\n| --- | --- | --- | --- |\n")

@@ -1,8 +1,8 @@
 package config
 
-// MinSessionKey is the minimum length of a session secret in characters. A
-// shorter secret could be guessed, because the cookies of visitors are sealed
-// with a key that is derived from it.
+// MinSessionKey is the minimum length of a session secret, in characters.
+// Cookies are encrypted with a key derived from the secret; a visitor could
+// find out a shorter secret by guessing.
 const MinSessionKey = 26
 
 func (c *Config) validateConsole(fault faultFunc) {

@@ -15,7 +15,7 @@ type domainsValue Domains
 
 func (v *domainsValue) String() string { return domainNames(Domains(*v)) }
 
-// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// Set parses a YAML list. A variable or flag contains the list in YAML's
 // one-line syntax.
 func (v *domainsValue) Set(s string) error {
 	var doc yaml.Node
@@ -25,7 +25,7 @@ func (v *domainsValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error contains the position of every fault.
+// decode decodes a YAML list. Its error contains the position of every fault.
 func (v *domainsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as [{name: Billing, group: masterdata, content: inline}]")
@@ -92,8 +92,9 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 	return d, nil
 }
 
-// checkOnWire refuses a name that senders of the original system use for another
-// domain. The hub would assign the events of this domain to the other one.
+// checkOnWire rejects a name that senders of the original system use for a
+// different domain, because the hub would assign events with this name to that
+// domain.
 func checkOnWire(name domain.Origin) error {
 	if other := contract.ParseOrigin(name.String()); other != name.String() {
 		return fmt.Errorf("name: on the bus, %s is another name of %s; use that, or choose one of its own", name, other)

@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML sets the keys in the text of a file. path is its name in errors.
+// readYAML sets the keys that a YAML text contains. Errors name the text by
+// path.
 func (c *Config) readYAML(path string, text []byte) []error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil // an empty file sets no keys
+		return nil // an empty file, which sets no keys
 	case err != nil:
 		return []error{fmt.Errorf("%s: %w; messagehub help configuration has an example", path, err)}
 	}
@@ -32,7 +33,7 @@ func (c *Config) readYAML(path string, text []byte) []error {
 type configFile struct {
 	c      *Config
 	path   string
-	seen   map[string]int // line of each key
+	seen   map[string]int // line number of each key
 	faults []error
 }
 
@@ -42,12 +43,12 @@ func (f *configFile) addFault(name string, at *yaml.Node, what string) {
 
 func (f *configFile) lineOf(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
 
-// walkSection reads the keys of a section. section is "" for the top level, and
-// otherwise ends in a dot.
+// walkSection sets the keys of a section. section is "" for the top level;
+// otherwise it ends with a dot.
 func (f *configFile) walkSection(section string, n *yaml.Node) {
 	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		return // all keys of the section are commented out
+		return // an empty section: all of its keys are commented out
 	}
 	if n.Kind != yaml.MappingNode {
 		f.faults = append(f.faults, fmt.Errorf("%s: want keys with values, such as listen: 127.0.0.1:8080", f.lineOf(n)))
@@ -72,16 +73,15 @@ func (f *configFile) walkSection(section string, n *yaml.Node) {
 	}
 }
 
-// A listValue is a value that may be a list in the file.
+// A listValue is a value that the file may contain as a YAML list.
 type listValue interface {
 	value
-	// decode decodes the list. Relative paths in the list are relative to
-	// folder.
+	// decode decodes the list. Relative paths in it are relative to folder.
 	decode(list *yaml.Node, folder string) error
 }
 
-// mayHaveSecrets reports whether v allows secrets in n. Such a value itself
-// refuses secrets in wrong places.
+// mayHaveSecrets reports whether the YAML node n may contain secrets for v. The
+// value itself rejects secrets in wrong places.
 func mayHaveSecrets(v value, n *yaml.Node) bool {
 	switch v.(type) {
 	case partiesValue, *storesValue:
@@ -90,14 +90,14 @@ func mayHaveSecrets(v value, n *yaml.Node) bool {
 	return false
 }
 
-// mayTextHaveSecrets is like mayHaveSecrets, for the text of a variable or a
-// flag.
+// mayTextHaveSecrets is mayHaveSecrets for the text of an environment variable
+// or a flag.
 func mayTextHaveSecrets(v value, text string) bool {
 	var doc yaml.Node
 	return yaml.Unmarshal([]byte(text), &doc) == nil && len(doc.Content) == 1 && mayHaveSecrets(v, doc.Content[0])
 }
 
-// setKey sets k to the value in v.
+// setKey sets the key k to the YAML value v.
 func (f *configFile) setKey(k key, v *yaml.Node) {
 	from := source{byFile, f.lineOf(v)}
 	if list, ok := k.in(f.c).(listValue); ok {
@@ -119,7 +119,8 @@ func (f *configFile) setKey(k key, v *yaml.Node) {
 	f.faults = append(f.faults, f.c.set(k, v.Value, from)...)
 }
 
-// wantedValue returns what the file should contain instead of n. Some settings have several values in one text.
+// wantedValue says what the file should contain instead of n. Some settings
+// accept several values in one text.
 func wantedValue(n *yaml.Node) string {
 	if n.Kind == yaml.SequenceNode {
 		return "want one value, not a list; if the setting has several values, write them as one text, with blanks between them"
@@ -138,8 +139,7 @@ func (f *configFile) knownKeys(section string) []string {
 	return names
 }
 
-// secretIn returns a text in n or below n that contains a secret, or "" if there
-// is none.
+// secretIn returns a text in or below the node n that contains a secret, or "".
 func secretIn(n *yaml.Node) string {
 	if hasSecret(n.Value) {
 		return n.Value

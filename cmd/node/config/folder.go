@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// FolderError adds the remedy to an error about a data folder that cannot be
-// used.
+// FolderError adds advice to the error about a data folder that cannot be used.
 func FolderError(dir string, err error) error {
 	what := "look at its owner, its mode and its disk, or choose another with --data"
 	switch {

@@ -1,7 +1,7 @@
 package config
 
-// An InvalidError reports invalid settings. It wraps one fault, or several
-// joined faults; see [Faults].
+// An InvalidError reports invalid settings. It wraps one fault or several
+// joined faults, which [Faults] returns.
 type InvalidError struct{ Err error }
 
 // Error returns the faults, one per line.

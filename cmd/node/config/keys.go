@@ -14,22 +14,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A key is one setting that an operator can make.
+// A key describes one setting of an operator.
 type key struct {
 	name  string // full name, with a dot between section and key
-	flag  bool   // whether the key may be a flag; other users of the machine can read flags, so no secret may be one
+	flag  bool   // the key may be a flag; never true for a secret, because other users of the machine can read flags
 	usage string
 	in    func(*Config) value
 }
 
-// A value is the text form of a field of a Config. The error of Set says what is
-// wrong with a text and which texts are valid.
+// A value converts a field of a Config to and from text. An error of Set says
+// what is wrong with a text, and which texts are valid.
 type value interface {
 	Set(text string) error
 	String() string
 }
 
-// keys is the table of all keys, in the order of the help and the handbook.
+// keys lists all keys, in the order of the help and the handbook.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 for any free port", func(c *Config) value { return (*textValue)(&c.Listen) }},
 	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen serves only the probes. The default is 127.0.0.1:8081, or 127.0.0.1:0 if the port of listen is 0. If it is empty or the same as listen, listen serves everything", func(c *Config) value { return (*listenerValue)(&c.AdminListen) }},
@@ -166,11 +166,12 @@ var keys = []key{
 
 var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 
-// formerNames maps former names of keys to the current names. Files and
-// environments may still use the former names.
+// formerNames maps former names of keys to current names. Files and environment
+// variables may still use former names.
 var formerNames = map[string]string{"tls.certificate": "tls.cert"}
 
-// currentName returns the current name of a key whose name may be a former one.
+// currentName returns the current name of a key, given its current or former
+// name.
 func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
 func findKey(name string) (key, bool) {
@@ -181,7 +182,7 @@ func findKey(name string) (key, bool) {
 	return keys[i], true
 }
 
-// isSection reports whether name is the part of a key's name before the dot.
+// isSection reports whether a key's name begins with name and a dot.
 func isSection(name string) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") })
 }
@@ -192,8 +193,8 @@ func envName(name string) string {
 
 func flagName(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// fileKey returns the function that accesses the path of a secret file in a
-// Config. name is the key of the path.
+// fileKey returns a function that accesses the path of a secret file in a
+// Config. name is the key that sets the path.
 func fileKey(name string) func(*Config) value {
 	return func(c *Config) value {
 		i := slices.IndexFunc(secretFiles, func(f secretFile) bool { return f.name == name })
@@ -214,7 +215,7 @@ func (v *textValue) Set(s string) error {
 
 type secretValue struct {
 	at      *Secret
-	without string // what to do instead of setting an empty secret
+	without string // what an operator should do instead of setting an empty secret
 }
 
 func (v *secretValue) String() string { return v.at.String() }
@@ -257,7 +258,7 @@ func (v *levelValue) Set(s string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// choiceOf returns a value that must be one of from, in upper or lower case.
+// choiceOf returns a value that accepts only the texts in from, ignoring case.
 func choiceOf(at *string, from ...string) value { return &choiceValue{at, from} }
 
 type choiceValue struct {
@@ -300,8 +301,8 @@ func (v *unitsValue) Set(s string) error {
 	return nil
 }
 
-// A tailValue is the number of events that a head may contain before they are
-// written to a page.
+// A tailValue is the maximum number of events that a head contains before they
+// are written to a page.
 type tailValue int
 
 func (v *tailValue) String() string { return strconv.Itoa(int(*v)) }
@@ -314,7 +315,7 @@ func (v *tailValue) Set(s string) error {
 	return nil
 }
 
-// A delayValue is a duration from 0 to maxDrainDelay.
+// A delayValue is a duration of at most maxDrainDelay.
 type delayValue time.Duration
 
 const maxDrainDelay = 5 * time.Minute
@@ -347,10 +348,10 @@ func (v *timeoutValue) Set(s string) error {
 	return nil
 }
 
-// autoText is the text of the zero value, which lets the node choose a value.
+// autoText is the text of a zero value; the node then chooses the value.
 const autoText = "auto"
 
-// autoValue is a number, or "auto" if the node chooses.
+// An autoValue is a number, or "auto" if the node chooses the number.
 type autoValue[T interface{ countValue | sizeValue }, P interface {
 	*T
 	value
@@ -389,7 +390,7 @@ var units = []struct {
 	bytes int64
 }{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
 
-// String returns the size in the largest unit of which it is a multiple.
+// String returns the size in the largest unit of which the size is a multiple.
 func (s Size) String() string {
 	for _, u := range units {
 		if n := int64(s); n >= u.bytes && n%u.bytes == 0 {
@@ -410,7 +411,7 @@ func (v *sizeValue) Set(s string) error {
 	return err
 }
 
-// ParseSize reads a size such as 512KB, 32MB or 1048576.
+// ParseSize parses a size such as 512KB, 32MB or 1048576.
 func ParseSize(s string) (Size, error) {
 	const maxSize = 1 << 40
 	digits, unit := strings.ToUpper(strings.TrimSpace(s)), int64(1)

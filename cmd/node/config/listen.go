@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ListenError adds the remedy to an error of listening on address. flag is the
-// flag that sets the address.
+// ListenError adds advice to an error of listening on address. flag is the flag
+// that sets the address.
 func ListenError(address, flag string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

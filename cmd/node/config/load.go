@@ -14,14 +14,15 @@ import (
 
 const envPrefix = "MESSAGEHUB_"
 
-// envFile is the environment variable with the path of the configuration file,
-// like the flag --config.
+// envFile is the environment variable that contains the path of the
+// configuration file. It corresponds to the flag --config.
 const envFile = envPrefix + "CONFIG"
 
-// envToken is the environment variable with the token that the commands send to a hub. It is not a setting.
+// envToken is the environment variable with the token that commands send to a
+// hub. It is not a setting of a node.
 const envToken = envPrefix + "TOKEN"
 
-// A source is the origin of a value.
+// A source says where a value comes from.
 type source struct {
 	layer layer
 	text  string
@@ -36,7 +37,7 @@ const (
 	byFlag
 )
 
-// source returns the text of a value's source.
+// source describes where the value of a key comes from.
 func (c *Config) source(name string) string {
 	if s, ok := c.from[name]; ok {
 		return s.text
@@ -44,19 +45,19 @@ func (c *Config) source(name string) string {
 	return "the default"
 }
 
-// Inputs are the layers above the defaults.
+// Inputs contains the layers that override the defaults.
 type Inputs struct {
-	File    string         // path of a YAML file; "" for the path in the environment, or no file
+	File    string         // path of a YAML file; if "", the environment variable may contain the path
 	Environ []string       // NAME=VALUE, as returned by os.Environ
-	Flags   *pflag.FlagSet // parsed flags to which AddFlags has added the keys; nil for none
+	Flags   *pflag.FlagSet // parsed flags, to which AddFlags added the keys; nil without flags
 
-	// Check is called before the result is validated, and may be nil. A command
-	// uses it to refuse settings that other commands accept.
+	// Check, unless nil, is called before the result is validated. A command
+	// uses it to reject settings that other commands accept.
 	Check func(*Config) error
 }
 
 // AddFlags adds a flag for every key that may be a flag. If names are given, it
-// adds only the flags of these keys.
+// adds flags only for these keys.
 func AddFlags(flags *pflag.FlagSet, names ...string) {
 	defaults := loadDefaults()
 	for _, k := range keys {
@@ -72,8 +73,8 @@ func AddFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// A flagValue stores only the text of a flag. Load parses the text after the
-// lower layers.
+// A flagValue stores the text of a flag. Load parses the text after it has read
+// the lower layers.
 type flagValue struct {
 	value
 	text string
@@ -88,8 +89,8 @@ func (v *flagValue) String() string {
 	return v.value.String()
 }
 
-// Type returns the name that pflag shows for the value if the usage text
-// contains none.
+// Type returns the type that pflag prints if the usage text contains no
+// placeholder.
 func (v *flagValue) Type() string {
 	if _, ok := v.value.(*boolValue); ok {
 		return "bool"
@@ -97,16 +98,16 @@ func (v *flagValue) Type() string {
 	return "string"
 }
 
-// Addresses of the operators' listener in the result of Load if no layer sets
-// one; anyPortAdminListen is used if listen has port 0. Default has no such
-// listener, because programs that open a node themselves need only one listener.
+// Addresses of the operators' listener that Load uses if no layer sets one. If
+// listen has port 0, Load uses anyPortAdminListen. Default sets no such
+// listener, because programs that open a node themselves need only one.
 const (
 	usualAdminListen   = "127.0.0.1:8081"
 	anyPortAdminListen = "127.0.0.1:0"
 )
 
-// loadDefaults returns the lowest layer: the settings of a node if no other
-// layer sets a key.
+// loadDefaults returns the lowest layer: the settings if no other layer sets a
+// key.
 func loadDefaults() Config {
 	c := Default()
 	c.AdminListen = usualAdminListen
@@ -144,13 +145,13 @@ func readLayers(in Inputs) (Config, error) {
 		}
 		f := in.Flags.Lookup(flagName(k.name))
 		if f == nil {
-			continue // the command did not add this flag
+			continue // this command has no flag for the key
 		}
 		if v, ok := f.Value.(*flagValue); ok && f.Changed {
 			faults = append(faults, c.set(k, v.text, source{byFlag, "--" + f.Name})...)
 		}
 	}
-	if len(faults) > 0 { // the Config is incomplete
+	if len(faults) > 0 { // after a fault the Config is incomplete, so it cannot be validated
 		for i := range faults {
 			faults[i] = redactError(faults[i])
 		}
@@ -172,7 +173,7 @@ func readLayers(in Inputs) (Config, error) {
 	return c, c.Validate()
 }
 
-// set parses text into the key.
+// set parses the text of a key's value.
 func (c *Config) set(k key, text string, from source) []error {
 	v := k.in(c)
 	if !c.isSecretKey(k) && hasSecret(text) && !mayTextHaveSecrets(v, text) {
@@ -192,8 +193,8 @@ func (c *Config) set(k key, text string, from source) []error {
 	return nil
 }
 
-// secretFault returns the error for a value that contains a secret. The error
-// names the setting to which the secret belongs.
+// secretFault returns the error about a value that contains a secret. The error
+// names the setting that is meant for the secret.
 func secretFault(name, text string, from source) error {
 	seen := ""
 	if from.layer == byFlag {
@@ -202,8 +203,8 @@ func secretFault(name, text string, from source) error {
 	return fmt.Errorf("%s (%s): the value holds a secret, so it is not shown; put it in %s%s", name, from.text, secretPlace(name, text), seen)
 }
 
-// environment returns the variables that start with the prefix of the hub. It
-// reports unknown variables with this prefix as faults.
+// environment returns the variables whose names begin with the hub's prefix. It
+// reports unknown variables with this prefix.
 func environment(environ []string) (map[string]string, []error) {
 	known := []string{envFile, envToken}
 	for _, k := range keys {
@@ -230,7 +231,7 @@ func environment(environ []string) (map[string]string, []error) {
 	return ours, faults
 }
 
-// unknown returns the error for a key that does not exist.
+// unknown returns the error about a key that does not exist.
 func unknown(name, where string, known []string) error {
 	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggestName(name, known))
 }
@@ -242,7 +243,7 @@ func (c *Config) hasFileSecret() bool {
 	})
 }
 
-// readFile sets the keys in a file.
+// readFile sets the keys that a file contains.
 func (c *Config) readFile(path string) []error {
 	text, err := os.ReadFile(path)
 	if err != nil {

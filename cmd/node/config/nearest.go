@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suggestName returns a text with the most similar known name. If no name is
-// similar, the text lists all known names.
+// suggestName returns a text with the known name most similar to name. If no
+// known name is similar, the text lists all of them.
 func suggestName(name string, known []string) string {
 	best, least := "", 1+len(name)/2
 	for _, k := range known {
@@ -22,8 +22,8 @@ func suggestName(name string, known []string) string {
 	return "known are " + strings.Join(sorted, ", ")
 }
 
-// editDistance returns the minimum number of letters to add, remove or replace
-// to convert a to b.
+// editDistance returns the minimum number of letters to insert, delete or
+// replace to convert a to b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

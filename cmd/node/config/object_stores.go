@@ -13,37 +13,38 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// An ObjectStore is a store whose objects the hub may read.
+// An ObjectStore is an object store that the hub may read.
 type ObjectStore struct {
-	Bucket    string // name of a bucket, or a prefix that ends in an asterisk
+	Bucket    string // name of a bucket, or a prefix followed by an asterisk
 	Kind      string // StoreS3, StoreAzure or StoreFolder
 	Endpoint  string // URL
-	Account   string // account on Azure; "" for the account in Endpoint
-	Region    string // region of S3; "" for us-east-1
-	AccessKey string // id of the access key of S3
+	Account   string // Azure account; "" for the account in Endpoint
+	Region    string // S3 region; "" for us-east-1
+	AccessKey string // id of the S3 access key
 	Key       TokenSource
 	Folder    string
 }
 
-// Kinds of stores.
+// Values of Kind.
 const (
 	StoreS3     = "s3"
 	StoreAzure  = "azure"
 	StoreFolder = "folder"
 )
 
-// storeKeys are the valid keys of each kind, in addition to bucket and kind.
+// storeKeys lists the keys that are valid for each kind, in addition to bucket
+// and kind.
 var storeKeys = map[string][]string{
 	StoreS3:     {"endpoint", "region", "access-key", "key-file", "key-env", "key"},
 	StoreAzure:  {"endpoint", "account", "key-file", "key-env", "key"},
 	StoreFolder: {"folder"},
 }
 
-// ObjectStores are stores in the order of the file. The first store that matches
-// a bucket is used.
+// ObjectStores lists stores in file order. For each bucket, the first matching
+// store is used.
 type ObjectStores []ObjectStore
 
-// readVariables reads the keys that are in environment variables.
+// readVariables reads the keys that are stored in environment variables.
 func (ss ObjectStores) readVariables(environ []string) {
 	for i := range ss {
 		if name := ss[i].Key.Variable; name != "" {
@@ -52,7 +53,7 @@ func (ss ObjectStores) readVariables(environ []string) {
 	}
 }
 
-// hasKeys reports whether the configuration itself contains keys.
+// hasKeys reports whether the configuration itself contains the key of a store.
 func (ss ObjectStores) hasKeys() bool {
 	return slices.ContainsFunc(ss, func(s ObjectStore) bool { return s.Key.Value != "" && s.Key.Variable == "" })
 }
@@ -69,7 +70,7 @@ func (v *storesValue) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Set parses a YAML list. In a variable or a flag, the list is in YAML's
+// Set parses a YAML list. A variable or flag contains the list in YAML's
 // one-line syntax.
 func (v *storesValue) Set(s string) error {
 	var doc yaml.Node
@@ -79,7 +80,7 @@ func (v *storesValue) Set(s string) error {
 	return v.decode(doc.Content[0], "")
 }
 
-// decode decodes the list. Its error contains the position of every fault.
+// decode decodes a YAML list. Its error contains the position of every fault.
 // Relative paths are relative to folder.
 func (v *storesValue) decode(list *yaml.Node, folder string) error {
 	if list.Kind != yaml.SequenceNode {
@@ -155,7 +156,7 @@ func (s *ObjectStore) setFolder(folder string) error {
 	return nil
 }
 
-// checkEndpoint checks whether Endpoint is valid for the kind of the store.
+// checkEndpoint checks that Endpoint is valid for the kind of store.
 func (s *ObjectStore) checkEndpoint() error {
 	hasKey := s.Key.File != "" || s.Key.Variable != "" || s.Key.Value != ""
 	u, err := url.Parse(s.Endpoint)

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Objects configures the ledger of objects, which records the events that stores
-// report about their objects.
+// Objects configures the ledger, which records events reported by object
+// stores.
 type Objects struct {
-	Shards    int           // number of partitions of a new bucket; existing buckets keep their number
-	Queue     string        // queue without sessions for object events; "" for none
-	Retention time.Duration // how long a row is kept after a newer row of the same version exists; 0 for forever
-	Topic     bool          // publish each change of the current state of an object to domain.ObjectsTopic
+	Shards    int           // number of partitions of a new bucket; existing buckets do not change
+	Queue     string        // queue without sessions for the events of objects; "" for none
+	Retention time.Duration // how long a row is stored after a newer row of the same version exists; 0 for forever
+	Topic     bool          // publish each change of an object's current state to domain.ObjectsTopic
 
 	Stores    ObjectStores
-	LinkTime  time.Duration // maximum and default validity of a link
-	LinkLimit Size          // maximum size of an object for which the hub returns a link; 0 for no limit
+	LinkTime  time.Duration // default and maximum validity of a link
+	LinkLimit Size          // maximum size of an object to which the hub returns a link; 0 for no limit
 }
 
 const maxObjectShards = 256
@@ -39,12 +39,12 @@ func (v *shardsValue) Set(s string) error {
 	return nil
 }
 
-// A linkTimeValue is the validity of a link.
+// A linkTimeValue is how long a link is valid.
 type linkTimeValue time.Duration
 
 const (
 	minLinkTime = time.Second
-	maxLinkTime = 7 * day // the limit of both S3 and Azure
+	maxLinkTime = 7 * day // limit of S3 and Azure
 )
 
 func (v *linkTimeValue) String() string { return daysText(time.Duration(*v)) }

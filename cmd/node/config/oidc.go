@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// OIDC specifies whose tokens the hub accepts. Without an issuer, the hub
-// accepts no tokens and trusts the header X-Actor-Id.
+// OIDC specifies which tokens the hub accepts. Without an issuer, the hub
+// accepts no tokens, and trusts the header X-Actor-Id.
 type OIDC struct {
-	Issuers    []string // issuers, spelled as in the claim iss
-	Audiences  []string // audiences, one of which a token must be for
-	Tenants    []string // tenants of Microsoft Entra, one of which a token must be from; empty for any tenant
+	Issuers    []string // accepted issuers, spelled as in the claim iss
+	Audiences  []string // accepted audiences; a token must contain one of them
+	Tenants    []string // accepted Microsoft Entra tenants; empty for all tenants
 	RolesClaim string
 	ActorClaim string
 }
@@ -46,7 +46,7 @@ func (v *wordsValue) Set(s string) error {
 	return nil
 }
 
-// decode decodes one text or a list of texts.
+// decode decodes a text or a list of texts.
 func (v *wordsValue) decode(n *yaml.Node, _ string) error {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {

@@ -1,7 +1,7 @@
 package config
 
-// validateProduction refuses keys of Azure accounts in production, because a key
-// grants all rights and does not expire.
+// validateProduction rejects keys of Azure accounts in production, because a
+// key permits everything and never expires.
 func (c *Config) validateProduction(fault faultFunc) {
 	if !c.Production {
 		return

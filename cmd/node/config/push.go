@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Push contains the settings of calls to receivers.
+// Push configures the calls of receivers.
 type Push struct {
 	Workers     int             // maximum number of concurrent calls
 	Concurrency int             // maximum number of concurrent calls to one receiver
 	Timeout     time.Duration   // time limit of a call
-	Delays      []time.Duration // Delays[n] is the pause after the n-th failure of a delivery; Delays[0] is 0
-	Attempts    int             // maximum number of calls of a delivery; 0 for the number of Delays
+	Delays      []time.Duration // Delays[n] is the pause after a delivery's n-th failure; Delays[0] is 0
+	Attempts    int             // maximum number of calls for a delivery; 0 for the number of Delays
 
-	Allow        []netip.Prefix // address ranges that may be called in addition to public addresses
-	InsecureHTTP bool           // permit URLs without TLS
+	Allow        []netip.Prefix // address ranges that may be called although they are not public
+	InsecureHTTP bool           // permit URLs that do not use TLS
 
-	SecretKey Secret // keys that seal secrets, each in Base64; the first key seals new secrets; "" for the key in Data
+	SecretKey Secret // Base64 keys that encrypt secrets; new secrets are encrypted with the first key; "" for the key in Data
 
-	SecretGrace time.Duration // how long calls are also signed with the previous secret after a rotation
+	SecretGrace time.Duration // how long after a rotation calls are also signed with the previous secret
 }
 
-// defaultDelays returns the delays of the original system: twelve attempts in a
-// week.
+// defaultDelays returns the delays of the original system: twelve attempts
+// within a week.
 func defaultDelays() []time.Duration {
 	delays := []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 60_540 * time.Second}
 	for range 6 {
@@ -35,11 +35,11 @@ func defaultDelays() []time.Duration {
 	return delays
 }
 
-// pushKeySize is the size in bytes of a key that seals secrets.
+// pushKeySize is the size, in bytes, of a key that encrypts secrets.
 const pushKeySize = 32
 
-// Keys returns the keys in SecretKey. It fails unless each of them is the Base64
-// of 32 bytes. The error contains no key.
+// Keys decodes the keys in SecretKey. It fails unless each key is the Base64 of
+// 32 bytes. The error contains no key.
 func (p *Push) Keys() ([][]byte, error) {
 	var keys [][]byte
 	for i, text := range strings.FieldsFunc(p.SecretKey.Reveal(), isSeparator) {
@@ -68,8 +68,8 @@ func (c *Config) validatePush(fault faultFunc) {
 	}
 }
 
-// maxPushConcurrency equals domain.MaxConcurrency, which is the number of
-// results that one settlement can store.
+// maxPushConcurrency is the number of results that one settlement can store. It
+// equals domain.MaxConcurrency.
 const maxPushConcurrency = 64
 
 func isSeparator(c rune) bool { return c == ' ' || c == ',' }
@@ -138,7 +138,7 @@ func (v *prefixesValue) Set(s string) error {
 	return nil
 }
 
-// A graceValue is how long the previous secret remains valid after a rotation.
+// A graceValue is how long a previous secret remains valid after a rotation.
 type graceValue time.Duration
 
 const maxGrace = 7 * day

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A rateValue is a number per second. The zero value means no limit; its text is
-// none.
+// A rateValue is a number per second. Zero means no limit; its text is "none".
 type rateValue int
 
 const maxRate = 1_000_000

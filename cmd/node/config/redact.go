@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Redact replaces every key, signature and password in text, and reports whether
-// it found any. Errors, logs and listings of settings use it, because an
+// Redact replaces every key, signature and password in text, and reports
+// whether it found any. Errors, logs and lists of settings use it, because an
 // operator may assign a secret, such as a connection string, to the wrong
 // setting.
 //
@@ -28,8 +28,9 @@ func Redact(text string) (shown string, hasSecret bool) {
 	return shown, shown != text
 }
 
-// The value of a named secret ends at a separator of connection strings, queries
-// or sentences. In the examples of the documentation, the value is "…".
+// The value of a named secret ends at a separator of connection strings,
+// queries or sentences. The value "…", which the documentation uses in
+// examples, is not a secret.
 var (
 	namedSecret = regexp.MustCompile(`(?i)\b(SharedAccessKey|AccountKey|SharedAccessSignature|AccessKey|password|pwd|secret|client_secret|api_?key|sig|token)\s*=\s*\\?["']?[^\s;&,"'\\]+`)
 	userOfURL   = regexp.MustCompile(`://\S*@`)
@@ -52,14 +53,14 @@ func redactKeys(text string) string {
 	return b.String()
 }
 
-// continuesWord reports whether text begins with a letter or a digit. If it
-// does, an equals sign before it is not padding, but part of NAME=VALUE.
+// continuesWord reports whether text begins with a letter or a digit. If so, an
+// equals sign before it is not padding, but part of NAME=VALUE.
 func continuesWord(text string) bool {
 	return text != "" && kindOf(text[0]) != other
 }
 
 // isPaddedKey reports whether a run of base64 characters ends with padding, and
-// contains capital and small letters.
+// contains upper-case and lower-case letters.
 func isPaddedKey(run string) bool {
 	plain := unescaped.Replace(run)
 	body := strings.TrimRight(plain, "=")
@@ -68,8 +69,8 @@ func isPaddedKey(run string) bool {
 }
 
 // isRandom reports whether a run of base64 characters is long and looks random.
-// Paths and joined words do not look random: they have digits in at most one
-// place, and few changes between small and capital letters.
+// Paths and compound words do not: they contain digits in at most one place,
+// and few changes between lower and upper case.
 func isRandom(run string) bool {
 	const minRun, minPart, minDigitGroups = 40, 20, 2
 	if len(run) < minRun {
@@ -91,7 +92,7 @@ var (
 	digits    = regexp.MustCompile(`[0-9]+`)
 )
 
-// Kinds of characters.
+// Kinds of characters that isRandom distinguishes.
 const (
 	small = iota
 	capital
@@ -111,8 +112,8 @@ func kindOf(c byte) int {
 	return other
 }
 
-// characterKinds returns which kinds of characters occur in text, and how often
-// the kind changes from one character to the next.
+// characterKinds returns which kinds of characters text contains, and how often
+// the kind changes between neighbours.
 func characterKinds(text string) (changes int, has [other + 1]bool) {
 	for i := range len(text) {
 		has[kindOf(text[i])] = true
@@ -129,8 +130,8 @@ func hasSecret(value string) bool {
 	return has
 }
 
-// redactError returns err, or an error with the redacted text if the text
-// contains a secret.
+// redactError returns err or, if its text contains a secret, an error with the
+// redacted text.
 func redactError(err error) error {
 	if err == nil {
 		return nil
@@ -141,12 +142,12 @@ func redactError(err error) error {
 	return err
 }
 
-// unknownAnchor matches part of the YAML error for a value that begins with an
-// asterisk. The part quotes the value.
+// unknownAnchor matches the part of a YAML error that quotes a value beginning
+// with an asterisk.
 var unknownAnchor = regexp.MustCompile(`unknown anchor '[^']*'`)
 
-// secretPlace returns the setting to which the secret in value belongs. The secret
-// was found in the setting name.
+// secretPlace returns the setting that is meant for the secret in value. The
+// secret was found in the setting name.
 func secretPlace(name, value string) string {
 	place := ""
 	switch {
@@ -171,7 +172,7 @@ func secretPlace(name, value string) string {
 	return "cosmos.key, servicebus.connection, blob.key or admin.token, whichever it is for"
 }
 
-// isSecretKey reports whether the value of a key is a secret.
+// isSecretKey reports whether the values of a key are secrets.
 func (c *Config) isSecretKey(k key) bool {
 	_, is := k.in(c).(*secretValue)
 	return is

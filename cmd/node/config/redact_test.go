@@ -17,7 +17,7 @@ func TestRedact_FindsKeysOfEveryLength(t *testing.T) {
 	for _, tc := range []struct {
 		bytes  int
 		encode func([]byte) string
-		missed int // maximum number of undetected keys of 1000; only padding is a reliable sign
+		missed int // maximum number of keys out of 1000 that may remain undetected; only padding is a reliable sign
 	}{
 		{32, base64.StdEncoding.EncodeToString, 0},
 		{64, base64.StdEncoding.EncodeToString, 0},

@@ -14,8 +14,7 @@ const (
 	forever      = "forever"
 )
 
-// A retentionValue is a duration, which may be given in days. Its zero value
-// means forever.
+// A retentionValue is a duration, optionally in days. Zero means forever.
 type retentionValue time.Duration
 
 func (v *retentionValue) String() string {
@@ -25,8 +24,8 @@ func (v *retentionValue) String() string {
 	return daysText(time.Duration(*v))
 }
 
-// daysText returns a duration in days, hours or minutes: in the largest unit of
-// which it is a multiple.
+// daysText formats a duration in the largest unit of which it is a multiple:
+// days, hours or minutes.
 func daysText(d time.Duration) string {
 	switch {
 	case d%day == 0:

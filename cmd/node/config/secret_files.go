@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SecretFiles are the paths of files with secrets. Each path replaces a setting
-// with the secret itself.
+// SecretFiles contains the paths of files that contain secrets. Each path
+// replaces the setting that would contain the secret itself.
 type SecretFiles struct {
 	AdminToken, CosmosKey, BusConnection, BlobKey, PushSecretKey, ConsoleClientSecret, ConsoleSessionKey string
 }
 
-// A secretFile is a pair of keys: name is the key of a file's path, and secret
-// is the key of the secret in the file.
+// A secretFile relates two keys: name sets the path of a file, and secret is
+// the key of the secret that the file contains.
 type secretFile struct {
 	name, secret string
 	file         func(*SecretFiles) *string
@@ -31,7 +31,7 @@ var secretFiles = []secretFile{
 	{"console.session-key-file", "console.session-key", func(f *SecretFiles) *string { return &f.ConsoleSessionKey }, func(c *Config) *Secret { return &c.Console.SessionKey }},
 }
 
-// readSecretFiles reads the secrets from the files. Its errors contain no
+// readSecretFiles reads the secrets from their files. Its error contains no
 // secrets.
 func (c *Config) readSecretFiles() error {
 	var faults []error

@@ -2,21 +2,21 @@ package config
 
 import "strings"
 
-// A Setting is a key of a Config in the form that operators may see.
+// A Setting describes a key and its value in a form that operators may see.
 type Setting struct {
-	Name     string // name as in the file, with a dot between section and key
-	Value    string // value in the syntax of the file; [redacted] for a secret, "" for a secret that is not set
-	IsSecret bool   // true if the key is for secrets, or if its value contains a secret
+	Name     string // full name, with a dot between section and key
+	Value    string // value in the syntax of the file; [redacted] for a secret, or "" if the secret is not set
+	IsSecret bool   // the key is for secrets, or the value contains a secret
 	Origin   Origin
-	From     string // source of the value: "hub.yaml line 3", the variable, or the flag; "the default" for a default
-	Variable string // environment variable of the key
-	Usage    string // purpose of the key
+	From     string // source of the value, such as "hub.yaml line 3", the name of a variable or a flag, or "the default"
+	Variable string // environment variable that sets the key
+	Usage    string // describes the key
 }
 
-// An Origin is the layer that a value comes from.
+// An Origin is the layer from which a value comes.
 type Origin string
 
-// Origins of values. Each overrides the previous ones.
+// Origins of values. Each layer overrides the previous ones.
 const (
 	ByDefault     Origin = "default"
 	ByFile        Origin = "file"
@@ -26,7 +26,7 @@ const (
 
 var origins = map[layer]Origin{byDefault: ByDefault, byFile: ByFile, byEnvironment: ByEnvironment, byFlag: ByFlag}
 
-// Settings returns all keys in the order of the table. It redacts secrets.
+// Settings describes all keys, in the order of the table. Secrets are redacted.
 func (c *Config) Settings() []Setting {
 	settings := make([]Setting, len(keys))
 	for i, k := range keys {
@@ -39,11 +39,12 @@ func (c *Config) Settings() []Setting {
 	return settings
 }
 
-// IsLoaded reports whether c contains the values of all layers. It is false for
-// the Config that [Load] returns if a layer cannot be read.
+// IsLoaded reports whether c contains the values of all layers. If a layer
+// cannot be read, [Load] returns a Config for which it is false.
 func (c *Config) IsLoaded() bool { return c.from != nil }
 
-// Faults returns the individual faults in an error of Load or Validate.
+// Faults returns the individual faults that an error of Load or Validate
+// contains.
 func Faults(err error) []error {
 	if invalid, isInvalid := err.(*InvalidError); isInvalid { //nolint:errorlint // Load returns it as it is
 		err = invalid.Err

@@ -40,8 +40,8 @@ func TestSettings_NameTheOriginOfEachKey(t *testing.T) {
 	}
 }
 
-// writeSecret writes a key that seals the secrets of subscriptions to a file,
-// and returns the path.
+// writeSecret writes to a file a key that encrypts the secrets of
+// subscriptions, and returns the file's path.
 func writeSecret(t *testing.T) string {
 	path := t.TempDir() + "/push.key"
 	require.NoError(t, os.WriteFile(path, []byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), 0o600))

@@ -68,22 +68,22 @@ func (c *Config) Validate() error {
 }
 
 // minBusConnections is twice the number of connections that the hub uses for
-// events, requests and notices, so that each can be replaced before it is
-// closed.
+// events, requests and notices. With this limit, the hub can replace each
+// connection before it closes the old one.
 const minBusConnections = 32
 
-// maxGroups is the maximum number of groups. A Freeze writes the gates of all
-// groups and a record in one batch, and Cosmos DB accepts 100 operations in a
-// batch.
+// maxGroups is the maximum number of groups. A Freeze writes a record and the
+// gates of all groups in one batch, and Cosmos DB limits a batch to 100
+// operations.
 const maxGroups = 99
 
-// maxPayloadShape is the default limit of Jackson for levels of nesting and for
+// maxPayloadShape is Jackson's default limit for nesting depth and for the
 // characters of a number, minus the two levels that a bundle adds around a
 // payload.
 const maxPayloadShape = 998
 
-// validateShares checks that each limit for one client is at most the total
-// limit, and that the memory for bodies is enough for the largest body.
+// validateShares checks that no limit for one client exceeds the total limit,
+// and that the memory for bodies is sufficient for the largest body.
 func (c *Config) validateShares(fault faultFunc) {
 	l := &c.Limits
 	if l.Bodies > 0 && l.Bodies < l.RequestBody {
@@ -117,7 +117,7 @@ func (c *Config) validateListen(fault faultFunc) {
 }
 
 // doPortsCollide reports whether two listeners have the same port, and one of
-// them uses all addresses of the machine.
+// them listens on all addresses of the machine.
 func doPortsCollide(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
@@ -128,8 +128,8 @@ func doPortsCollide(a, b string) bool {
 	return errA == nil && errB == nil && portA == portB && portA != "0" && (isForAll(hostA) || isForAll(hostB))
 }
 
-// validateListenAddress checks the address of an HTTP listener. reason is why other
-// machines must not reach the address, unless the operator trusts all of them.
+// validateListenAddress checks the address of an HTTP listener. reason says why
+// other machines must not reach it, unless the operator trusts all of them.
 func (c *Config) validateListenAddress(fault faultFunc, name, address, reason string) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -157,8 +157,8 @@ func (c *Config) validateTLS(fault faultFunc) {
 	}
 }
 
-// validateTokenEncryption refuses an address if tokens that clients send to it could
-// be read on the network.
+// validateTokenEncryption rejects an address if tokens sent to it could be read
+// on the network.
 func (c *Config) validateTokenEncryption(fault faultFunc, name, address string) {
 	if c.TLS.Certificate != "" || c.TLS.Terminated || c.Insecure {
 		return
@@ -169,12 +169,12 @@ func (c *Config) validateTokenEncryption(fault faultFunc, name, address string) 
 }
 
 const (
-	minToken = 16 // shorter tokens could be guessed
+	minToken = 16 // a shorter token could be guessed
 	maxToken = 200
 )
 
-// IsToken reports whether a text can be used as a token: it fits into a header,
-// and is too long to be guessed.
+// IsToken reports whether a text can be used as a token: it is valid in a
+// header, and too long to be guessed.
 func IsToken(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

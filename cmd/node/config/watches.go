@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Watches contains the settings of calls to watches.
+// Watches configures the calls that notify watches.
 type Watches struct {
-	Base     string        // URL prefix of resources; "" for the URL of the node
+	Base     string        // URL prefix of resources; "" for the node's URL
 	Period   time.Duration // time between a change and the second attempt to notify a watch
 	Attempts int           // maximum number of attempts to notify a watch of a change
 }
@@ -43,7 +43,7 @@ func (v *periodValue) Set(s string) error {
 	return nil
 }
 
-// An attemptsValue is a number of attempts.
+// An attemptsValue is a maximum number of attempts.
 type attemptsValue int
 
 const maxWatchAttempts = 20
@@ -60,8 +60,8 @@ func (v *attemptsValue) Set(s string) error {
 }
 
 // maxWatchSpan is the maximum time between a change and the last attempt to
-// notify a watch of it. It is shorter than the 21 days for which the stream
-// keeps a change.
+// notify a watch. It is less than the 21 days for which the stream stores a
+// change.
 const maxWatchSpan = 20 * day
 
 func (c *Config) validateWatches(fault faultFunc) {

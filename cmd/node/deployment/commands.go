@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// ContainerArguments returns the arguments of `az cosmosdb sql container create`
-// that set the properties of a container, without those that name its account
-// and database.
+// ContainerArguments returns the arguments of `az cosmosdb sql container
+// create` for the properties of a container. They do not name the account and
+// the database.
 func ContainerArguments(c *client.ContainerSpec) string {
 	ttl := ""
 	if c.Expires {
@@ -19,18 +19,18 @@ func ContainerArguments(c *client.ContainerSpec) string {
 		c.Name, c.PartitionKey, ttl, c.Throughput, c.IndexingPolicy())
 }
 
-// Arguments returns the arguments of `az servicebus queue create` that set the
+// Arguments returns the arguments of `az servicebus queue create` for the
 // properties of a queue.
 func (q *Queue) Arguments() string {
 	return fmt.Sprintf("--name %s --enable-session %t %s", q.ResourceName(), q.Sessions, q.Changeable())
 }
 
-// ResourceName returns the name of the queue in Azure Resource Manager, which
-// does not permit slashes in a name.
+// ResourceName returns the queue's name in Azure Resource Manager, which does
+// not allow slashes.
 func (q *Queue) ResourceName() string { return strings.ReplaceAll(q.Name, "/", "~") }
 
-// Changeable returns the arguments of `az servicebus queue update` that set the
-// changeable properties.
+// Changeable returns the arguments of `az servicebus queue update` for the
+// properties that can be changed.
 func (q *Queue) Changeable() string {
 	life := q.TimeToLive
 	if life == "" {
@@ -40,5 +40,6 @@ func (q *Queue) Changeable() string {
 		q.Lock, q.MaxDeliveries, q.DeadLettersExpired, life, q.MaxMegabytes)
 }
 
-// Forever is Service Bus's text for an unlimited time to live.
+// Forever is the text with which Service Bus represents an unlimited time to
+// live.
 const Forever = "P10675199DT2H48M5.4775807S"

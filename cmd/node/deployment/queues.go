@@ -2,7 +2,7 @@ package deployment
 
 import "github.com/messagehub/messagehub/cmd/node/config"
 
-// A Queue is a queue of Service Bus.
+// A Queue describes a Service Bus queue.
 type Queue struct {
 	Name     string `json:"name"`
 	Use      string `json:"use"`
@@ -12,27 +12,27 @@ type Queue struct {
 	MaxDeliveries int32  `json:"maxDeliveryCount"`
 	MaxMegabytes  int32  `json:"maxSizeInMegabytes"`
 
-	// DeadLettersExpired reports whether an expired message becomes a dead
-	// letter. If it is false, expired messages are lost.
+	// DeadLettersExpired says that an expired message becomes a dead letter;
+	// otherwise an expired message is lost.
 	DeadLettersExpired bool `json:"deadLetteringOnMessageExpiration"`
 
 	TimeToLive string `json:"defaultMessageTimeToLive,omitempty"` // ISO 8601 duration, such as PT10M; "" for forever
 }
 
 const (
-	lock          = "PT1M" // a receiver that works longer on a message renews the lock
-	maxDeliveries = 10     // the default of Service Bus and of the embedded bus
+	lock          = "PT1M" // a receiver that needs more time for a message renews the lock
+	maxDeliveries = 10     // default of Service Bus and of the embedded bus
 
-	// answerLife is how long a reply of a domain is kept. No receiver waits
+	// answerLife is how long a domain's reply is stored. No receiver waits
 	// longer for a reply.
 	answerLife = "PT10M"
 
-	// The sizes are available in the Standard tier of Service Bus.
-	eventMegabytes  = 5120 // large enough for events that wait while no hub runs
+	// Sizes that the Standard tier of Service Bus permits.
+	eventMegabytes  = 5120 // enough for the events that domains send while no hub runs
 	domainMegabytes = 1024
 )
 
-// Queues returns the Service Bus queues that a hub needs.
+// Queues returns all Service Bus queues that a hub needs.
 func Queues(cfg *config.Config) []Queue {
 	var all []Queue
 	add := func(q Queue) {

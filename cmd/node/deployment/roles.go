@@ -5,16 +5,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A DataRole is a custom role of the Cosmos data plane.
+// A DataRole is a custom role for the data plane of Cosmos DB.
 type DataRole struct {
 	Name    string   `json:"name"`
 	Actions []string `json:"dataActions"`
 }
 
-// hubDataRole contains the actions of the hub in Cosmos: it reads the properties
-// of containers, reads, writes and queries documents, and reads the change feed.
-// A patch requires the actions for reading and replacing. The hub uses no stored
-// procedures and no conflict feed.
+// hubDataRole contains the actions that the hub needs in Cosmos DB. The hub
+// reads container properties, reads, writes and queries documents, and reads
+// the change feed. A patch requires the actions for reading and for replacing.
+// The hub uses no stored procedures and no conflict feed.
 var hubDataRole = DataRole{
 	Name: "MessageHub",
 	Actions: []string{
@@ -29,10 +29,10 @@ var hubDataRole = DataRole{
 	},
 }
 
-// A Role is a built-in role of Azure.
+// A Role is a built-in Azure role or the DataRole of a Table.
 type Role struct {
 	Name string `json:"name"`
-	ID   string `json:"id,omitempty"` // the same in every tenant; "" for the DataRole of the Table
+	ID   string `json:"id,omitempty"` // identical in every tenant; "" for the DataRole of the Table
 }
 
 // Built-in roles that identities need.
@@ -43,20 +43,20 @@ var (
 	BlobDelegator   = Role{"Storage Blob Delegator", "db58b8e5-c6ad-4a2a-8342-4190687cbf4a"}
 )
 
-// An Identity is a principal that has roles.
+// An Identity is a principal to which roles are granted.
 type Identity struct {
 	Name   string        `json:"name"`
 	Use    string        `json:"use"`
-	Domain domain.Origin `json:"-"` // zero for the identities of the hub and the scaler, which a template creates
+	Domain domain.Origin `json:"-"` // zero for the hub's and the scaler's identities, which a template creates
 }
 
-// Names of the identities that do not belong to a domain.
+// Names of identities that do not belong to a domain.
 const (
 	Hub    = "hub"
 	Scaler = "scaler"
 )
 
-// domainIdentity returns the name of a domain's identity.
+// domainIdentity returns the name of the identity of a domain.
 func domainIdentity(origin domain.Origin) string { return "domain:" + origin.String() }
 
 func identitiesOf(cfg *config.Config) []Identity {
@@ -70,7 +70,7 @@ func identitiesOf(cfg *config.Config) []Identity {
 	return all
 }
 
-// A ScopeKind is the kind of resource that a role applies to.
+// A ScopeKind is the kind of resource to which a role is limited.
 type ScopeKind string
 
 // Kinds of scopes.
@@ -81,13 +81,13 @@ const (
 	StorageScope       ScopeKind = "storage account"
 )
 
-// A Scope is a resource that a role applies to.
+// A Scope is the resource to which a role is limited.
 type Scope struct {
 	Kind ScopeKind `json:"kind"`
-	Name string    `json:"name,omitempty"` // "" for the account of the template
+	Name string    `json:"name,omitempty"` // name of the resource; "" for the template's account
 }
 
-// A Grant gives a role to an identity.
+// A Grant grants a role to an identity, within a scope.
 type Grant struct {
 	Identity string `json:"identity"` // name of the identity
 	Role     Role   `json:"role"`

@@ -11,7 +11,7 @@ import (
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 )
 
-// A Table contains the Azure resources that hubs with one configuration need.
+// A Table lists the Azure resources that hubs with the same configuration need.
 type Table struct {
 	Database   string
 	Containers []client.ContainerSpec
@@ -27,14 +27,14 @@ type BlobContainer struct {
 	Name string `json:"name"`
 	Use  string `json:"use"`
 
-	// DeleteAfterDays is the age, in days since its last change, at which a
+	// DeleteAfterDays is the number of days without a change after which a
 	// lifecycle rule of the account deletes a blob. It is 0 if no rule is
-	// needed, because the hub itself deletes the blobs of the container.
+	// needed, because the hub deletes the blobs.
 	DeleteAfterDays int `json:"deleteAfterDays,omitempty"`
 }
 
-// NewTable returns the table for hubs with a configuration. It includes all
-// three services, even those that such hubs would embed.
+// NewTable returns the table for hubs with this configuration. It lists all
+// three services, even those that such hubs embed.
 func NewTable(cfg *config.Config) Table {
 	return Table{
 		Database:   cfg.Cosmos.Database,
@@ -47,19 +47,19 @@ func NewTable(cfg *config.Config) Table {
 	}
 }
 
-// Containers returns the Cosmos containers that a hub needs. The containers of
-// events and bundles come first; the others, for subscriptions, calls and
-// objects, are optional.
+// Containers returns all Cosmos containers that a hub needs. The containers of
+// events and bundles precede the optional ones, which contain subscriptions,
+// calls and objects.
 func Containers() []client.ContainerSpec {
 	return slices.Concat(cosmos.Containers(), pushstore.Containers(), objectstore.Containers())
 }
 
-// exchangeDays is how long the exchange container keeps a blob that neither the
-// hub nor a domain deletes. Such blobs belong to content requests, which last
-// only seconds.
+// exchangeDays is how long a blob remains in the exchange container if neither
+// the hub nor a domain deletes it. Such a blob belongs to a content request,
+// which lasts only seconds.
 const exchangeDays = 30
 
-// Blobs returns the blob containers that a hub needs.
+// Blobs returns all blob containers that a hub needs.
 func Blobs(cfg *config.Config) []BlobContainer {
 	return []BlobContainer{
 		{Name: cfg.Blob.ContentContainer(), Use: "payloads, and the content of bundles"},
@@ -67,10 +67,11 @@ func Blobs(cfg *config.Config) []BlobContainer {
 	}
 }
 
-// tableFormat is the version of the JSON document that MarshalJSON returns.
+// tableFormat is the format version of the JSON document that MarshalJSON
+// returns.
 const tableFormat = 1
 
-// A containerDocument is a Cosmos container in the JSON document.
+// A containerDocument describes a Cosmos container in a table's JSON document.
 type containerDocument struct {
 	Name             string   `json:"name"`
 	Holds            string   `json:"holds"`

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// loadConfig returns the configuration that environment variables specify.
+// loadConfig returns the configuration specified by environment variables.
 func loadConfig(t *testing.T, environ ...string) *config.Config {
 	t.Helper()
 	cfg, err := config.Load(config.Inputs{Environ: environ})
@@ -19,7 +19,7 @@ func loadConfig(t *testing.T, environ ...string) *config.Config {
 	return &cfg
 }
 
-// testedConfigs returns the configurations with which the tests check the table.
+// testedConfigs returns the configurations for which tests check the table.
 func testedConfigs(t *testing.T) map[string]*config.Config {
 	return map[string]*config.Config{
 		"default": loadConfig(t),
@@ -76,8 +76,8 @@ func TestTable_GrantsNameResourcesOfTheTable(t *testing.T) {
 	}
 }
 
-// The scopes include the queues that a domain may use, so this test also shows
-// which queues of other domains it cannot use.
+// A domain's scopes must include only the queues that the domain may use, and
+// no queues of other domains.
 func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
 	cfg := loadConfig(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	var scopes []string

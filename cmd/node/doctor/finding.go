@@ -2,7 +2,7 @@ package doctor
 
 import "fmt"
 
-// A State is the result of a check.
+// A State says how a check ended.
 type State string
 
 // States of a finding.
@@ -13,32 +13,31 @@ const (
 	NotChecked State = "not checked"
 )
 
-// A Finding is one line of a report.
+// A Finding is one line of a doctor's report.
 type Finding struct {
-	Check   string `json:"check"`             // name of the check; the same in all releases
-	Subject string `json:"subject,omitempty"` // what was checked, such as the name of a queue; "" if the check has only one subject
+	Check   string `json:"check"`             // name of the check, which never changes between releases
+	Subject string `json:"subject,omitempty"` // what was checked, such as the name of a queue; "" if the check examines only one thing
 	State   State  `json:"state"`
-	Text    string `json:"text"`             // what was found, without secrets
+	Text    string `json:"text"`             // result without secrets
 	Remedy  string `json:"remedy,omitempty"` // what to do next; never empty for a warning or a fault
 }
 
-// Passed returns a finding without a fault.
+// Passed returns a finding that reports no fault.
 func Passed(subject, format string, args ...any) Finding {
 	return Finding{Subject: subject, State: OK, Text: fmt.Sprintf(format, args...)}
 }
 
-// Warn returns a warning.
+// Warn returns a finding that is a warning.
 func Warn(subject, text, remedy string) Finding {
 	return Finding{Subject: subject, State: Warning, Text: text, Remedy: remedy}
 }
 
-// Fail returns a fault.
+// Fail returns a finding that is a fault.
 func Fail(subject, text, remedy string) Finding {
 	return Finding{Subject: subject, State: Fault, Text: text, Remedy: remedy}
 }
 
-// Skip returns a finding about a subject that was not checked. format is the
-// reason.
+// Skip returns a finding that subject was not checked. format is the reason.
 func Skip(subject, format string, args ...any) Finding {
 	return Finding{Subject: subject, State: NotChecked, Text: fmt.Sprintf("not checked, since "+format, args...)}
 }
@@ -48,7 +47,7 @@ type Report struct {
 	Findings []Finding
 }
 
-// Count returns the number of findings in a state.
+// Count returns the number of findings with this state.
 func (r *Report) Count(s State) (n int) {
 	for i := range r.Findings {
 		if r.Findings[i].State == s {

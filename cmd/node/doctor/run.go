@@ -8,29 +8,30 @@ import (
 	"time"
 )
 
-// A Check is a row in the table of checks.
+// A Check is one check of the doctor: its name, its function, and the checks
+// that it needs.
 type Check struct {
 	Name  string
-	Needs []string      // names of checks that must first end without a fault; names that are not in the table are ignored
+	Needs []string      // checks that must first end without a fault; unknown names are ignored
 	Limit time.Duration // time limit; 0 for Options.Limit
-	// Run returns at least one finding. Finding.Check is set by the caller, and
-	// Finding.Subject may be empty if the check has only one subject. A check
-	// whose Needs form a cycle does not run.
+	// Run performs the check and returns at least one finding. The caller sets
+	// Finding.Check. Finding.Subject may be empty if the check examines only
+	// one thing. A check whose Needs form a cycle does not run.
 	Run func(context.Context) []Finding
 }
 
-// Options of Run. The zero value is valid.
+// Options configure Run. The zero value is valid.
 type Options struct {
 	Limit time.Duration // time limit of a check; default 5 s
-	Total time.Duration // time limit of all checks together; default 14 s, which leaves one second for the report
+	Total time.Duration // time limit of all checks together; default 14 s, so that a second remains for the report
 }
 
 const (
 	defaultLimit = 5 * time.Second
 	defaultTotal = 14 * time.Second
 
-	// returnWithin is how long Run waits for a check after the check's context
-	// ended.
+	// returnWithin is how long Run waits for a check to return after the
+	// check's context has ended.
 	returnWithin = 500 * time.Millisecond
 )
 
@@ -62,14 +63,15 @@ func Run(ctx context.Context, checks []Check, opts Options) *Report {
 
 type runner struct {
 	limit    time.Duration
-	outcomes map[string]*checkOutcome // by name of the check
+	outcomes map[string]*checkOutcome // outcomes by check name
 }
 
-// A checkOutcome may be read after ended is closed.
+// A checkOutcome is the result of a check. It may be read only after ended is
+// closed.
 type checkOutcome struct {
 	ended    chan struct{}
 	findings []Finding
-	failed   string // name of the check whose fault prevents the checks that need this one; "" for none
+	failed   string // check whose fault prevents the checks that need this one; "" for none
 }
 
 // runCheck waits for the checks that c needs, and then runs c.
@@ -110,7 +112,7 @@ func (r *runner) runCheck(ctx context.Context, c *Check) {
 }
 
 // runWithin calls check with a context that ends after limit. isEnded is false
-// if check does not return within returnWithin after that.
+// if check still has not returned returnWithin later.
 func runWithin(ctx context.Context, limit time.Duration, check func(context.Context) []Finding) (findings []Finding, isEnded bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -131,7 +133,7 @@ func runWithin(ctx context.Context, limit time.Duration, check func(context.Cont
 	}
 }
 
-// addFinding appends a finding. It joins the lines of the finding's texts.
+// addFinding appends a finding, with each of its texts on one line.
 func (o *checkOutcome) addFinding(check string, f Finding) {
 	f.Check = check
 	f.Text, f.Remedy = oneLine(f.Text), oneLine(f.Remedy)

@@ -19,12 +19,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxResponse is the maximum number of bytes that are read from a response.
+// maxResponse is the maximum number of bytes read from a response.
 const maxResponse = 64 << 10
 
 // A client sends spans to the OTLP receiver. It implements otlptrace.Client,
-// whose exporter converts spans to OTLP. It returns no errors, because the SDK
-// would print them; it counts and logs them instead.
+// whose exporter converts spans to OTLP. It never returns an error, because the
+// SDK would print it; instead it counts and logs errors.
 type client struct {
 	settings *settings
 	http     *http.Client
@@ -41,7 +41,7 @@ type client struct {
 	failures int // consecutive failures
 }
 
-// Start implements otlptrace.Client. It does nothing; the first request
+// Start implements otlptrace.Client. It does nothing, because the first request
 // connects.
 func (c *client) Start(context.Context) error { return nil }
 
@@ -54,8 +54,8 @@ func (c *client) Stop(context.Context) error {
 // UploadTraces implements otlptrace.Client. It always returns nil.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	n := countSpans(spans)
-	// TracesData has the same wire format as ExportTraceServiceRequest, but its
-	// package does not link gRPC.
+	// TracesData has the same wire format as ExportTraceServiceRequest, but
+	// importing the latter would link gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.settings.gzip {
 		body, err = compressBody(body)
@@ -69,7 +69,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // it is the client's
 	for try := 0; ; try++ {
 		refused, err := c.postSpans(ctx, body)
-		switch failure, isFailure := errors.AsType[*statusError](err); {
+		switch failure, isFailure := errors.AsType[*responseError](err); {
 		case err == nil:
 			c.recordSuccess(ctx, n, refused)
 			return nil
@@ -102,10 +102,10 @@ func compressBody(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// waitBeforeRetry waits before the next attempt. The wait is as long as the
-// receiver requested, or otherwise doubles after each attempt. It returns false
-// if there is not enough time for another attempt.
-func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusError) bool {
+// waitBeforeRetry waits as long as the receiver requested, or otherwise twice
+// as long as after the previous attempt. It returns false if no time remains
+// for another attempt.
+func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *responseError) bool {
 	const first, longest = time.Second, 30 * time.Second
 	d := min(first<<min(try, 10), longest)
 	d = time.Duration(float64(d) * (0.75 + c.random()/2))
@@ -119,7 +119,8 @@ func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusEr
 	return ctx.Err() == nil
 }
 
-// postSpans makes one request. It returns the number of spans that the receiver refused.
+// postSpans makes one request. It returns the number of spans that the receiver
+// rejected.
 func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.timeout)
 	defer cancel()
@@ -138,23 +139,23 @@ func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err
 	answer, err := c.http.Do(r)
 	if err != nil {
 		if failed, ok := errors.AsType[*url.Error](err); ok {
-			err = failed.Err // unlike the outer error, the inner error does not contain the URL
+			err = failed.Err // unlike err, failed.Err does not contain the URL
 		}
 		return 0, err
 	}
 	defer answer.Body.Close()
 	text, readErr := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if answer.StatusCode/100 != 2 {
-		return 0, &statusError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
+		return 0, &responseError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
 	}
-	if readErr != nil { // the receiver has already accepted the spans
-		return 0, nil // so a retry would duplicate them
+	if readErr != nil { // not an error: the receiver has already accepted the spans
+		return 0, nil // because a retry would duplicate the spans
 	}
 	return refusedSpans(text), nil
 }
 
-// retryAfter returns how long the receiver asks the hub to wait, or 0 if it does
-// not ask.
+// retryAfter parses a Retry-After header. It returns how long the receiver asks
+// the client to wait, or 0.
 func (c *client) retryAfter(text string) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -165,19 +166,19 @@ func (c *client) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// A statusError reports a response with a status other than 2xx. It does not
-// contain the body of the response, which may quote the request headers.
-type statusError struct {
+// A responseError means that a response has a status other than 2xx. It does not
+// contain the response's body, which may quote request headers.
+type responseError struct {
 	status     int
 	retryAfter time.Duration
 }
 
-func (e *statusError) Error() string {
+func (e *responseError) Error() string {
 	return fmt.Sprintf("the receiver has answered %d %s", e.status, http.StatusText(e.status))
 }
 
 // isTransient reports whether a retry may succeed.
-func (e *statusError) isTransient() bool {
+func (e *responseError) isTransient() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -186,9 +187,9 @@ func (e *statusError) isTransient() bool {
 	}
 }
 
-// refusedSpans returns the number of refused spans in an
-// ExportTraceServiceResponse: member 1 is the partial success, and member 1 of
-// that message is the number.
+// refusedSpans returns the number of rejected spans in an
+// ExportTraceServiceResponse: field 1 of the partial success, which is field 1
+// of the response.
 func refusedSpans(answer []byte) int64 {
 	var refused int64
 	eachField(answer, func(n protowire.Number, kind protowire.Type, value []byte) {
@@ -206,7 +207,7 @@ func refusedSpans(answer []byte) int64 {
 	return refused
 }
 
-// eachField calls f for each member of a protobuf message. It stops at a member
+// eachField calls f for each field of a protobuf message. It stops at a field
 // that cannot be decoded.
 func eachField(message []byte, f func(protowire.Number, protowire.Type, []byte)) {
 	for len(message) > 0 {
@@ -239,7 +240,7 @@ func (c *client) recordSuccess(ctx context.Context, n int, refused int64) {
 	}
 }
 
-// recordDrop counts n dropped spans. Of consecutive failures it logs only the
+// recordDrop counts n dropped spans. Of consecutive failures, it logs only the
 // 1st, 2nd, 4th, 8th and so on, so that a long outage does not fill the disk.
 func (c *client) recordDrop(ctx context.Context, reason string, n int, err error) {
 	c.metrics.countDropped(reason, n)

@@ -6,12 +6,12 @@
 // converts them to OTLP. This package sends the requests itself, because the
 // OpenTelemetry client links gRPC, which adds 7.4 MB to the program.
 //
-// No request of the hub waits for the receiver. Spans wait in a queue with a
-// limit (OTEL_BSP_MAX_QUEUE_SIZE). Spans are dropped and counted if the queue is
-// full, or if the receiver does not accept them within OTEL_BSP_EXPORT_TIMEOUT.
-// [Traces.Close] returns within a given time. The request headers are secrets:
-// no log line and no error contains them.
+// No request of the hub waits for the receiver. Spans wait in a queue of
+// limited length (OTEL_BSP_MAX_QUEUE_SIZE). Spans are dropped and counted if
+// the queue is full, or if the receiver does not accept them within
+// OTEL_BSP_EXPORT_TIMEOUT. [Traces.Close] returns within a given time. Request
+// headers are secrets: they never appear in logs or errors.
 //
-// The packages at the edges of the hub decide which spans exist. A failure only
-// causes gaps in traces.
+// Other packages decide which spans exist. A failure only causes gaps in
+// traces.
 package otlp

@@ -8,8 +8,8 @@ import (
 // Reasons for dropping spans.
 const (
 	queueFull   = "queue_full"  // spans end faster than the receiver accepts them
-	rejected    = "rejected"    // the receiver refused the spans permanently
-	unavailable = "unavailable" // the receiver could not be reached, or did not accept the spans in time
+	rejected    = "rejected"    // the receiver rejected the spans
+	unavailable = "unavailable" // the receiver was unreachable, or did not accept the spans in time
 )
 
 type exporterMetrics struct {

@@ -29,11 +29,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A receiver is an OTLP receiver that decodes requests and responds as the test
+// A receiver is an OTLP receiver that decodes requests, and answers as a test
 // specifies.
 type receiver struct {
 	t      *testing.T
-	answer func(n int, w http.ResponseWriter) // responds to the n-th request, counted from 0; nil to respond with 200
+	answer func(n int, w http.ResponseWriter) // answers the n-th request, counted from 0; nil to answer 200
 
 	mu       sync.Mutex
 	requests []*http.Request
@@ -111,14 +111,14 @@ func open(t *testing.T, answer func(int, http.ResponseWriter), environ ...string
 	return f
 }
 
-// pass advances the clock of the synctest bubble, and waits until all work that
-// is due has ended.
+// pass advances the synctest bubble's clock, and waits until all due work has
+// ended.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// endSpans records n spans.
+// endSpans records and ends n spans.
 func (f *fixture) endSpans(n int) {
 	tracer := f.traces.Provider().Tracer("test")
 	for range n {
@@ -129,7 +129,7 @@ func (f *fixture) endSpans(n int) {
 
 func (f *fixture) close() { f.traces.Close(f.Context(), time.Second) }
 
-// dropped returns the number of spans that were dropped for reason.
+// dropped returns the number of spans dropped for this reason.
 func (f *fixture) dropped(reason string) float64 {
 	return f.metric("messagehub_trace_spans_dropped_total", reason)
 }
@@ -216,7 +216,7 @@ func TestSpans_AreSentAsTheEnvironmentSays(t *testing.T) {
 
 func TestSpans_AreSampledAsTheEnvironmentSpecifies(t *testing.T) {
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled, Remote: true})
-	for sampler, want := range map[string][2]bool{ // whether a span is recorded: without a parent, and with a sampled parent
+	for sampler, want := range map[string][2]bool{ // whether a span without a parent, and one with a sampled parent, is recorded
 		"": {true, true}, "always_off": {false, false}, "parentbased_always_off": {false, true}, "parentbased_traceidratio": {false, true},
 		"traceidratio": {false, false}, "parentbased_always_on": {true, true}, "always_on": {true, true},
 	} {

@@ -7,20 +7,20 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A spanQueue limits the spans that wait for the receiver, and counts the spans
-// that it drops. The SDK's processor would drop spans without reporting it.
-// Because the processor has the same limit, it never drops any.
+// A spanQueue limits the number of spans that wait for the receiver, and counts
+// dropped spans. The SDK's processor drops spans without reporting it. It has
+// the same limit, so with a spanQueue it never drops any.
 type spanQueue struct {
 	sdktrace.SpanProcessor
 	limit   int64
-	waiting atomic.Int64 // number of spans that the processor has not passed to the exporter yet
+	waiting atomic.Int64 // number of spans that were not yet sent or dropped
 	metrics *exporterMetrics
 }
 
 // OnEnd implements sdktrace.SpanProcessor.
 func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
-		return // the processor ignores the span, too
+		return // the processor ignores unsampled spans as well
 	}
 	if q.waiting.Add(1) > q.limit {
 		q.waiting.Add(-1)
@@ -30,8 +30,8 @@ func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	q.SpanProcessor.OnEnd(s)
 }
 
-// queueExporter is an exporter that subtracts spans from the queue after they were
-// sent or dropped.
+// A queueExporter is an exporter that removes spans from the queue after they
+// were sent or dropped.
 type queueExporter struct {
 	sdktrace.SpanExporter
 	queue *spanQueue

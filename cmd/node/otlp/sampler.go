@@ -7,8 +7,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A sampler specifies the sampler of a provider. Two samplers with the same name
-// and ratio are equal, so that settings can be compared.
+// A sampler is the name and the ratio of a sampler, so that samplers can be
+// compared.
 type sampler struct {
 	name  string
 	ratio float64

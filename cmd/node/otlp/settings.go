@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// An environment contains the OpenTelemetry variables. Their names and values
-// are defined by its specification. An empty value counts as missing.
+// An environment contains the variables that the OpenTelemetry specification
+// defines. An empty value counts as missing.
 type environment map[string]string
 
 const prefix = "OTEL_"
 
-// newEnvironment returns the OpenTelemetry variables in the environment of a
-// process. environ has the form of os.Environ.
+// newEnvironment returns the OpenTelemetry variables in environ, which has the
+// form of os.Environ.
 func newEnvironment(environ []string) environment {
 	env := make(environment)
 	for _, e := range environ {
@@ -27,14 +27,14 @@ func newEnvironment(environ []string) environment {
 	return env
 }
 
-// settings are the settings that the environment specifies.
+// A settings contains the parsed variables.
 type settings struct {
 	endpoint    *url.URL
 	headers     map[string]string // secrets
 	timeout     time.Duration     // time limit of a request
 	gzip        bool
-	certificate string // file with the authorities for the receiver's certificate; "" for the authorities of the system
-	clientCert  string // file of the hub's client certificate, and file of its key; "" for none
+	certificate string // file with the authorities for the receiver's certificate; "" for the system's authorities
+	clientCert  string // files of the hub's client certificate and key; "" for none
 	clientKey   string
 
 	sampler sampler
@@ -47,7 +47,7 @@ type settings struct {
 
 type attributeText struct{ key, value string }
 
-// isOn reports whether the environment enables the recording of spans.
+// isOn reports whether the environment enables tracing.
 func (env environment) isOn() bool {
 	if strings.EqualFold(env["OTEL_SDK_DISABLED"], "true") {
 		return false
@@ -57,8 +57,8 @@ func (env environment) isOn() bool {
 		exporter == "" && (env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "" || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] != "")
 }
 
-// forTraces returns the value of an exporter variable, and the name of the
-// variable. A variable for traces overrides the variable for all signals.
+// forTraces returns the value and the name of an exporter variable. A variable
+// for traces overrides the variable for all signals.
 func (env environment) forTraces(what string) (value, name string) {
 	name = "OTEL_EXPORTER_OTLP_TRACES_" + what
 	if value = env[name]; value != "" {
@@ -68,8 +68,8 @@ func (env environment) forTraces(what string) (value, name string) {
 	return env[name], name
 }
 
-// settings parses the settings in env. Its error names a variable and the valid
-// values. It does not contain the headers.
+// settings parses the variables. Its error names a variable and its valid
+// values, but does not contain the headers.
 func (env environment) settings() (*settings, error) {
 	s := &settings{timeout: 10 * time.Second, queueSize: 2048, batchSize: 512, scheduleDelay: 5 * time.Second, exportTimeout: 30 * time.Second}
 	if exporter := env["OTEL_TRACES_EXPORTER"]; exporter != "" && exporter != "otlp" {
@@ -178,7 +178,7 @@ func splitPairs(list string) []string {
 	return pairs
 }
 
-// decodePair parses KEY=VALUE, in which key and value may be URL-encoded.
+// decodePair parses KEY=VALUE. Key and value may be URL-encoded.
 func decodePair(pair string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(pair, "=")
 	key, keyErr := url.PathUnescape(strings.TrimSpace(key))

@@ -21,22 +21,22 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options of Open. The zero value records nothing.
+// Options configure Open. The zero value turns tracing off.
 type Options struct {
-	Environ    []string // environment of the process, as NAME=VALUE
+	Environ    []string // variables of the process, as NAME=VALUE
 	Version    string   // version of the program
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 
 	// Transport, Clock, Sleep and Random replace the network, the time and the
-	// randomness of the system.
+	// source of random numbers.
 	Transport http.RoundTripper
 	Clock     func() time.Time
 	Sleep     func(ctx context.Context, d time.Duration)
 	Random    func() float64
 }
 
-// Traces records the spans of a process and sends them. A nil *Traces records
+// A Traces records and sends the spans of a process. A nil *Traces records
 // nothing.
 type Traces struct {
 	provider *sdktrace.TracerProvider
@@ -44,8 +44,8 @@ type Traces struct {
 	logger   *slog.Logger
 }
 
-// Open returns a Traces if the environment enables tracing, and nil otherwise.
-// Its error names a variable and the valid values. The caller must call Close.
+// Open returns a Traces if the environment enables tracing; otherwise nil. Its
+// error names a variable and its valid values. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Traces, error) {
 	env := newEnvironment(opts.Environ)
 	if !env.isOn() {
@@ -66,7 +66,7 @@ func Open(ctx context.Context, opts Options) (*Traces, error) {
 		settings: s, metrics: newMetrics(opts.Registerer), logger: opts.Logger, clock: opts.Clock, sleep: opts.Sleep, random: opts.Random, life: life, end: end,
 		http: &http.Client{
 			Transport:     opts.Transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // following the redirect would send the secret headers to its target
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect would send the secret headers to another host
 		},
 	}
 	exporter, err := otlptrace.New(ctx, c)
@@ -108,8 +108,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Provider returns the provider that records spans, or nil if no spans are
-// recorded.
+// Provider returns the provider that records spans. It returns nil if tracing
+// is off.
 func (t *Traces) Provider() trace.TracerProvider {
 	if t == nil {
 		return nil
@@ -117,8 +117,8 @@ func (t *Traces) Provider() trace.TracerProvider {
 	return t.provider
 }
 
-// Close sends the waiting spans within a time limit, and drops the remaining
-// ones. When it returns, no goroutine of t runs.
+// Close sends the waiting spans within a time limit, and drops the rest. After
+// Close, no goroutine of t runs.
 func (t *Traces) Close(ctx context.Context, within time.Duration) {
 	if t == nil {
 		return
@@ -131,8 +131,8 @@ func (t *Traces) Close(ctx context.Context, within time.Duration) {
 	}
 }
 
-// resource returns the description of the process. Values in the environment
-// override the defaults.
+// resource describes the process. Attributes in the environment override the
+// defaults.
 func (s *settings) resource(version string) *resource.Resource {
 	attributes := []attribute.KeyValue{attribute.String("service.name", "messagehub")}
 	if version != "" {
@@ -142,13 +142,13 @@ func (s *settings) resource(version string) *resource.Resource {
 		attributes = append(attributes, attribute.String("host.name", host))
 	}
 	for _, a := range s.attributes {
-		attributes = append(attributes, attribute.String(a.key, a.value)) // if a key occurs several times, the last value is used
+		attributes = append(attributes, attribute.String(a.key, a.value)) // if a key occurs several times, the last value counts
 	}
 	return resource.NewSchemaless(attributes...)
 }
 
-// transport returns a transport that is used only for spans, so that a failing
-// receiver does not affect other connections of the hub.
+// transport returns a transport used only for spans, so that a failing receiver
+// does not affect other connections of the hub.
 func (s *settings) transport() (http.RoundTripper, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.certificate != "" {

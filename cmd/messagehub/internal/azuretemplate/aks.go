@@ -1,8 +1,8 @@
 package azuretemplate
 
-// newAKS returns the template of the resources that a hub on Azure Kubernetes
-// Service needs in addition to its chart: the service accounts of the hub and of
-// the scaler are federated with their identities.
+// newAKS returns the template for a hub on Azure Kubernetes Service. It
+// federates the hub's and the scaler's identities with their service accounts;
+// the chart creates the other resources.
 func newAKS() *template {
 	t := &template{about: "Identities of a hub on Azure Kubernetes Service: its service account, and that of KEDA, are federated with them."}
 	issuer := t.addParam(param{name: "aksOidcIssuer", kind: "string", description: "Issuer of the cluster: az aks show --query oidcIssuerProfile.issuerUrl"})

@@ -10,10 +10,11 @@ import (
 
 const schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
 
-// armNotice is the first line of a file that the project cannot try on Azure.
+// armNotice is the first line of a generated ARM template. It says that the
+// project cannot deploy the template, and which command checks it.
 const armNotice = "Not deployed by the project, which has no Azure account. Check with: az deployment group validate --resource-group GROUP --template-file FILE."
 
-// writeARM returns a template in JSON. Its first line is armNotice.
+// writeARM returns the template as ARM JSON. Its first line is armNotice.
 func writeARM(t *template) []byte {
 	var b bytes.Buffer
 	document := t.armTemplate()
@@ -30,7 +31,7 @@ func writeARM(t *template) []byte {
 	return b.Bytes()
 }
 
-// writeParameters returns a parameter file with values.
+// writeParameters returns an ARM parameter file with these values.
 func writeParameters(values orderedObject) []byte {
 	parameters := orderedObject{}
 	for _, v := range values {
@@ -44,7 +45,7 @@ func writeParameters(values orderedObject) []byte {
 	return b.Bytes()
 }
 
-// armTemplate returns the members of a template.
+// armTemplate returns the template as a JSON object of ARM.
 func (t *template) armTemplate() orderedObject {
 	params := orderedObject{}
 	for _, p := range t.params {
@@ -144,7 +145,7 @@ func appendNeeds(members orderedObject, needs []string) orderedObject {
 	return append(members, member{"dependsOn", list})
 }
 
-// A raw expression is written as it is. It occurs only in ARM, not in Bicep.
+// A raw is the text of an ARM expression. Bicep has no such expressions.
 type raw string
 
 func (r raw) armText() string       { return string(r) }
@@ -229,7 +230,7 @@ func writeJSON(b *bytes.Buffer, v any, indent string) {
 		b.WriteString(indent + "]")
 	case string:
 		if strings.HasPrefix(v, "[") {
-			v = "[" + v // escaped, because Azure reads a text in brackets as an expression
+			v = "[" + v // escaped, because Azure evaluates a text in brackets as an expression
 		}
 		b.WriteString(jsonText(v))
 	default:

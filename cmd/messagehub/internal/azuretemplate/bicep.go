@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// bicepNotice is the first line of a file that no Bicep compiler checks.
+// bicepNotice is the first line of a generated Bicep file. It says that no
+// Bicep compiler has checked the file, and which commands check it.
 const bicepNotice = "Not compiled by the project, which has no Bicep compiler. Check with: az bicep build --stdout --file FILE, and az deployment group validate."
 
-// writeBicep returns a template in Bicep. Its first line is bicepNotice.
+// writeBicep returns the template in Bicep. Its first line is bicepNotice.
 func writeBicep(t *template) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "// %s\n// %s\n", bicepNotice, t.about)
@@ -87,7 +88,7 @@ func (m *module) writeBicep(b *bytes.Buffer) {
 	b.WriteString(bicepValue(orderedObject{{"name", m.symbol}, {"params", m.arguments}}, "") + "\n")
 }
 
-// A symbol is the name of a resource in Bicep.
+// A symbol is the symbolic name of a resource in Bicep.
 type symbol string
 
 func (s symbol) armText() string         { panic("azuretemplate: ARM has no symbols") }

@@ -2,8 +2,8 @@ package azuretemplate
 
 const appAPI = "2025-01-01"
 
-// Ports of the hub in a container. Clients reach clientPort through the ingress.
-// Operators and probes use operatorPort, which the ingress does not serve.
+// Ports of the hub's container. The ingress serves only clientPort; operators
+// and probes use operatorPort.
 const (
 	clientPort   = 8080
 	operatorPort = 8081

@@ -9,8 +9,8 @@ import (
 
 const cosmosAPI = "2024-11-15"
 
-// addCosmos adds the account, the database and its containers, and the role of the hub. The account
-// accepts no keys.
+// addCosmos adds the Cosmos account, its database and containers, and the hub's
+// role. The account accepts no keys.
 func (r *resources) addCosmos() {
 	name := r.accountParam("cosmosAccountName", "Name of the Cosmos account", r.names.cosmos, text{paramRef("prefix"), "-", unique()})
 	consistency := r.addParam(param{
@@ -78,8 +78,8 @@ func (r *resources) addContainer(database *templateResource, c *client.Container
 	})
 }
 
-// capitalizeName capitalizes each word of a name, so that the name can be appended
-// to another one in a symbol.
+// capitalizeName capitalizes each word of a name, for use at the end of a
+// symbol.
 func capitalizeName(name string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return !isWord(c) }) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// An expr is an expression of a template.
+// An expr is an expression of a template, which can be written in ARM and in
+// Bicep.
 type expr interface {
 	armText() string
 	bicepText(indent string) string
@@ -18,21 +19,21 @@ type (
 		function string
 		args     []any
 	}
-	propertyAccess struct { // a property of a value
+	propertyAccess struct { // accesses a property of a value
 		of   expr
 		name string
 	}
-	binaryOperation struct { // an operation on two values; ARM writes it as a function
+	binaryOperation struct { // applies an operator to two values; ARM writes it as a function
 		function, operator string
 		left, right        any
 	}
 	negation    struct{ of expr }
 	conditional struct{ condition, yes, no any }
-	text        []any // concatenated strings and expressions
+	text        []any // concatenates strings and expressions
 	resourceID  struct{ of *templateResource }
-	runtime     struct { // a property that a resource has only after it was created
+	runtime     struct { // is a property that Azure sets only when it creates the resource
 		of   *templateResource
-		path string // path of the property inside the member "properties" of the resource
+		path string // path within the resource's member "properties"
 	}
 	moduleOutput struct {
 		of   *module
@@ -130,15 +131,15 @@ func (m moduleOutput) armText() string {
 
 func (m moduleOutput) bicepText(string) string { return m.of.symbol + ".outputs." + m.name }
 
-// deploymentsAPI is the API version of nested deployments. A module of Bicep is a
-// nested deployment in ARM.
+// deploymentsAPI is the API version of nested deployments, which represent
+// Bicep modules in ARM.
 const deploymentsAPI = "2022-09-01"
 
 func (m *module) deploymentID() string {
 	return "resourceId('Microsoft.Resources/deployments', " + quote(m.symbol) + ")"
 }
 
-// armOperand returns a value as it is written inside an expression of ARM.
+// armOperand returns a value in the syntax of an operand in an ARM expression.
 func armOperand(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -35,8 +35,8 @@ func TestFiles_EqualTheFilesInDeployAzure(t *testing.T) {
 	}
 }
 
-// The first line of each template says that it was not tried on Azure, and which
-// command checks it.
+// The first line of each template must say that the template was not tried on
+// Azure, and must name the command that checks it.
 func TestFiles_BeginWithTheNoticeAboutMissingChecks(t *testing.T) {
 	for name, text := range azuretemplate.Files() {
 		first, _, _ := strings.Cut(string(text), "\n")
@@ -49,8 +49,8 @@ func TestFiles_BeginWithTheNoticeAboutMissingChecks(t *testing.T) {
 	}
 }
 
-// options has values for the properties that resources have only after they were
-// created.
+// options provides the properties that Azure sets only when it creates a
+// resource.
 var options = armtest.Options{
 	Existing: []string{"Microsoft.ManagedIdentity/userAssignedIdentities"},
 	Runtime: func(r *armtest.Resource, path string) string {
@@ -73,7 +73,8 @@ func evaluate(t *testing.T, text []byte, parameters map[string]any) *armtest.Dep
 	return d
 }
 
-// everyParameter returns parameters with which every resource is created.
+// everyParameter returns parameters for which a deployment creates every
+// resource.
 func everyParameter(cfg *config.Config) map[string]any {
 	all := map[string]any{
 		"privateEndpointSubnetId": "/subnets/private", "cosmosDnsZoneId": "/zones/cosmos", "serviceBusDnsZoneId": "/zones/bus", "blobDnsZoneId": "/zones/blob",
@@ -91,7 +92,7 @@ func load(t *testing.T, environ ...string) *config.Config {
 	return &cfg
 }
 
-// resourcesOfType returns the resources of a type.
+// resourcesOfType returns the resources of one type in a deployment.
 func resourcesOfType(d *armtest.Deployment, kind string) []armtest.Resource {
 	var all []armtest.Resource
 	for _, r := range d.Resources {
@@ -102,7 +103,8 @@ func resourcesOfType(d *armtest.Deployment, kind string) []armtest.Resource {
 	return all
 }
 
-// memberAt returns the value at a path below v, or nil.
+// memberAt follows a path of keys and indexes below v, and returns nil if
+// nothing is there.
 func memberAt(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {
@@ -260,7 +262,8 @@ func TestARM_TakesTheNamesOfAccountsFromTheSettings(t *testing.T) {
 	require.Regexp(t, `^[a-z0-9]{3,24}$`, name)
 }
 
-// appSettings returns the environment of the app's container, including secrets.
+// appSettings returns the environment variables of the app's container,
+// including secrets.
 func appSettings(t *testing.T, d *armtest.Deployment) (environ []string) {
 	apps := resourcesOfType(d, "Microsoft.App/containerApps")
 	require.Len(t, apps, 1)

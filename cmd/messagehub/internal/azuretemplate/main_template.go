@@ -7,15 +7,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// The values of the parameter platform.
+// Values of the template parameter platform.
 const (
 	containerApps = "containerapps"
 	kubernetes    = "aks"
 	elsewhere     = "none"
 )
 
-// newMain returns the template of a whole deployment: the accounts and identities,
-// and the resources of the chosen platform.
+// newMain returns the template of a whole deployment: the accounts, the
+// identities, and the resources of the chosen platform.
 func newMain(cfg *config.Config) *template {
 	t := &template{about: "MessageHub on Azure: the resources in resources.bicep, and the hub on Container Apps, or its identities on AKS."}
 	platform := t.addParam(param{
@@ -37,9 +37,9 @@ func newMain(cfg *config.Config) *template {
 	return t
 }
 
-// moduleArgument returns the argument for the parameter p of the module m: an
-// output of the module made, or a parameter of t. It adds this parameter to t if
-// t does not have it. A parameter that only one platform needs is optional in t.
+// moduleArgument returns the argument for parameter p of module m: an output of
+// the module made, or else a parameter of t, which it adds if necessary. A
+// parameter that only one platform needs is optional in t.
 func (t *template) moduleArgument(p *param, m, made *module) expr {
 	if m != made && slices.ContainsFunc(made.template.outputs, func(o output) bool { return o.name == p.name }) {
 		if p.name == "settings" {
@@ -62,11 +62,11 @@ func (t *template) moduleArgument(p *param, m, made *module) expr {
 	return t.addParam(added)
 }
 
-// listenAddress returns the address at which a node in a container listens.
+// listenAddress returns the address on which a node in a container listens.
 func listenAddress(port int) string { return "0.0.0.0:" + strconv.Itoa(port) }
 
-// singleMember is an object with one member, whose name is an expression and whose
-// value is empty.
+// A singleMember is an object with one member: its name is an expression, its
+// value an empty object.
 type singleMember struct{ name expr }
 
 func (k singleMember) armText() string {

@@ -1,17 +1,17 @@
 package azuretemplate
 
-// An orderedObject is a JSON object whose members keep their order.
+// An orderedObject is a JSON object whose members are written in this order.
 type orderedObject []member
 
 type member struct {
 	name  string
-	value any // string, int, bool, nil, object, array or expr
+	value any // a string, int, bool, nil, object, array or expr
 }
 
 type array []any
 
-// A template describes the resources of one resource group. It is written as a
-// file in ARM or in Bicep.
+// A template describes the resources of one resource group. It can be written
+// in ARM or in Bicep.
 type template struct {
 	about     string // purpose of the template
 	params    []*param
@@ -22,23 +22,23 @@ type template struct {
 
 // A param is a parameter of a template.
 type param struct {
-	name, kind  string // kind: string, securestring, int, bool or array
+	name, kind  string // kind is string, securestring, int, bool or array
 	description string
-	value       any // default value; nil: the parameter is required
+	value       any // default value; if nil, the parameter is required
 	allowed     array
 }
 
-// A templateResource is a resource that the template creates, or an existing one
-// to which it refers.
+// A templateResource is a resource that the template creates, or an existing
+// resource to which the template refers.
 type templateResource struct {
 	comment   string
 	symbol    string // symbolic name in the template
 	kind, api string // type and API version, such as Microsoft.Storage/storageAccounts and 2023-05-01
 	parent    *templateResource
-	scope     *templateResource // resource to which an extension, such as a role assignment, applies
-	name      any               // string or expr; with a parent, only the last segment of the name
+	scope     *templateResource // resource that an extension resource, such as a role assignment, applies to
+	name      any               // string or expr; only the last segment of the name if the resource has a parent
 	exists    bool
-	condition expr // nil: the resource is always created
+	condition expr // condition is nil if the resource is always created
 	body      orderedObject
 }
 
@@ -60,7 +60,7 @@ func (t *template) addResource(r *templateResource) *templateResource {
 	return r
 }
 
-// addParam adds a parameter, and returns it as an expression.
+// addParam adds a parameter, and returns a reference to it.
 func (t *template) addParam(p param) expr {
 	t.params = append(t.params, &p)
 	return paramRef(p.name)

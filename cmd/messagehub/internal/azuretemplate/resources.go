@@ -11,32 +11,32 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// ARM returns the template, in JSON, for hubs with a configuration: the accounts
-// with their containers and queues, the identities and the roles.
+// ARM returns the template in JSON. It creates the accounts, containers,
+// queues, identities and roles for this configuration.
 func ARM(cfg *config.Config) []byte { return writeARM(newResources(cfg).template) }
 
 // Bicep returns the same template as ARM, in Bicep.
 func Bicep(cfg *config.Config) []byte { return writeBicep(newResources(cfg).template) }
 
-// resources builds the template of the accounts, identities and roles. The hub is
-// in another template.
+// resources builds the template of the accounts, identities and roles. Another
+// template creates the hub.
 type resources struct {
 	*template
 	table  deployment.Table
-	names  names // names of the accounts
+	names  names // names of the Cosmos, Service Bus and storage accounts
 	cosmos *templateResource
 	bus    *templateResource
 	blob   *templateResource
 	scopes map[deployment.Scope]*templateResource
 
-	principals map[string]expr // principals by the name of the identity
-	enabled    map[string]expr // conditions of optional identities, by name
+	principals map[string]expr // principal ids by identity name
+	enabled    map[string]expr // conditions of optional identities, by identity name
 
 	location, subnet, isPrivate, zones expr
 }
 
-// names has the names of the accounts in a configuration. The template chooses the
-// name of an account that is "".
+// names contains the account names of a configuration. If a name is "", the
+// template chooses it.
 type names struct{ cosmos, bus, blob string }
 
 func newResources(cfg *config.Config) *resources {
@@ -62,8 +62,8 @@ func newResources(cfg *config.Config) *resources {
 	return r
 }
 
-// azureName returns the name of the account from its endpoint in a DNS zone of
-// Azure, or "".
+// azureName returns the first label of the endpoint's host, which is the
+// account name, if the host is in this DNS zone of Azure; otherwise "".
 func azureName(endpoint, zone string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || net.ParseIP(u.Hostname()) != nil {
@@ -76,7 +76,8 @@ func azureName(endpoint, zone string) string {
 	return name
 }
 
-// accountParam adds the parameter with the name of an account.
+// accountParam adds the parameter for the name of an account, and returns a
+// reference to it.
 func (r *resources) accountParam(name, description, configured string, otherwise expr) expr {
 	var value any = otherwise
 	if configured != "" {
@@ -85,11 +86,11 @@ func (r *resources) accountParam(name, description, configured string, otherwise
 	return r.addParam(param{name: name, kind: "string", description: description, value: value})
 }
 
-// publicAccess returns the value of publicNetworkAccess of the accounts.
+// publicAccess returns the value of the accounts' property publicNetworkAccess.
 func (r *resources) publicAccess() expr { return conditional{r.isPrivate, "Disabled", "Enabled"} }
 
-// addPrivateEndpoint adds the private endpoint of an account in the subnet, and
-// its name in a DNS zone.
+// addPrivateEndpoint adds a private endpoint for an account, and a DNS record
+// for the endpoint.
 func (r *resources) addPrivateEndpoint(symbolName, group string, account *templateResource) {
 	zone := r.addParam(param{name: symbolName + "DnsZoneId", kind: "string", description: "Private DNS zone of " + group + " endpoints; empty: names are resolved by other means", value: ""})
 	endpoint := r.addResource(&templateResource{
@@ -113,12 +114,12 @@ func (r *resources) addPrivateEndpoint(symbolName, group string, account *templa
 	})
 }
 
-// addSettings adds the output settings: the settings of a hub that uses the
-// resources of the template.
+// addSettings adds the output settings, which lists the settings for a hub that
+// uses the template's resources.
 func (r *resources) addSettings(cfg *config.Config) {
 	endpoint, namespace := runtime{r.cosmos, "documentEndpoint"}, text{r.bus.name, ".servicebus.windows.net"}
 	blobs := runtime{r.blob, "primaryEndpoints.blob"}
-	hub := r.addIdentity(deployment.Hub)
+	hub := r.findIdentity(deployment.Hub)
 	settings := array{}
 	set := func(name string, value any) {
 		settings = append(settings, orderedObject{{"name", name}, {"value", value}})
@@ -144,9 +145,9 @@ func (r *resources) addSettings(cfg *config.Config) {
 		{"hubIdentityId", "string", resourceID{hub}},
 		{"hubClientId", "string", runtime{hub, "clientId"}},
 		{"hubPrincipalId", "string", runtime{hub, "principalId"}},
-		{"scalerIdentityName", "string", r.addIdentity(deployment.Scaler).name},
-		{"scalerIdentityId", "string", resourceID{r.addIdentity(deployment.Scaler)}},
-		{"scalerClientId", "string", runtime{r.addIdentity(deployment.Scaler), "clientId"}},
+		{"scalerIdentityName", "string", r.findIdentity(deployment.Scaler).name},
+		{"scalerIdentityId", "string", resourceID{r.findIdentity(deployment.Scaler)}},
+		{"scalerClientId", "string", runtime{r.findIdentity(deployment.Scaler), "clientId"}},
 	}
 }
 

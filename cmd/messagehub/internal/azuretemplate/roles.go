@@ -9,8 +9,8 @@ import (
 
 const identityAPI = "2023-01-31"
 
-// addIdentities adds the identities of the hub and of the scaler. The identities
-// of domains exist already, so they are parameters of the template.
+// addIdentities adds the hub's and the scaler's identities. The identities of
+// domains already exist, so they are parameters of the template.
 func (r *resources) addIdentities() {
 	used := make(map[string]bool)
 	for _, i := range r.table.Identities {
@@ -31,12 +31,12 @@ func (r *resources) addIdentities() {
 	}
 }
 
-// addIdentity adds an identity that the template creates.
-func (r *resources) addIdentity(name string) *templateResource {
+// findIdentity returns the resource of an identity that the template creates.
+func (r *resources) findIdentity(name string) *templateResource {
 	return r.principals[name].(runtime).of
 }
 
-// addGrants adds the role of the hub in Cosmos DB, and all role assignments.
+// addGrants adds the hub's Cosmos DB role, and all role assignments.
 func (r *resources) addGrants() {
 	used := make(map[string]bool)
 	for _, g := range r.table.Grants {
@@ -60,8 +60,8 @@ func (r *resources) addGrants() {
 	}
 }
 
-// principalName returns an expression that is different for each principal and is
-// known before the identity exists.
+// principalName returns an expression that is unique for each principal. Azure
+// can evaluate it before the identity exists.
 func (r *resources) principalName(identity string) expr {
 	if p, ok := r.principals[identity].(runtime); ok {
 		return resourceID{p.of}

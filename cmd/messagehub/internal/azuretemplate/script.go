@@ -48,7 +48,7 @@ func Script(cfg *config.Config) []byte {
 
 type script struct {
 	table     deployment.Table
-	variables map[string]string // shell variable with the principal, by the name of the identity
+	variables map[string]string // shell variables that contain the principal ids, by identity name
 	text      bytes.Buffer
 }
 
@@ -66,7 +66,7 @@ func (s *script) addVariable(name, from, value string) {
 	s.addLine("%s=${%s:-%s}", name, from, value)
 }
 
-// shellName returns the name of a shell variable for a name.
+// shellName converts a name to the name of a shell variable.
 func shellName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if isWord(c) {
@@ -111,7 +111,8 @@ func (s *script) addCosmos() {
 	s.addLine("az cosmosdb sql role definition create %s --body %s --output none", where, shellQuote(string(body)))
 }
 
-// stableID returns an id that does not change when the script is written again.
+// stableID returns the same id for the same arguments, so that repeated runs of
+// the script change nothing.
 func (s *script) stableID(of string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("messagehub/"+s.table.Database+"/"+of)).String()
 }
@@ -146,7 +147,7 @@ func (s *script) addStorage() {
 	s.addLine(`az storage account management-policy create --resource-group "$group" --account-name "$storage" --policy %s --output none`, shellQuote(string(policy)))
 }
 
-// plainValue returns a value without expressions, in the types of
+// plainValue converts a value without expressions to the types of
 // encoding/json.
 func plainValue(v any) any {
 	switch v := v.(type) {

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// runScript runs a script with a fake Azure CLI, and returns the command lines of
-// its calls to the CLI.
+// runScript runs a script with a fake Azure CLI, and returns the command lines
+// that the script passed to the CLI.
 func runScript(t *testing.T, text []byte, environ ...string) []string {
 	t.Helper()
 	folder := t.TempDir()

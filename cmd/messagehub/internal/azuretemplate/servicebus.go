@@ -8,7 +8,8 @@ import (
 
 const busAPI = "2024-01-01"
 
-// addBus adds the namespace and its queues. The namespace accepts no keys.
+// addBus adds the Service Bus namespace and its queues. The namespace accepts
+// no keys.
 func (r *resources) addBus() {
 	name := r.accountParam("serviceBusName", "Name of the Service Bus namespace", r.names.bus, text{paramRef("prefix"), "-", unique()})
 	sku := r.addParam(param{

@@ -5,8 +5,8 @@ import "github.com/messagehub/messagehub/cmd/node/deployment"
 const storageAPI = "2023-05-01"
 
 // addStorage adds the storage account and its containers. The account accepts
-// no keys. A deleted or replaced blob can be restored for a number of days, after
-// which a rule deletes it.
+// no keys. A deleted or replaced blob can be restored for blobRestoreDays, and
+// is then deleted by a rule.
 func (r *resources) addStorage() {
 	name := r.accountParam("storageAccountName", "Name of the storage account: up to 24 lower case letters and digits", r.names.blob, text{paramRef("prefix"), unique()})
 	days := r.addParam(param{name: "blobRestoreDays", kind: "int", description: "Days in which a blob that was deleted or replaced can be restored", value: 7})
@@ -49,8 +49,8 @@ func (r *resources) addStorage() {
 	r.addPrivateEndpoint("blob", "blob", r.blob)
 }
 
-// storageRules returns the rules by which the account deletes blobs. It retains
-// replaced versions for days.
+// storageRules returns the rules by which the storage account deletes blobs.
+// Replaced versions are deleted after this number of days.
 func storageRules(blobs []deployment.BlobContainer, days any) array {
 	rules := array{orderedObject{
 		{"name", "replaced"},

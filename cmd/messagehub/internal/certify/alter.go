@@ -13,7 +13,7 @@ import (
 
 // The functions of this file change requests that are already signed.
 
-// bodyOf returns the body of a request. The request can still be sent.
+// bodyOf returns the body of a request without consuming it.
 func bodyOf(r *http.Request) []byte {
 	if r.GetBody == nil {
 		return nil
@@ -35,13 +35,13 @@ func setBody(r *http.Request, body []byte) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// tamperBody changes the content of the message. The body remains valid JSON of
-// the same length.
+// tamperBody replaces a word of the body by another word of the same length, so
+// that the JSON remains valid.
 func tamperBody(r *http.Request) {
 	setBody(r, bytes.ReplaceAll(bodyOf(r), []byte(original), []byte(tampered)))
 }
 
-// renewDigest replaces the digest by the digest of the changed body, as an
+// renewDigest sets the Digest header to the digest of the changed body, as an
 // attacker could.
 func renewDigest(r *http.Request) {
 	digest := sha256.Sum256(bodyOf(r))
@@ -58,10 +58,11 @@ func breakSignatures(r *http.Request) {
 	r.Header.Set("Authorization", `Signature keyId="`)
 }
 
-// errBroken is the read error that interrupts a body.
+// errBroken is the read error with which breakBody aborts a request.
 var errBroken = errors.New("the caller interrupts the body")
 
-// breakBody sends the first half of the body, and closes the connection.
+// breakBody makes the client send half of the body and then close the
+// connection.
 func breakBody(r *http.Request) {
 	body := bodyOf(r)
 	r.GetBody = nil
@@ -72,7 +73,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 
-// slowBody sends the body in parts, with a pause before each.
+// slowBody makes the client send the body in parts, with a pause before each
+// part.
 func slowBody(parts int, pause time.Duration, wait func(context.Context, time.Duration) error) func(*http.Request) {
 	return func(r *http.Request) {
 		body := bodyOf(r)

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// expectAccepted returns a check that sends a changed call, which must be
-// accepted.
+// expectAccepted returns a check that sends a call changed by alter. The
+// receiver must accept the call.
 func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		a, err := s.sendNew(ctx, s.client, nil, alter...)
@@ -21,8 +21,8 @@ func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certify
 	}
 }
 
-// expectRefused returns a check that sends a changed call, which must be
-// refused.
+// expectRefused returns a check that sends a call changed by alter. The
+// receiver must refuse the call.
 func expectRefused(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		return s.mustRefuse(s.sendNew(ctx, s.client, nil, alter...))
@@ -53,8 +53,8 @@ func (s *certifyRun) mustRefuse(a receiverAnswer, err error) (checkVerdict, erro
 	return v, err
 }
 
-// sendNew sends a new delivery. change alters the delivery before it is signed,
-// and alter changes the signed request.
+// sendNew sends a new delivery. Before the delivery is signed, change is
+// applied to it; afterwards alter is applied to the signed request.
 func (s *certifyRun) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (receiverAnswer, error) {
 	d, err := s.delivery()
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package certify calls a receiver as a hub would, and as an attacker would,
 // and reports which calls the receiver handled correctly.
 //
-// Every call uses the guarded client of package webhook. A check is one or more
-// calls and the rule for their responses. The first check is a call that a
-// receiver must accept. If the receiver does not accept this call, most other
-// checks are skipped, because their results would mean nothing.
+// Every call uses the guarded client of package webhook. A check consists of
+// one or more calls, and a rule for the responses. The first check sends a
+// valid call. If the receiver does not accept it, most checks are skipped,
+// because their results would be meaningless.
 package certify
 
 import (
@@ -23,28 +23,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Options of Run.
+// Options configure Run.
 type Options struct {
 	Client   webhook.Options // options of the client that calls the receiver
 	Settings domain.Subscription
 
-	Secrets []webhook.Secret // the receiver's secrets; without a secret or a key, signatures are not checked
-	HMACKey webhook.Key      // the receiver's HMAC key; "": the receiver has none
+	Secrets []webhook.Secret // the receiver's secrets; signatures are checked only if Secrets or HMACKey is set
+	HMACKey webhook.Key      // the receiver's HMAC key; "" if it has none
 
-	Type    string // type of the events; default "messagehub.certify"
-	Payload []byte // payload of the events, JSON; default an object with the name of the check
+	Type    string // event type; default "messagehub.certify"
+	Payload []byte // JSON payload of the events; default an object with the name of the check
 
 	Large  int           // size of the large payload, in bytes; default domain.MaxPayload
 	Slow   time.Duration // duration of the slow body; default 3 s
-	Quick  time.Duration // limit for the duration of a quick answer; default 2 s
+	Quick  time.Duration // longest duration of a quick answer; default 2 s
 	Calls  int           // number of concurrent calls; default 10
-	Report func(Result)  // called with each result; may be nil
+	Report func(Result)  // called with each result, unless nil
 
-	Random io.Reader                                        // source of ids and secrets; default crypto/rand
-	Pause  func(ctx context.Context, d time.Duration) error // waits for d; default: with the system's clock
+	Random io.Reader                                        // random source for ids and secrets; default crypto/rand
+	Pause  func(ctx context.Context, d time.Duration) error // waits for d; by default in real time
 }
 
-// A Level is the importance of a check.
+// A Level is the severity of a failed check.
 type Level string
 
 // The levels.
@@ -63,7 +63,7 @@ const (
 	NotChecked Outcome = "not checked"
 )
 
-// A Result is the result of one check.
+// A Result is the outcome of one check, with an explanation.
 type Result struct {
 	Check   string  `json:"check"`
 	Level   Level   `json:"level"`
@@ -105,20 +105,20 @@ func Run(ctx context.Context, opts Options) ([]Result, error) {
 	return results, nil
 }
 
-// A certifyRun has the state of one call of Run.
+// A certifyRun is the state of one call of Run.
 type certifyRun struct {
 	opts   Options
 	client *webhook.Client
 
-	first   receiverAnswer // answer to the first call
+	first   receiverAnswer // answer to the first check's call
 	refused []receiverAnswer
 	slowest time.Duration // duration of the slowest accepted call
 }
 
-// notAccepted is the reason why most checks are skipped if the first one fails.
+// notAccepted is the reason for skipping most checks if the first check fails.
 const notAccepted = "a call that should be accepted was not"
 
-// check runs or skips one check.
+// check runs or skips a check, and returns its result.
 func (s *certifyRun) check(ctx context.Context, c *check) (Result, error) {
 	r := Result{Check: c.name, Level: c.level, Outcome: NotChecked}
 	switch {
@@ -147,13 +147,13 @@ func (s *certifyRun) isSigned() bool { return len(s.opts.Secrets) > 0 || s.opts.
 type receiverAnswer struct {
 	domain.Answer
 	made bool
-	long bool // the body may have more bytes than were read
+	long bool // the body may be longer than the part that was read
 }
 
 func (a receiverAnswer) isAccepted() bool { return a.made && a.Error == "" && a.Status/100 == 2 }
 
-// isRefused reports whether the receiver answered with a status other than 2xx. A
-// call without an answer is not refused.
+// isRefused reports whether the receiver answered with a status other than 2xx.
+// It is false if the receiver did not answer.
 func (a receiverAnswer) isRefused() bool { return a.made && a.Status != 0 && a.Status/100 != 2 }
 
 func (a receiverAnswer) String() string {
@@ -193,7 +193,7 @@ func (s *certifyRun) delivery() (*webhook.Delivery, error) {
 const (
 	certifySubscription = "00000000-0000-4000-8000-000000000000"
 
-	// original is a text in each body, which an attacker replaces by tampered.
+	// Each body contains original, which an attacker replaces by tampered.
 	original, tampered = "original", "tampered"
 )
 
@@ -205,8 +205,8 @@ func (s *certifyRun) random(n int) ([]byte, error) {
 	return b, nil
 }
 
-// otherSecret returns a secret that the receiver does not have, of the same
-// kind as the receiver's first secret.
+// otherSecret returns a random secret of the same kind as the receiver's first
+// secret. The receiver does not know it.
 func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	b, err := s.random(32)
 	if err != nil {
@@ -219,8 +219,8 @@ func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	return webhook.ParseSecret(prefix + base64.StdEncoding.EncodeToString(b))
 }
 
-// send makes a call. client signs the request, and the functions in alter change
-// the signed request.
+// send signs a delivery with client, applies alter to the signed request, and
+// sends it.
 func (s *certifyRun) send(ctx context.Context, client *webhook.Client, d *webhook.Delivery, alter ...func(*http.Request)) (receiverAnswer, error) {
 	r, err := client.SendAltered(ctx, d, func(req *http.Request) {
 		for _, f := range alter {

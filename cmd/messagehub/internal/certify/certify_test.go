@@ -25,7 +25,7 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// A pipeListener accepts connections that were dialed in memory.
+// A pipeListener accepts in-memory connections.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -60,7 +60,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// run certifies a receiver in a synctest bubble, with a fake clock.
+// run certifies a receiver in a synctest bubble, which has a fake clock.
 func run(t *testing.T, handler http.Handler, set func(*certify.Options)) []certify.Result {
 	t.Helper()
 	var results []certify.Result
@@ -95,7 +95,8 @@ func run(t *testing.T, handler http.Handler, set func(*certify.Options)) []certi
 	return results
 }
 
-// correctReceiver returns a correct receiver with the keys of v.
+// correctReceiver returns a handler without faults, which verifies calls with v
+// and refuses them with the status refusal.
 func correctReceiver(v *webhook.Verifier, refusal int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -118,7 +119,7 @@ func bySecret(t *testing.T) *webhook.Verifier {
 	return &webhook.Verifier{Keys: []webhook.VerifyKey{key}}
 }
 
-// checksWith returns the names of the checks with an outcome.
+// checksWith returns the names of the checks whose outcome is o.
 func checksWith(results []certify.Result, o certify.Outcome) []string {
 	names := []string{}
 	for _, r := range results {
@@ -168,8 +169,8 @@ func TestRun_PassesCorrectReceiversOfOtherSchemes(t *testing.T) {
 	}
 }
 
-// newFaultyReceiver returns a receiver with the fault f: f answers a call and
-// returns true, or leaves the call to a correct receiver.
+// newFaultyReceiver returns a receiver that passes each call to f. If f returns
+// false, a correct receiver answers the call.
 func newFaultyReceiver(t *testing.T, f func(w http.ResponseWriter, r *http.Request, body []byte) bool) http.Handler {
 	t.Helper()
 	right := correctReceiver(bySecret(t), http.StatusUnauthorized)

@@ -11,14 +11,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// A check tests one property of a receiver.
+// A check tests whether a receiver has one property of a correct receiver.
 type check struct {
-	name   string // the property of a correct receiver
+	name   string // property of a correct receiver
 	level  Level
 	advice string // next step after a failure
 
-	always bool                     // the check also runs if the first call was not accepted
-	skip   func(*certifyRun) string // returns why the check is skipped, or "" if it runs; nil: the check always runs
+	always bool                     // run the check even if the first call was not accepted
+	skip   func(*certifyRun) string // returns the reason for skipping the check, or ""; if nil, the check is never skipped
 	run    func(context.Context, *certifyRun) (checkVerdict, error)
 }
 
@@ -26,10 +26,10 @@ type check struct {
 type checkVerdict struct {
 	isRight bool
 	saw     string
-	advice  string // replaces the advice of the check unless ""
+	advice  string // replaces the check's advice, unless it is ""
 }
 
-// The advice of several checks.
+// Advice that several checks share.
 const (
 	verifyAdvice = "Verify the signature of the raw body before anything reads it, and answer 401 if it is not valid. " +
 		"A library of Standard Webhooks does all of it: standardwebhooks for many languages."
@@ -39,8 +39,8 @@ const (
 		"Otherwise a call that was recorded can be sent again."
 )
 
-// checks lists all checks, in the order in which they run. The checks that may
-// harm a receiver come last, followed only by a check that it still works.
+// checks lists all checks in the order in which they run. Checks that may harm
+// a receiver are last, before the check that the receiver still works.
 var checks = []check{
 	{
 		name: "accepts a call", level: Must, always: true, run: sendFirst,
@@ -147,8 +147,8 @@ func skipUnanswered(s *certifyRun) string {
 	return ""
 }
 
-// notSigned is the reason why signatures are not checked if the receiver's
-// secret is not known.
+// notSigned is the reason for skipping the signature checks if the receiver's
+// secret is unknown.
 const notSigned = "no --secret or --hmac-key is given"
 
 func skipUnsigned(s *certifyRun) string {
@@ -172,7 +172,9 @@ func skipWithoutHMAC(s *certifyRun) string {
 	return ""
 }
 
-// The HMAC signature in the Authorization header does not cover the id.
+// skipUnlessOnlySecret skips a check of the signed id if the receiver has an
+// HMAC key, because the HMAC signature in the Authorization header does not
+// cover the id.
 func skipUnlessOnlySecret(s *certifyRun) string {
 	if s.opts.HMACKey != "" && len(s.opts.Secrets) > 0 {
 		return "--hmac-key does not sign the id"

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// maxAnswer is the maximum width of an answer in the table, in runes.
+// maxAnswer is the maximum number of runes of an answer in the table.
 const maxAnswer = 60
 
 // HasFailed reports whether a check of level must has failed.
@@ -33,7 +33,7 @@ func Print(w io.Writer, url string, results []Result) error {
 	for _, r := range results {
 		counts[r.Outcome]++
 		if r.Answer == notAccepted {
-			continue // their rows would only repeat that the first check failed
+			continue // the first row already says why these checks were skipped
 		}
 		outcome := string(r.Outcome)
 		if r.Outcome == Failed {
@@ -55,8 +55,8 @@ func Print(w io.Writer, url string, results []Result) error {
 	return nil
 }
 
-// printAdvice prints each advice once, with the names of the failed checks that
-// have it.
+// printAdvice prints each advice once, with the names of the failed checks to
+// which it applies.
 func printAdvice(w io.Writer, results []Result) {
 	checks := make(map[string][]string)
 	var order []string
@@ -80,7 +80,7 @@ func printAdvice(w io.Writer, results []Result) {
 	}
 }
 
-// wrap returns the words of text in lines of up to width bytes.
+// wrap splits text into lines of at most width bytes, at spaces.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -1,4 +1,5 @@
-// Package checkreport prints the progress and the report of a check for a person.
+// Package checkreport formats the progress and the report of a check as text
+// for a person.
 package checkreport
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Text returns a report that fits on one screen. If verbose is true, it lists each finding.
+// Text returns the report as text that fits on one screen. If verbose is true,
+// it also lists each finding.
 func Text(r *hub.CheckReport, verbose bool) string {
 	var b strings.Builder
 	switch left := r.Found - r.Repaired; {
@@ -43,7 +45,7 @@ func Text(r *hub.CheckReport, verbose bool) string {
 	return b.String()
 }
 
-// A findingGroup holds findings that differ only in their position.
+// A findingGroup groups the findings that differ only in their position.
 type findingGroup struct {
 	first    *hub.Finding
 	n        int
@@ -51,7 +53,7 @@ type findingGroup struct {
 }
 
 // countSubjects returns the number of recipients or buckets in the group, as
-// text.
+// text such as "2 recipients".
 func (g *findingGroup) countSubjects() string {
 	thing := "recipient"
 	if g.first.IsOfObjects() {
@@ -64,8 +66,8 @@ func (g *findingGroup) countSubjects() string {
 // screen.
 const groupsShown = 12
 
-// writeGroups writes one line for each group of findings, beginning with the
-// groups that cannot be repaired.
+// writeGroups writes one line for each group of findings. The groups that
+// cannot be repaired come first.
 func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	type key struct {
 		damage, repaired, isOfObjects bool
@@ -121,7 +123,7 @@ func rankOf(f *hub.Finding) int {
 	return 1
 }
 
-// writeAdvice writes the next steps for the remaining findings.
+// writeAdvice writes what to do about the findings that were not repaired.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	damage, objects, repairable, newer := false, false, false, false
 	for i := range r.Findings {
@@ -164,7 +166,7 @@ func countIs(n int64, thing string) string {
 	return terminal.CountOf(n, thing) + " are"
 }
 
-// A Progress prints the progress of a check: on a terminal it updates one line,
+// A Progress prints the progress of a check. On a terminal it updates one line;
 // otherwise it prints a line every ten seconds.
 type Progress struct {
 	terminal.StatusLine
@@ -176,8 +178,8 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{StatusLine: terminal.NewStatusLine(w), reported: time.Now()}
 }
 
-// Report prints the counts so far. Without a terminal, it prints at most one line
-// every ten seconds.
+// Report prints the current counts. If the output is not a terminal, it prints
+// at most one line every ten seconds.
 func (p *Progress) Report(r *hub.CheckReport) {
 	const linesEvery = 10 * time.Second
 	text := fmt.Sprintf("checked %s, %s; %s", terminal.CountOf(r.Recipients, "recipient"), terminal.CountOf(r.Events, "event"), terminal.CountOf(r.Found, "finding"))

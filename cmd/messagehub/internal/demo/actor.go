@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An actorClient peeks and dequeues for an actor, and records the bundles in a
-// ledger.
+// An actorClient peeks and dequeues for one actor, and records the bundles that
+// it receives.
 type actorClient struct {
 	hub      *hubclient.Client
 	actor    string
@@ -20,7 +20,7 @@ type actorClient struct {
 	onBundle func(events int) // called for each confirmed bundle
 }
 
-// A tally adds up the measurements of the clients of one actor.
+// A tally sums the measurements of all clients of one actor.
 type tally struct {
 	mu              sync.Mutex
 	events, bundles int
@@ -55,8 +55,8 @@ func percentileOf(durations []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// drainGroup peeks and dequeues until a group has no data; "" stands for all
-// groups.
+// drainGroup peeks and dequeues until the group has no data. If group is "", it
+// drains all groups.
 func (a *actorClient) drainGroup(ctx context.Context, group string) error {
 	for {
 		asked, started := a.ledger.Now(), time.Now()

@@ -17,15 +17,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A brokerDemo broadcasts to five consumers of a channel. One consumer is slow.
-// Another one fails until all of its jobs are dead; then half of the jobs are
-// re-triggered, and the consumer fetches the messages of the other half. Each
-// message must reach each consumer once.
+// A brokerDemo broadcasts messages to five consumers of a channel. One consumer
+// is slow. Another fails until all of its jobs are dead; then half of the jobs
+// are re-triggered, and the consumer fetches the messages of the other half.
+// Each consumer must receive each message once.
 type brokerDemo struct {
 	out       io.Writer
 	channel   string
 	producer  string
-	tokens    map[string]string // tokens by the id of the channel or the producer
+	tokens    map[string]string // tokens by channel id or producer id
 	consumers []*demoConsumer
 	limit     time.Duration // timeout of the demo
 	messages  int
@@ -38,8 +38,8 @@ const (
 	slowDelay        = 50 * time.Millisecond
 )
 
-// newBrokerDemo returns a demo whose consumers have open listeners, which the
-// caller must serve or close.
+// newBrokerDemo returns a demo whose consumers already listen. The caller must
+// serve or close their listeners.
 func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error) {
 	b := &brokerDemo{
 		out: out, channel: "prices", producer: "exchange", limit: time.Minute, messages: brokerMessages,
@@ -65,7 +65,7 @@ func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error
 	return b, nil
 }
 
-// closeListeners closes the listeners of consumers that do not serve.
+// closeListeners closes the listeners of all consumers.
 func (b *brokerDemo) closeListeners() {
 	for _, c := range b.consumers {
 		_ = c.listener.Close()
@@ -99,13 +99,13 @@ func (b *brokerDemo) setParties(cfg *config.Broker) error {
 	return nil
 }
 
-// newClient returns a client of the hub with credentials.
+// newClient returns a client with credentials for the hub at url.
 func (b *brokerDemo) newClient(url string, creds brokerclient.Credentials) (*brokerclient.Client, error) {
 	return brokerclient.New(brokerclient.Options{URL: url, Credentials: creds})
 }
 
-// runAll runs the demo with the hub at url. It fails if a message did not reach
-// a consumer, or reached it twice.
+// runAll runs the demo with the hub at url. It fails if a consumer did not
+// receive a message, or received it twice.
 func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	var receivers errgroup.Group
@@ -125,7 +125,8 @@ func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// errBrokerSlow is the cause of the context's end when the demo exceeds its limit.
+// errBrokerSlow cancels the demo's context when the demo exceeds its time
+// limit.
 var errBrokerSlow = errors.New("the broker has not delivered in time")
 
 func (b *brokerDemo) playAll(ctx context.Context, url string) error {
@@ -155,7 +156,8 @@ func (b *brokerDemo) playAll(ctx context.Context, url string) error {
 	return b.printReport(ids)
 }
 
-// publishMessages broadcasts the messages, and returns their ids and the duration.
+// publishMessages broadcasts all messages. It returns their ids, and how long
+// it took.
 func (b *brokerDemo) publishMessages(ctx context.Context, url string) (ids []string, took time.Duration, err error) {
 	client, err := b.newClient(url, brokerclient.Credentials{ChannelToken: b.tokens[b.channel], ProducerID: b.producer, ProducerToken: b.tokens[b.producer]})
 	if err != nil {
@@ -175,8 +177,9 @@ func (b *brokerDemo) publishMessages(ctx context.Context, url string) (ids []str
 	return ids, time.Since(began), nil
 }
 
-// reviveConsumer prints the dead letters of a consumer, lets the consumer work
-// again, re-triggers half of the dead letters, and lets it fetch the other half.
+// reviveConsumer prints the dead letters of the failing consumer and makes it
+// work again. Half of the dead letters are re-triggered; the consumer fetches
+// the other half.
 func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Client, c *demoConsumer, messages int) error {
 	dead, err := b.awaitDeadLetters(ctx, client, c.name, messages)
 	if err != nil {
@@ -207,7 +210,8 @@ func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Cl
 	return err
 }
 
-// awaitDeadLetters waits until a consumer has n dead letters and returns them.
+// awaitDeadLetters waits until a consumer has n dead letters, and returns the
+// dead letters.
 func (b *brokerDemo) awaitDeadLetters(ctx context.Context, client *brokerclient.Client, consumer string, n int) (dead []*brokerclient.Job, err error) {
 	err = pollUntil(ctx, func() (bool, error) {
 		dead = dead[:0]
@@ -246,7 +250,7 @@ func (b *brokerDemo) retriggerJobs(ctx context.Context, client *brokerclient.Cli
 	return nil
 }
 
-// fetchMessages lets a consumer fetch n messages, and returns the number of
+// fetchMessages fetches n messages for a consumer, and returns the number of
 // bundles that contained them.
 func (b *brokerDemo) fetchMessages(ctx context.Context, client *brokerclient.Client, c *demoConsumer, n int) (bundles int, err error) {
 	fetched := 0
@@ -268,10 +272,11 @@ func (b *brokerDemo) fetchMessages(ctx context.Context, client *brokerclient.Cli
 	return bundles, err
 }
 
-// pollEvery is the time between two calls of isDone.
+// pollEvery is the interval at which pollUntil checks its condition.
 const pollEvery = 20 * time.Millisecond
 
-// pollUntil calls isDone until it reports true or fails, or ctx ends.
+// pollUntil calls isDone repeatedly until it returns true or an error, or ctx
+// ends.
 func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	again := time.NewTicker(pollEvery)
 	defer again.Stop()
@@ -287,8 +292,8 @@ func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	}
 }
 
-// printReport prints the counts of each consumer. It fails unless every consumer
-// received every message once.
+// printReport prints a table of counts for each consumer. It fails unless every
+// consumer received every message once.
 func (b *brokerDemo) printReport(ids []string) error {
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "consumer\t\tcalled with\tfetched\trefused\tlost\ttwice\t")

@@ -15,10 +15,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// A demoConsumer is a consumer that the hub calls.
+// A demoConsumer is a consumer to which the hub pushes messages.
 type demoConsumer struct {
 	name  string
-	kind  string // difference from a normal consumer, as text for the report
+	kind  string // how it differs from a normal consumer, for the report
 	token string
 	delay time.Duration // pause before each answer
 
@@ -37,7 +37,7 @@ type consumerMode int
 const (
 	accepting  consumerMode = iota
 	failing                 // answers 503
-	postponing              // answers 503 with Retry-After
+	postponing              // answers 503 with a Retry-After header
 )
 
 type consumerCounts struct {
@@ -46,7 +46,7 @@ type consumerCounts struct {
 	refused int // refused calls
 }
 
-// openListener opens a loopback port, and generates the token of the consumer.
+// openListener opens a loopback port and generates the consumer's token.
 func (c *demoConsumer) openListener(ctx context.Context) (err error) {
 	c.token, c.got = rand.Text(), make(map[string]int)
 	if c.handler, err = brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{c.token}}, c.handleDelivery); err != nil {
@@ -58,20 +58,20 @@ func (c *demoConsumer) openListener(ctx context.Context) (err error) {
 
 func (c *demoConsumer) url() string { return "http://" + c.listener.Addr().String() + "/" }
 
-// serveCalls answers calls until ctx ends.
+// serveCalls answers the hub's calls until ctx ends.
 func (c *demoConsumer) serveCalls(ctx context.Context) error {
 	return httpserve.Serve(ctx, c.listener, httpserve.Options{
 		Handler: c.handler, Logger: slog.New(slog.DiscardHandler), Server: "the consumer " + c.name, MaxConnections: 64,
 	})
 }
 
-// Errors with which a consumer refuses a message.
+// Errors with which a consumer refuses a message for now.
 var (
 	errDead  = &brokerclient.RetryAfterError{Err: errors.New("the consumer is dead")}
 	errLater = &brokerclient.RetryAfterError{After: time.Hour, Err: errors.New("the consumer wants to be called later")}
 )
 
-// handleDelivery handles a call with a message.
+// handleDelivery handles a message that the hub delivers.
 func (c *demoConsumer) handleDelivery(ctx context.Context, d *brokerclient.Delivery) error {
 	if err := clock.Sleep(ctx, c.delay); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c *demoConsumer) currentCounts() consumerCounts {
 	return c.counts
 }
 
-// noteFetched counts a message that the consumer fetched.
+// noteFetched counts a message that the consumer fetched itself.
 func (c *demoConsumer) noteFetched(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,13 +112,13 @@ func (c *demoConsumer) noteFetched(message string) {
 	c.got[message]++
 }
 
-// waitForCalls waits until the consumer was called with n messages.
+// waitForCalls waits until the hub has called the consumer with n messages.
 func (c *demoConsumer) waitForCalls(ctx context.Context, n int) error {
 	return pollUntil(ctx, func() (bool, error) { return c.currentCounts().called >= n, nil })
 }
 
-// compareMessages returns the number of messages in ids that the consumer did not
-// receive, and the number that it received more than once.
+// compareMessages returns how many of the messages in ids the consumer did not
+// receive, and how many it received more than once.
 func (c *demoConsumer) compareMessages(ids []string) (lost, twice int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

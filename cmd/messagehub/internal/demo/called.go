@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A calledActor does not poll. The hub calls the actor when data is available,
-// and the actor then fetches the data.
+// A calledActor does not poll. The hub calls it when data is available; then it
+// fetches the data.
 type calledActor struct {
 	*actorClient
 	name         string
@@ -29,20 +29,21 @@ type calledActor struct {
 
 	listener net.Listener
 	called   chan struct{} // contains a value if the hub has called since the last fetch began
-	isAway   atomic.Bool   // if true, the receiver answers 503
+	isAway   atomic.Bool   // isAway means that the receiver answers 503
 	accepted atomic.Int64  // accepted calls
-	refused  atomic.Int64  // number of calls that were refused with 503
-	invalid  atomic.Int64  // number of calls whose signature was not valid
+	refused  atomic.Int64  // number of calls that the receiver answered with 503
+	invalid  atomic.Int64  // number of calls with an invalid signature
 }
 
-// callTimeout is the timeout of a call in the demo.
+// callTimeout is the timeout of the hub's calls in the demo.
 const callTimeout = 5 * time.Second
 
-// callDelays lists the pauses before the attempts of a delivery. With the default
-// pauses, a dead letter takes days, which is too long for a demo.
+// callDelays lists the pauses before the attempts of a delivery. They are
+// short, because with the default pauses a dead letter takes days.
 var callDelays = []time.Duration{0, 500 * time.Millisecond, time.Second}
 
-// subscribeToCalls opens a loopback port and subscribes with its URL.
+// subscribeToCalls opens a loopback port and subscribes with its URL, so that
+// the hub calls the actor.
 func (a *calledActor) subscribeToCalls(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,7 +65,7 @@ func (a *calledActor) subscribeToCalls(ctx context.Context) error {
 	return err
 }
 
-// serveCalls answers calls until ctx ends.
+// serveCalls answers the hub's calls until ctx ends.
 func (a *calledActor) serveCalls(ctx context.Context) error {
 	return httpserve.Serve(ctx, a.listener, httpserve.Options{
 		Handler: a, Logger: slog.New(slog.DiscardHandler), Server: "the receiver of " + a.name, MaxConnections: 16,
@@ -88,18 +89,18 @@ func (a *calledActor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.accepted.Add(1)
 		select {
 		case a.called <- struct{}{}:
-		default: // the next fetch also returns the data of this call
+		default: // a fetch is already pending, and will return the data of this call too
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// errNotCalled means that an actor could not fetch everything, because the hub
-// did not call it.
+// errNotCalled means that an actor did not fetch all of its data, because the
+// hub did not call it.
 var errNotCalled = errors.New("the hub has not called this actor")
 
 // fetchWhenCalled drains after each call until isDone returns true. It fails
-// with errNotCalled if limit has passed since sent was closed.
+// with errNotCalled if isDone is still false limit after sent is closed.
 func (a *calledActor) fetchWhenCalled(ctx context.Context, sent <-chan struct{}, limit time.Duration, isDone func() bool) error {
 	var late <-chan time.Time
 	for {

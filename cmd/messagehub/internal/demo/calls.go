@@ -13,7 +13,7 @@ import (
 )
 
 // subscribeActors subscribes the actors that do not poll. The receiver of the
-// last of these actors is unavailable.
+// last of them is unavailable.
 func (d *Demo) subscribeActors(ctx context.Context, hub *hubclient.Client) error {
 	for i, actor := range d.market.Actors {
 		if !isCalled(i) {
@@ -42,8 +42,8 @@ func (d *Demo) pollingActors() (actors []string) {
 	return actors
 }
 
-// runCalledActor lets a called actor fetch the events that are sent to it. If the
-// hub does not call the actor, the verdict counts the remaining events as lost.
+// runCalledActor lets an actor fetch its events when the hub calls it. If the
+// hub does not call, the report counts the remaining events as lost.
 func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan struct{}) error {
 	err := a.fetchWhenCalled(ctx, sent, d.patience, func() bool { return d.ledger.Outstanding(a.actor) == 0 })
 	if errors.Is(err, errNotCalled) {
@@ -54,13 +54,13 @@ func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan s
 }
 
 // recoverActor prints the dead letter of the actor whose receiver is
-// unavailable, lets the receiver work again, and replays the delivery. The hub
-// then calls the actor, which fetches everything.
+// unavailable, makes the receiver work again, and replays the delivery. The hub
+// then calls the actor, which fetches all of its data.
 func (d *Demo) recoverActor(ctx context.Context, sent <-chan struct{}) error {
 	a := d.called[len(d.called)-1]
 	dead, err := a.awaitDeadLetter(ctx, d.patience)
 	if errors.Is(err, errNoDeadLetter) {
-		fmt.Fprintf(d.Out, "%s: %v\n", a.name, err) // the verdict counts the events that were not fetched as lost
+		fmt.Fprintf(d.Out, "%s: %v\n", a.name, err) // no error: the report counts the events that were not fetched as lost
 		return nil
 	}
 	if err != nil {
@@ -88,9 +88,9 @@ func (d *Demo) recoverActor(ctx context.Context, sent <-chan struct{}) error {
 // errNoDeadLetter means that the actor has no dead letter to replay.
 var errNoDeadLetter = errors.New("the notification for this actor has not become a dead letter")
 
-// awaitDeadLetter waits until the actor has a dead letter, and returns it. It also
-// waits until no delivery is waiting for another attempt, because that attempt
-// would call the actor before the replay.
+// awaitDeadLetter waits until the actor has a dead letter, and returns the dead
+// letter. It also waits until no delivery is waiting for another attempt, because
+// that attempt would call the actor before the replay.
 func (a *calledActor) awaitDeadLetter(ctx context.Context, limit time.Duration) (*hubclient.MessageDelivery, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoDeadLetter)
 	defer cancel()

@@ -28,14 +28,14 @@ import (
 )
 
 const (
-	contentOrigin = "Invoices"      // domain that creates content on request
-	contentActor  = "5790000000006" // actor with one bundle of contentOrigin
+	contentOrigin = "Invoices"      // a domain that creates content on request
+	contentActor  = "5790000000006" // an actor with one bundle of contentOrigin
 
 	contentBucket = embedded.WellKnownAccount + "/messagehub-content"
-	contentFolder = "content" // folder of the contents in the data folder
+	contentFolder = "content" // subfolder of the hub's data folder that stores contents
 )
 
-// A contentDomain creates the contents of bundles.
+// A contentDomain creates the contents of bundles on request.
 type contentDomain struct {
 	client *domainclient.Client
 	made   atomic.Int64 // number of contents that the domain created
@@ -59,15 +59,16 @@ func newContentDomain(n *node.Node) (*contentDomain, error) {
 	return c, err
 }
 
-// makeContent returns the content of a bundle: a text with the number of contents
-// that the domain created so far.
+// makeContent returns the content of a bundle: a text that counts the contents
+// created so far.
 func (c *contentDomain) makeContent(context.Context, *domainclient.Request) (io.Reader, error) {
 	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
 }
 
-// showContents shows how the ledger of objects tracks the contents of bundles. It
-// deletes the content of an open bundle in the hub's data folder. A crawl detects
-// the deletion, and at the next Peek the domain creates the content again.
+// showContents demonstrates how the ledger tracks the contents of bundles. It
+// deletes the content of an open bundle from the hub's data folder. A crawl
+// detects the deletion, and the next Peek makes the domain create the content
+// again.
 func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.Node, folder string) (err error) {
 	maker, err := newContentDomain(n)
 	if err != nil {
@@ -100,8 +101,8 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	if err != nil {
 		return err
 	}
-	// An operator deletes the content. A crawl of the ledger detects the deletion,
-	// and the ledger notifies the hub.
+	// The demo deletes the file, as an operator might. A crawl detects the
+	// deletion, and the ledger notifies the hub.
 	file, err := content.FilePath(rows[0].Key)
 	if err == nil {
 		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))
@@ -126,8 +127,8 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	return hub.As(contentActor).Dequeue(ctx, contentActor, bundle)
 }
 
-// peekContent returns the content of the actor's bundle. If no bundle is open,
-// Peek opens one with the id bundle.
+// peekContent returns the content of the actor's open bundle. If no bundle is
+// open, Peek opens one whose id is bundle.
 func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (string, error) {
 	id, body, err := hub.Peek(ctx, contentActor, hubclient.PeekOptions{BundleID: bundle})
 	if err == nil && id == "" {
@@ -136,8 +137,8 @@ func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (str
 	return string(body), err
 }
 
-// awaitRows waits until a bundle has n rows of contents, and returns them in
-// the order of their events.
+// awaitRows waits until the ledger has n rows for the contents of a bundle, and
+// returns the rows in event order.
 func awaitRows(ctx context.Context, hub *hubclient.Client, bundle string, n int) ([]hubclient.Object, error) {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -166,8 +167,8 @@ func awaitRows(ctx context.Context, hub *hubclient.Client, bundle string, n int)
 	}
 }
 
-// crawlContents starts a crawl, which compares the contents of the hub with the
-// ledger, and waits for its end.
+// crawlContents starts a crawl, which compares the ledger with the stored
+// contents, and waits until the crawl ends.
 func crawlContents(ctx context.Context, hub *hubclient.Client) error {
 	crawl, err := hub.StartCrawl(ctx, contentBucket, "")
 	if err != nil {
@@ -198,6 +199,6 @@ func (d *Demo) reportContents(rows []hubclient.Object) {
 	for _, r := range rows {
 		fmt.Fprintf(table, "  …/%s\t%s\t%s\n", path.Base(r.Key), r.EventType, *r.Reason)
 	}
-	_ = table.Flush() // writes to the terminal
+	_ = table.Flush() // standard output: an error cannot be reported
 	fmt.Fprintln(d.Out)
 }

@@ -3,9 +3,9 @@
 // energymarket, drains them as the actors would, and compares the received
 // events with the sent ones.
 //
-// Most actors poll. The hub calls the other actors; the receiver of one actor is
-// unavailable until its dead letter is replayed. Afterwards a producer broadcasts
-// to five consumers of a channel, of which one is slow and one is dead for a
+// Most actors poll; the hub calls the remaining actors. The receiver of one
+// actor is unavailable until its dead letter is replayed. Afterwards a producer
+// broadcasts to five consumers of a channel: one is slow, and one fails for a
 // while. An actor watches a bundle, and is called when the bundle is dequeued.
 // Finally the demo deletes the content of a bundle, and the ledger of objects
 // shows that the domain created the content again.
@@ -38,43 +38,43 @@ import (
 )
 
 // A Demo starts a hub, sends the events of the market, and then drains two
-// actors at a time. Every third actor has two independent clients. An actor that
-// the hub calls drains after each call, even while events are being sent.
+// actors at a time. Every third actor has two clients, which compete. An actor
+// that the hub calls drains after each call, even while events are being sent.
 type Demo struct {
 	Events, Backlog int
 	Seed            uint64
 
-	Out, Err io.Writer    // Out receives the report, Err the progress
+	Out, Err io.Writer    // Out receives the report, and Err the progress
 	Logger   *slog.Logger // log of the hub
 
-	Registry *prometheus.Registry // registry for the metrics of the hub; nil: a new one
+	Registry *prometheus.Registry // receives the hub's metrics; nil: a new registry
 
 	market   *energymarket.Market
 	ledger   energymarket.Ledger
 	meter    *meter
 	tallies  []*tally // by actor
 	called   []*calledActor
-	patience time.Duration // limit for the time until the hub calls an actor
+	patience time.Duration // maximum wait for the hub's call of an actor
 	sending  time.Duration
 	draining time.Duration
 }
 
-// actorsAtOnce is the number of actors that drain at the same time.
+// actorsAtOnce is the number of actors that drain concurrently.
 const actorsAtOnce = 2
 
 // hasTwoClients reports whether an actor has two clients, which compete for its
 // bundles.
 func hasTwoClients(actor int) bool { return actor%3 == 1 && !isCalled(actor) }
 
-// isCalled reports whether an actor is called instead of polling.
+// isCalled reports whether the hub calls an actor; otherwise the actor polls.
 func isCalled(actor int) bool { return actor%4 == 2 }
 
-// drainsByGroup reports whether an actor drains one group after another. Other
-// actors drain all groups together.
+// drainsByGroup reports whether an actor drains its groups one after another,
+// instead of all groups together.
 func drainsByGroup(actor int) bool { return actor%2 == 1 }
 
 // Run runs the demo against a hub in a temporary folder. It fails if an event
-// was lost, in two bundles, out of order or changed.
+// was lost, delivered in two bundles, out of order, or changed.
 func (d *Demo) Run(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "messagehub-demo-")
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
 	cfg.Admin.Token = config.Secret(rand.Text())
 	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
-	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // the domains of the demo send over HTTP
+	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // no queues are needed, because the demo's domains send over HTTP
 	inline, err := domain.ParseOrigin(energymarket.InlineOrigin)
 	if err != nil {
 		return err
@@ -153,11 +153,12 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	return d.checkStored(work, hub)
 }
 
-// checkStored checks and repairs the store after everything was drained. Two clients of one
-// actor can leave an outdated hint: a Peek that began before the Dequeue of the other client
-// may write an entry that the Dequeue removed. The hint costs the next reader a request, so
-// checkStored repairs and counts such hints, and succeeds. It fails if a Save is unfinished (H5),
-// because no process ended during the demo.
+// checkStored checks and repairs the store after all events were drained. Two
+// clients of one actor can store an outdated hint: a Peek that began before the
+// other client's Dequeue may write an entry that the Dequeue removed. The hint
+// costs the next reader a request, so checkStored repairs and counts such
+// hints, and succeeds. It fails if a Save is unfinished (H5), because no
+// process ended during the demo.
 func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 	progress := checkreport.NewProgress(d.Err)
 	report, err := hub.Check(ctx, domainhub.CheckOptions{Repair: true, Progress: func(r domainhub.CheckReport) { progress.Report(&r) }})
@@ -177,7 +178,7 @@ func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 	return err
 }
 
-// playAll sends and drains everything, and reports the verdict.
+// playAll sends and drains all events, and prints the report.
 func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	d.market, d.ledger = energymarket.New(d.Events, d.Backlog, d.Seed), energymarket.NewLedger()
 	fmt.Fprintf(d.Out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
@@ -197,7 +198,7 @@ func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	return nil
 }
 
-// sendAndFetch sends everything and lets every actor fetch it.
+// sendAndFetch sends all events, and lets every actor fetch its events.
 func (d *Demo) sendAndFetch(ctx context.Context, hub *hubclient.Client) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	var receivers errgroup.Group
@@ -238,7 +239,7 @@ func (d *Demo) sendAndFetch(ctx context.Context, hub *hubclient.Client) (err err
 	return d.recoverActor(ctx, sent)
 }
 
-// sendAll sends all events in order, in requests of a thousand.
+// sendAll sends all events in order, a thousand per request.
 func (d *Demo) sendAll(ctx context.Context, hub *hubclient.Client) error {
 	const most = 1000
 	progress := terminal.NewEventProgress(d.Err, "sent", d.Events+d.Backlog)
@@ -275,7 +276,7 @@ func (d *Demo) sendAll(ctx context.Context, hub *hubclient.Client) error {
 	return flush()
 }
 
-// drainPolling lets every polling actor fetch everything.
+// drainPolling drains all actors that poll, two at a time.
 func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
 	progress := terminal.NewEventProgress(d.Err, "drained", d.ledger.Outstanding(d.pollingActors()...))
 	defer progress.Clear()
@@ -304,8 +305,8 @@ func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
 	return actors.Wait()
 }
 
-// drainAll fetches everything: group by group if byGroup is true, otherwise from
-// all groups together.
+// drainAll fetches all data of the actor: group by group if byGroup is true,
+// otherwise from all groups together.
 func (a *actorClient) drainAll(ctx context.Context, byGroup bool) error {
 	if !byGroup {
 		return a.drainGroup(ctx, "")

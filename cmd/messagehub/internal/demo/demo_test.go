@@ -16,7 +16,7 @@ import (
 )
 
 func TestDemo_FailsIfTheHubLosesEvents(t *testing.T) {
-	// The hub accepts every event, stores none, and makes no calls.
+	// This fake hub accepts every event, stores none, and makes no calls.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPut:
@@ -40,8 +40,8 @@ func TestDemo_FailsIfTheHubLosesEvents(t *testing.T) {
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
 }
 
-// A cancelWriter stops the demo of the broker at the first line that the demo
-// prints, which is after the last broadcast.
+// A cancelWriter cancels the broker demo when it prints its first line, which
+// is after the last broadcast.
 type cancelWriter context.CancelCauseFunc
 
 func (end cancelWriter) Write(p []byte) (int, error) {
@@ -49,7 +49,7 @@ func (end cancelWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The hub stores messages and delivers none.
+// A fake hub accepts messages but delivers none, so the demo must fail.
 func TestBrokerDemo_FailsIfNothingIsDelivered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/broker/channel/prices/message/m0.0")

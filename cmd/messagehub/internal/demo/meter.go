@@ -9,16 +9,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A meter adds up the request units of the embedded engine by their cause: an
-// actor, or one of the constants below. wrapHandler stores the cause in the
-// context of an HTTP request, and wrapTransport reads the cause from the context
-// of a request to the engine. Background work of the hub has no cause.
+// A meter sums the request units of the embedded engine by cause: an actor, or
+// one of the constants below. wrapHandler stores the cause in the context of an
+// HTTP request, and wrapTransport reads the cause from the context of a request
+// to the engine. The hub's background work has no cause.
 type meter struct {
 	mu    sync.Mutex
 	units map[string]float64
 }
 
-// The causes other than actors.
+// Causes that are not actors.
 const (
 	causeSend       = "send"
 	causeBackground = ""
@@ -59,7 +59,7 @@ func (t metered) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unitsOf returns the request units that were counted for a cause so far.
+// unitsOf returns the request units counted so far for a cause.
 func (m *meter) unitsOf(cause string) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

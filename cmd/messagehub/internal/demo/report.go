@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// printReport prints the figures of each actor, and the verdict.
+// printReport prints the figures of each actor, and whether all events were
+// received.
 func (d *Demo) printReport(v *ledger.Verdict) {
 	out := d.Out
 	fmt.Fprintf(out, "Sent in %s, drained in %s, %d actors at a time.\n\n",
@@ -40,7 +41,7 @@ func (d *Demo) printReport(v *ledger.Verdict) {
 	}
 	row("all", "", "", "", events, bundles, bytes/1024, milliseconds(percentileOf(peeks, 50)), milliseconds(percentileOf(peeks, 99)),
 		milliseconds(percentileOf(dequeues, 50)), milliseconds(percentileOf(dequeues, 99)), fmt.Sprintf("%.0f", units))
-	_ = table.Flush() // writes to the terminal
+	_ = table.Flush() // standard output: an error cannot be reported
 
 	sent, background := d.meter.unitsOf(causeSend), d.meter.unitsOf(causeBackground)
 	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are the request units of an actor's\n")
@@ -51,7 +52,7 @@ func (d *Demo) printReport(v *ledger.Verdict) {
 	fmt.Fprintln(out, v)
 }
 
-// clientsText returns how an actor fetches, as text.
+// clientsText describes how an actor fetches its data.
 func clientsText(actor int) string {
 	if isCalled(actor) {
 		return "called"

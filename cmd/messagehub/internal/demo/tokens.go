@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// tokens creates tokens for the clients of the demo, with an issuer that runs
-// beside the hub.
+// A tokens creates tokens for the demo's clients. Its issuer runs in the same
+// process as the hub.
 type tokens struct {
 	issuer  *devissuer.Issuer
 	origins []string
@@ -19,8 +19,8 @@ type tokens struct {
 	byActor map[string]string
 }
 
-// issueTokens runs an issuer until stop is called, and sets the configuration so that the hub accepts
-// only tokens of that issuer.
+// issueTokens starts an issuer, which runs until stop is called. It configures
+// the hub to accept only tokens of this issuer.
 func issueTokens(ctx context.Context, cfg *config.Config) (t *tokens, stop func(), err error) {
 	issuer, err := devissuer.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
@@ -33,15 +33,15 @@ func issueTokens(ctx context.Context, cfg *config.Config) (t *tokens, stop func(
 	}
 	issuing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer ends, the hub answers 503
+	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer fails, the hub answers 503
 	return t, func() {
 		cancel()
 		running.Wait()
 	}, nil
 }
 
-// tokenOf returns the token of an actor or, for "", of the domains and
-// operators. A token is valid for an hour, and the demo takes minutes.
+// tokenOf returns an actor's token. For "", it returns the token of the domains
+// and operators. A token is valid for an hour; the demo takes only minutes.
 func (t *tokens) tokenOf(actor string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// watchingActor is the actor that watches its only bundle.
+// watchingActor is an actor that has one bundle, and watches it.
 const watchingActor = "5790000000005"
 
-// watchBundle lets an actor watch a bundle and dequeue it, and waits until the
-// hub has called the watch.
+// watchBundle lets an actor watch a bundle and then dequeue it, and waits until
+// the hub has called the watch's callback.
 func (d *Demo) watchBundle(ctx context.Context, hub *hubclient.Client, url string) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -69,10 +69,10 @@ func (d *Demo) watchBundle(ctx context.Context, hub *hubclient.Client, url strin
 	}
 }
 
-// A notification is the body of a call that notifies a watch.
+// A notification is the body of the call with which the hub notifies a watcher.
 type notification struct{ Resource, Event string }
 
-// watchHandler answers 200 to each call of a watch.
+// watchHandler answers 200 to each notification, and sends it to notified.
 func watchHandler(notified chan<- notification) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n notification
@@ -82,7 +82,7 @@ func watchHandler(notified chan<- notification) http.Handler {
 		}
 		select {
 		case notified <- n:
-		default: // an earlier notification is waiting
+		default: // a notification is already pending
 		}
 	})
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Blob contains the options of the emulator of a Blob Storage account.
+// Blob configures the emulator of a Blob Storage account.
 type Blob struct {
 	Options
 
 	Listen   string           // HOST:PORT
-	Engine   embedded.Options // Logger is ignored: Options has the logger
+	Engine   embedded.Options // Engine.Logger is ignored; Options.Logger is used
 	TLS      bool             // serve HTTPS, with a self-signed certificate
-	CertFile string           // receives the certificate; "": no file
+	CertFile string           // file that receives the certificate; "": no file
 }
 
-// openReason returns the reason why every client that reaches the account can use
-// it; "" if the account requires a secret key.
+// openReason returns why any client that reaches the account can use it. It
+// returns "" if the account requires a secret key.
 func (b *Blob) openReason() string {
 	switch {
 	case b.Engine.TrustTokens:
@@ -37,7 +37,7 @@ func (b *Blob) hasKnownKey() bool {
 	return cmp.Or(b.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
 }
 
-// Run serves the account until the context ends. It fails if Validate fails.
+// Run serves the account until ctx ends. It fails if the options are invalid.
 func (b *Blob) Run(ctx context.Context) (err error) {
 	if err := b.Validate(); err != nil {
 		return err
@@ -81,7 +81,8 @@ func (b *Blob) serveOptions() (embedded.ServeOptions, error) {
 	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
-// blobHandler returns the routes of the account and /healthz.
+// blobHandler returns a handler for the requests of Blob Storage and for
+// /healthz.
 func blobHandler(account *embedded.Account) http.Handler {
 	blobs := account.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,21 +15,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// Cosmos contains the options of the emulator of a Cosmos DB account.
+// Cosmos configures the emulator of a Cosmos DB account.
 type Cosmos struct {
 	Options
 
 	Listen   string           // HOST:PORT
-	Engine   embedded.Options // Stale and Lag are ignored: Run sets them
+	Engine   embedded.Options // Engine.Stale and Engine.Lag are ignored: Run sets them
 	Endpoint embedded.EndpointOptions
 	TLS      bool   // serve HTTPS, with a self-signed certificate
-	CertFile string // receives the certificate; "": no file
+	CertFile string // file that receives the certificate; "": no file
 
-	// MaxStale and MaxLag limit the age of reads without a session token: in
-	// commits, and in time. The age of each read is random.
+	// MaxStale and MaxLag limit the staleness of reads without a session token:
+	// in commits, and in time. The staleness of each read is random.
 	MaxStale int
 	MaxLag   time.Duration
-	Seed     uint64 // seed of the random ages
+	Seed     uint64 // seed of the random staleness
 
 	Sweep       time.Duration // interval between removals of expired documents
 	LogRequests bool          // print each request to Err
@@ -39,7 +39,7 @@ func (c *Cosmos) hasKnownKey() bool {
 	return cmp.Or(c.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
 }
 
-// Run serves the account until the context ends. It fails if Validate fails.
+// Run serves the account until ctx ends. It fails if the options are invalid.
 func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	return c.serveAndSweep(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
 }
 
-// engineOptions returns the options of the engine, with functions that choose the
-// random age of a read.
+// engineOptions returns the options of the engine, with functions that choose
+// the random staleness of a read.
 func (c *Cosmos) engineOptions() embedded.Options {
 	o := c.Engine
 	var mu sync.Mutex
@@ -105,16 +105,16 @@ func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	return selfSigned(c.Engine.Dir, c.CertFile, cmp.Or(c.Endpoint.Advertise, c.Listen))
 }
 
-// queryGrace is the time that running requests have after a stop signal, before
-// they are cancelled.
+// queryGrace is the time after a stop signal for which running queries may
+// continue before they are cancelled.
 const queryGrace = 250 * time.Millisecond
 
-// stopLimit is the time that a client has, after a stop signal, to send the rest
-// of a request.
+// stopLimit is the time after a stop signal within which a client must send the
+// rest of its request.
 const stopLimit = 5 * time.Second
 
-// serveAndSweep serves and removes expired documents until the context ends. It
-// then completes running writes, and cancels queries and delayed responses.
+// serveAndSweep serves requests and removes expired documents until ctx ends.
+// Then it completes running writes, and cancels queries and delayed responses.
 func (c *Cosmos) serveAndSweep(ctx context.Context, engine *embedded.Engine, serve func(context.Context) error) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// handler returns the routes of the account and /healthz, and logs requests.
+// handler returns a handler for the requests of Cosmos DB and for /healthz,
+// which also logs requests.
 func (c *Cosmos) handler(account http.Handler) http.Handler {
 	var printing sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +42,7 @@ func (c *Cosmos) handler(account http.Handler) http.Handler {
 	})
 }
 
-// A statusRecorder is a response that records its status.
+// A statusRecorder is a ResponseWriter that records the status.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int

@@ -18,23 +18,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// Options are the options that all emulators share.
+// Options are common to all emulators.
 type Options struct {
-	// Hosts are further host names that an emulator accepts on a loopback address.
+	// Hosts lists further host names for which an emulator accepts requests on
+	// a loopback address.
 	Hosts []string
 
-	// Insecure permits an address that other machines can reach although the
+	// Insecure permits an address that other machines can reach, even if the
 	// emulator requires no secret key.
 	Insecure bool
 
 	Version string       // version of the program, for the line printed at the start
-	Out     io.Writer    // receives the line that is printed at the start, with the address and the key
+	Out     io.Writer    // receives the line printed at the start, with the address and the key
 	Err     io.Writer    // receives the logs of requests and frames
-	Logger  *slog.Logger // log of the engine; it also receives the record "ready" when the emulator serves
+	Logger  *slog.Logger // log of the engine; receives the record "ready" when the emulator serves
 }
 
-// KeyVariable names the environment variable with the key of an emulator. Other
-// users of the machine can read flags, but not this variable.
+// KeyVariable is the environment variable that contains the emulator's key.
+// Unlike a flag, other users of the machine cannot read it.
 const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 
 // knownKey is the reason passed to checkAddress if the key is the well-known one.
@@ -43,9 +44,9 @@ const knownKey = "its key is the well-known one (set another with --key-file or 
 // trustsTokens is the reason passed to checkAddress if the emulator accepts every token.
 const trustsTokens = "--trust-tokens gives every client all rights" //nolint:gosec // a sentence
 
-// checkAddress rejects an address that other machines can reach. reason says why
-// every client that reaches the address could use the emulator; if it is "",
-// checkAddress accepts every address.
+// checkAddress rejects an address that other machines can reach. reason says
+// why anyone could use the emulator at that address; if reason is "", all
+// addresses are accepted.
 func (o *Options) checkAddress(address, reason string) error {
 	if reason == "" || o.Insecure {
 		return nil
@@ -72,8 +73,8 @@ func openListener(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// openError adds advice to the error of an engine that cannot be opened in a
-// folder ("": in memory).
+// openError adds advice to the error of an engine that could not open folder;
+// "" stands for an engine in memory.
 func openError(folder string, err error) error {
 	if folder == "" {
 		return err
@@ -91,8 +92,8 @@ func openError(folder string, err error) error {
 }
 
 // selfSigned returns a certificate for this machine and the hosts of addresses.
-// It stores the certificate and its key in folder, and the certificate in file;
-// "" means that they are not stored.
+// It stores the certificate and its key in folder, and a copy of the
+// certificate in file, unless these are "".
 func selfSigned(folder, file string, addresses ...string) (cert *certificate.Certificate, err error) {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	for _, address := range addresses {
@@ -113,7 +114,8 @@ func selfSigned(folder, file string, addresses ...string) (cert *certificate.Cer
 	return cert, err
 }
 
-// writeHealth answers /healthz. An emulator that answers is ready.
+// writeHealth answers a request for /healthz: an emulator that can answer is
+// ready.
 func writeHealth(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")

@@ -20,7 +20,7 @@ func TestRun_ServesUntilTheContextEnds(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		make func(Options) interface{ Run(context.Context) error }
-		want string // pattern that the line on Out matches
+		want string // pattern of the line that Run prints to Out
 	}{
 		{"cosmos", func(o Options) interface{ Run(context.Context) error } {
 			return &Cosmos{Options: o, Listen: "127.0.0.1:0"}

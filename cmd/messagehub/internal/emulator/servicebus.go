@@ -16,21 +16,21 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// ServiceBus contains the options of the emulator of a Service Bus namespace.
+// ServiceBus configures the emulator of a Service Bus namespace.
 type ServiceBus struct {
 	Options
 
 	Listen    []string         // HOST:PORT of each listener
-	Key       string           // secret of the key with all rights; "": the well-known one
-	Engine    embedded.Options // Keys lists further keys; Logger is ignored: Options has the logger
+	Key       string           // secret of the key that permits everything; "": the well-known secret
+	Engine    embedded.Options // Engine.Keys lists further keys; Engine.Logger is ignored
 	Entities  string           // file with the entities to create; "": no file
 	TLS       bool             // permit TLS, with a self-signed certificate
-	CertFile  string           // receives the certificate; "": no file
+	CertFile  string           // file that receives the certificate; "": no file
 	LogFrames bool             // print each AMQP frame to Err
 }
 
-// openReason returns the reason why every client that reaches the namespace can
-// use it; "" if the namespace requires a secret key.
+// openReason returns why any client that reaches the namespace can use it. It
+// returns "" if the namespace requires a secret key.
 func (b *ServiceBus) openReason() string {
 	switch {
 	case b.Engine.Anonymous:
@@ -45,8 +45,8 @@ func (b *ServiceBus) openReason() string {
 
 func (b *ServiceBus) key() string { return cmp.Or(b.Key, embedded.WellKnownKey) }
 
-// Run serves the namespace until the context ends or one listener fails. It fails
-// if Validate fails.
+// Run serves the namespace until ctx ends or one listener fails. It fails if
+// the options are invalid.
 func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	if err := b.Validate(); err != nil { //nolint:contextcheck // it opens a namespace in memory, for a moment
 		return err
@@ -69,7 +69,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		return err
 	}
 	handler := busHandler(namespace)
-	serving.AnyHost = true // checkHosts checks the host names, for each listener
+	serving.AnyHost = true // any host is accepted here, because the HTTP handler calls checkHosts
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, len(listeners))
@@ -85,13 +85,13 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	b.Logger.InfoContext(ctx, "ready", "address", addressList(listeners))
 	for range listeners {
 		err = errors.Join(err, <-served)
-		cancel() // the end of one listener ends all others
+		cancel() // if one listener fails, all listeners are closed
 	}
 	return err
 }
 
-// engineOptions returns the options of the engine, with the key, the entities in
-// the file and the log of frames.
+// engineOptions returns the options of the engine, including the key, the
+// entities from the file, and the log of frames.
 func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	o := b.Engine
 	o.Keys = append([]embedded.Key{{Name: embedded.WellKnownKeyName, Secret: b.key(), Rights: embedded.All}}, o.Keys...)
@@ -139,8 +139,8 @@ func (b *ServiceBus) serveOptions() (embedded.ServeOptions, error) {
 	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
-// listenAll listens on all addresses. If one address fails, it closes the
-// listeners of the others.
+// listenAll opens a listener for each address. If one address fails, it closes
+// the listeners that it has opened.
 func (b *ServiceBus) listenAll(ctx context.Context) ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, address := range b.Listen {
@@ -165,7 +165,8 @@ func addressList(listeners []net.Listener) string {
 	return strings.Join(all, ", ")
 }
 
-// busHandler returns the routes of the namespace, /healthz and /metrics.
+// busHandler returns a handler for /healthz, /metrics and the namespace's HTTP
+// requests.
 func busHandler(namespace *embedded.Namespace) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w) })

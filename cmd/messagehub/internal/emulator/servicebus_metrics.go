@@ -6,15 +6,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// busMetrics returns a registry with the statistics of a namespace.
+// busMetrics returns a registry of the namespace's metrics.
 func busMetrics(namespace *embedded.Namespace) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(busCollector{namespace})
 	return registry
 }
 
-// A busCollector reads the statistics of the namespace once for each
-// collection.
+// A busCollector reads the namespace's statistics once per scrape.
 type busCollector struct{ namespace *embedded.Namespace }
 
 // Describe implements prometheus.Collector.

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// Validate rejects invalid options, and an address at which other machines could use the account without a secret key.
+// Validate rejects invalid options. It also rejects an address at which other
+// machines could use the account without a secret key.
 func (c *Cosmos) Validate() error {
 	levels := []string{"", "Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 	hasOldReads := c.MaxStale > 0 || c.MaxLag > 0
@@ -56,7 +57,7 @@ func (c *Cosmos) Validate() error {
 	return c.checkListen(c.Listen, reason)
 }
 
-// A duration is a flag and its value.
+// A duration is a flag that sets a time, with its value.
 type duration struct {
 	flag  string
 	value time.Duration
@@ -64,7 +65,8 @@ type duration struct {
 
 var containerName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Validate rejects invalid options, and an address at which other machines could use the account without a secret key.
+// Validate rejects invalid options. It also rejects an address at which other
+// machines could use the account without a secret key.
 func (b *Blob) Validate() error {
 	const least, limit = 3, 63
 	for _, name := range b.Engine.Containers {
@@ -78,7 +80,8 @@ func (b *Blob) Validate() error {
 	return b.checkListen(b.Listen, b.openReason())
 }
 
-// Validate rejects invalid options, and an address at which other machines could use the namespace without a secret key.
+// Validate rejects invalid options. It also rejects an address at which other
+// machines could use the namespace without a secret key.
 func (b *ServiceBus) Validate() error {
 	if len(b.Listen) == 0 {
 		return fmt.Errorf("--listen: want HOST:PORT, such as 127.0.0.1:5672")
@@ -99,7 +102,7 @@ func (b *ServiceBus) Validate() error {
 	if err != nil || b.Entities == "" {
 		return err
 	}
-	trial, err := embedded.Open(embedded.Options{Entities: entities}) // opened in memory, because the engine validates the entities
+	trial, err := embedded.Open(embedded.Options{Entities: entities}) // opened in memory, so that the engine validates the entities
 	if err != nil {
 		return fmt.Errorf("--entities: %s: %w", b.Entities, err)
 	}
@@ -115,7 +118,7 @@ func (o *Options) checkListen(address, reason string) error {
 	return o.checkAddress(address, reason)
 }
 
-// validateAddress rejects the value of a flag if it is not HOST:PORT.
+// validateAddress checks that the value of a flag is HOST:PORT.
 func validateAddress(flag, address string) error {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -127,7 +130,8 @@ func validateAddress(flag, address string) error {
 	return nil
 }
 
-// validateKey rejects a key that is not base64. The error does not contain the key.
+// validateKey rejects a key that is not base64. Its error does not contain the
+// key.
 func validateKey(key string) error {
 	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
 		return fmt.Errorf("--key, --key-file or %s: want a key in base64, such as openssl rand -base64 32 prints", KeyVariable)

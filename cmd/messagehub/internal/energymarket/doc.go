@@ -3,6 +3,7 @@
 // documents. Its ledger compares the events that the actors received with the
 // events that the domains sent.
 //
-// The package only generates data: the commands and the tests send the data to a
-// hub. It is internal to the command, because the bench has other loads.
+// The package only generates data: the commands and the tests send the data to
+// a hub. It is internal to the command, because the bench generates its own
+// load.
 package energymarket

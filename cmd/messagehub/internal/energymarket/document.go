@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// makeDocument generates the payload of an event: a compact market document in
-// the format of the Common Information Model (IEC 62325), of 1 to 20 KB. Its
-// mRID is the id of the event.
+// makeDocument generates the payload of an event: a compact market document of
+// 1 to 20 KB, in the format of the Common Information Model (IEC 62325). Its
+// mRID is the event's id.
 func (g *Generator) makeDocument(e *Event, to *Actor, at time.Time) []byte {
 	size := 1<<10 + g.IntN(19<<10-512)
 	coded := func(b []byte, name, code string) []byte {

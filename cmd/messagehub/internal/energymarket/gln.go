@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// NewGLN returns the Global Location Number that begins with the 12 digits of
-// first12. Its 13th digit is the check digit: with the weights 1 and 3 in turn,
-// the sum of all 13 digits is a multiple of 10.
+// NewGLN returns the Global Location Number that begins with these 12 digits.
+// The 13th digit is the check digit: with alternating weights 1 and 3, the sum
+// of all 13 digits is a multiple of 10.
 func NewGLN(first12 string) string {
 	sum := 0
 	for i, c := range first12 {
@@ -20,8 +20,8 @@ func NewGLN(first12 string) string {
 	return fmt.Sprintf("%s%d", first12, (10-sum%10)%10)
 }
 
-// RandomDigits returns the first 12 digits of a random Danish number, which begins
-// with 579.
+// RandomDigits returns the first 12 digits of a random Danish number. Such a
+// number begins with 579.
 func RandomDigits() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // rand.Read never fails

@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// A Ledger records the sent events of a market and the bundles of its actors.
+// A Ledger records the events that a market sent, and the bundles that its
+// actors received.
 type Ledger struct{ *ledger.Ledger }
 
 // NewLedger returns an empty Ledger.
@@ -19,19 +20,20 @@ func (l Ledger) SendEvent(sender int, e *Event) {
 	l.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.Cabinet(), Sender: sender, Content: ledger.DigestOf(e.Payload)})
 }
 
-// ReceiveBundle records a bundle that actor received. The Peek began at the
-// moment asked. It returns an error if the body is malformed or has events that
-// were not sent to actor.
-func (l Ledger) ReceiveBundle(actor, id string, body []byte, asked ledger.Moment) error {
-	_, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return readBundle(actor, body) })
+// ReceiveBundle records a bundle that an actor received in response to a Peek,
+// which began at start. It fails if the body is malformed, or contains events
+// that were not sent to the actor.
+func (l Ledger) ReceiveBundle(actor, id string, body []byte, start ledger.Moment) error {
+	_, err := l.Receive(actor, id, body, start, func() ([]ledger.Element, error) { return readBundle(actor, body) })
 	return err
 }
 
-// Size returns the number of events in a bundle.
+// Size returns the number of events in an actor's bundle.
 func (l Ledger) Size(actor, id string) int { return len(l.Bundle(actor, id).Elements) }
 
-// readBundle returns the events of a body, which is a JSON array: a manifest, whose
-// elements have an id, or payloads, which contain the id of their event.
+// readBundle returns the events in the body of a bundle, which is a JSON array.
+// In a manifest, each element has the id of its event; otherwise each element
+// is a payload, which contains the id.
 func readBundle(actor string, body []byte) ([]ledger.Element, error) {
 	var texts []json.RawMessage
 	if err := json.Unmarshal(body, &texts); err != nil {
@@ -59,7 +61,7 @@ func readBundle(actor string, body []byte) ([]ledger.Element, error) {
 	return all, nil
 }
 
-// documentID returns the mRID at the start of a market document.
+// documentID returns the mRID of a market document.
 func documentID(document []byte) string {
 	_, rest, _ := bytes.Cut(document, []byte(`_MarketDocument":{"mRID":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))

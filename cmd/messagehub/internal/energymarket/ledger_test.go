@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ledgerOfTwo returns a ledger of two events. The second event has a payload.
+// ledgerOfTwo returns a ledger that contains two sent events. The second event
+// has a payload.
 func ledgerOfTwo() Ledger {
 	l := NewLedger()
 	l.SendEvent(0, &Event{ID: "e0", Recipient: "a", Origin: "Charges", ContentType: "c"})

@@ -12,36 +12,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Market is a day of a small energy market: its actors, and the events that its
-// domains send to them. The same seed generates the same market, byte for byte.
+// A Market is a day of a small energy market: its actors, and the events that
+// its domains send to them. The same seed generates an identical market.
 type Market struct {
 	Actors  []Actor
-	Backlog []Event // earlier events, which wait for Actors[BacklogOwner]
+	Backlog []Event // events of previous days, which wait for Actors[BacklogOwner]
 	Day     []Event // events of the day, ordered by time
 }
 
 // An Actor is a company that fetches events.
 type Actor struct {
 	GLN, Name, Role string
-	share           int // share of the events that the actor receives
+	share           int // share of all events that this actor receives
 }
 
-// An Event is an event as its domain sends it.
+// An Event is an event that a domain sends to the hub.
 type Event struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 	SupportsBundling                                 bool
 	Weight                                           int64
-	Payload                                          []byte // compact JSON, or nil
+	Payload                                          []byte // compact JSON; nil if the event has no payload
 }
 
-// InlineOrigin is the domain whose events all have a payload.
+// InlineOrigin is the domain that sends a payload with every event.
 const InlineOrigin = "Charges"
 
-// BacklogOwner is the index of the actor that did not fetch on the previous days.
+// BacklogOwner is the index of the actor that did not fetch its data on the
+// previous days.
 const BacklogOwner = 3
 
-// participants are fictitious companies in the roles of the European energy
-// markets: grid operator, supplier, balance responsible party, and so on.
+// participants are fictitious companies with roles of the European energy
+// market: grid operator, supplier, balance responsible party, and so on.
 var participants = []Actor{
 	{"", "Nørre Net", "DDM", 9},
 	{"", "Søndre Net", "DDM", 7},
@@ -57,13 +58,13 @@ var participants = []Actor{
 	{"", "Systemdrift", "EZ", 2},
 }
 
-// A Kind is a kind of event.
+// A Kind describes a kind of event, and how frequent it is.
 type Kind struct {
 	Origin, ContentType string
 	DocumentTypes       []string
-	share               int   // share of the events that are of this kind
-	alone               int   // number of events in a thousand that do not support bundling
-	min, max            int64 // limits of the weight, in KB
+	share               int   // this kind's share of all events
+	alone               int   // number of events per thousand that do not support bundling
+	min, max            int64 // minimum and maximum weight, in KB
 	payload             int   // percentage of events with a payload
 }
 
@@ -81,18 +82,19 @@ var Kinds = []Kind{
 	{"Charges", "ConfirmRequestChangeOfPriceList", []string{"RSM-033"}, 3, 60, 1, 2, 100},
 }
 
-// heavy is the weight of a rare event. It exceeds the maximum weight of a bundle.
+// heavy is the weight, in KB, of a rare event that exceeds the maximum weight
+// of a bundle.
 const heavy = 60_000
 
-// New generates a day with events events, and a backlog of backlog events.
+// New generates a day with this number of events, and a backlog.
 func New(events, backlog int, seed uint64) *Market {
 	g := NewGenerator(seed, 0x6d61726b6574)
 	m := &Market{Actors: slices.Clone(participants)}
 	for i := range m.Actors {
 		m.Actors[i].GLN = NewGLN(fmt.Sprintf("579%03d%06d", i, g.IntN(1_000_000)))
 	}
-	// The backlog has readings of the previous days with the minimum weight, so
-	// that they fill the largest possible bundle, which spans six drawers.
+	// The backlog contains readings of the minimum weight, so that they fill
+	// the largest possible bundle, which spans six drawers.
 	old := Kinds[0]
 	old.alone, old.min, old.max, old.payload = 0, 1, 1, 0
 	yesterday := Day.Add(-24 * time.Hour)
@@ -106,20 +108,22 @@ func New(events, backlog int, seed uint64) *Market {
 	return m
 }
 
-// A Generator generates random events. The same seed generates the same events.
+// A Generator generates random events, which depend only on its seed and
+// stream.
 type Generator struct{ *rand.Rand }
 
-// NewGenerator returns a generator for one of the independent streams of a seed.
+// NewGenerator returns a generator. Different streams of the same seed are
+// independent.
 func NewGenerator(seed, stream uint64) *Generator {
 	return &Generator{rand.New(rand.NewPCG(seed, stream))}
 }
 
-// Day is the day of the demo.
+// Day is the date of the simulated day.
 var Day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
 
-// byHour has the share of the events in each hour of the day: readings arrive at
-// night, people move and switch suppliers in the morning, and invoices are
-// computed after lunch.
+// byHour is the relative number of events in each hour of the day: readings
+// arrive at night, people move and switch suppliers in the morning, and
+// invoices are computed after lunch.
 var byHour = [24]int{9, 9, 8, 6, 4, 3, 2, 3, 5, 7, 8, 7, 5, 6, 7, 6, 4, 3, 2, 2, 2, 3, 4, 6}
 
 // randomTimes returns n random times of the day, in ascending order.
@@ -137,8 +141,8 @@ func (g *Generator) randomTimes(n int) []time.Time {
 	return at
 }
 
-// Event returns a random event of kind k for the actor to. at is the time in the
-// payload.
+// Event returns a random event of kind k for the actor to. at is the time in
+// the payload.
 func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	e := Event{
 		ID:               g.UUID(),
@@ -159,8 +163,8 @@ func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	return e
 }
 
-// pickByShare returns a random element; its probability is proportional to its
-// share.
+// pickByShare returns a random element. The probability of each element is
+// proportional to its share.
 func pickByShare[T any](g *Generator, from []T, share func(*T) int) *T {
 	total := 0
 	for i := range from {
@@ -183,8 +187,8 @@ func (g *Generator) UUID() string {
 	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
-// AppendJSON appends the event as the JSON that a domain sends. The texts of the
-// event are ASCII, so their Go quoting is valid JSON.
+// AppendJSON appends the event in the JSON format that a domain sends. The
+// event's texts are ASCII, so their Go quoting is valid JSON.
 func (e *Event) AppendJSON(b []byte) []byte {
 	field := func(name, text string) {
 		b = append(b, `"`+name+`":`...)
@@ -208,6 +212,6 @@ func (e *Event) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// Cabinet returns the name of the event's cabinet, which is unique for its
-// recipient.
+// Cabinet returns the name of the event's cabinet, which is unique among the
+// cabinets of the recipient.
 func (e *Event) Cabinet() string { return e.Origin + "|" + e.ContentType }

@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Peek returns the id and the body of the next bundle of an actor. The id is "" if no data is available.
+// Peek returns the id and the body of an actor's open bundle, opening one if
+// necessary. The id is "" if no data is available.
 func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (id string, body []byte, err error) {
 	b, err := c.As(actor).Peek(ctx, actor, opts)
 	if errors.Is(err, hubclient.ErrNoData) {
@@ -26,7 +27,8 @@ func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (id s
 	return b.ID, body, nil
 }
 
-// Dequeue confirms a bundle. It returns false if the bundle was not open for the actor.
+// Dequeue confirms a bundle. It returns false if the actor has no open bundle
+// with this id.
 func (c *Client) Dequeue(ctx context.Context, actor, id string) (bool, error) {
 	err := c.As(actor).Dequeue(ctx, actor, id)
 	if _, ok := errors.AsType[*hubclient.NotOpenError](err); ok {

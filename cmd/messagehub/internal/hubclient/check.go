@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Check runs a check inside the hub. It is a [hub.Checker].
+// Check asks the hub to check its store, and returns the report. The method is
+// a [hub.Checker].
 func (c *Client) Check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	seen := hub.CheckReport{Findings: []hub.Finding{}}
 	body, err := json.Marshal(map[string]any{"repair": opts.Repair, "actor": opts.Actor.String(), "resume": opts.Resume})

@@ -17,47 +17,47 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// DefaultURL is the URL of a hub on this machine with its default settings.
+// DefaultURL is the URL of a local hub with default settings.
 const DefaultURL = "http://127.0.0.1:8080"
 
-// DefaultAdminURL is the URL of the operators' listener of a hub on this machine
-// with its default settings.
+// DefaultAdminURL is the URL of the operators' listener of a local hub with
+// default settings.
 const DefaultAdminURL = "http://127.0.0.1:8081"
 
-// Announced is the type Announced of the public client.
+// Announced is the public client's type Announced.
 type Announced = hubclient.Announced
 
-// Fault is the type Fault of the public client.
+// Fault is the public client's type Fault.
 type Fault = hubclient.Fault
 
-// PeekOptions is the type PeekOptions of the public client.
+// PeekOptions is the public client's type PeekOptions.
 type PeekOptions = hubclient.PeekOptions
 
-// Problem is the type Problem of the public client.
+// Problem is the public client's type Problem.
 type Problem = hubclient.Problem //nolint:errname // problem is the word of RFC 9457
 
 // A Client sends requests to the /v1 routes of a hub. It is safe for concurrent use.
 type Client struct {
-	Base  string // prefix of every URL, without a trailing slash and without a user
+	Base  string // prefix of every URL, without a trailing slash and without user information
 	Token string // sent with every request: an operator's token, or a token from an issuer; "": no token
 
-	// TokenOf, if set, replaces Token: it returns the token for requests of an
-	// actor or, if actor is "", for all other requests. It must be set before the
-	// first request.
+	// TokenOf, if set, replaces Token. It returns the token for the requests of
+	// an actor; for "", it returns the token for requests without an actor. It
+	// must be set before the first request.
 	TokenOf func(actor string) string
 
 	client *hubclient.Client
 }
 
-// New returns a client of the hub with the URL base. It makes no request.
+// New returns a client for the hub at the URL base. It sends no request.
 func New(base string) (*Client, error) { return NewWithTLS(base, nil) }
 
-// NewWithTLS is New with the certificates in secured; nil stands for the
-// certificates of the system.
+// NewWithTLS is New with a TLS configuration; nil selects the system's
+// certificates.
 func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
-	// The client does not repeat requests, because the commands repeat them
-	// and report each repetition. It resumes a download until the timeout of
-	// the command.
+	// The client does not repeat requests, because the commands repeat them and
+	// report each repetition. It resumes an interrupted download until the
+	// command's timeout.
 	client, err := hubclient.New(hubclient.Options{URL: base, TLS: secured, Budget: -1, Resume: maxResume})
 	if err != nil {
 		shown, _ := config.Redact(base)
@@ -68,8 +68,8 @@ func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
 
 const maxResume = 24 * time.Hour
 
-// IsPrivate reports whether the requests of the client are encrypted, or do not
-// leave this machine.
+// IsPrivate reports whether the client's requests are encrypted or stay on this
+// machine.
 func (c *Client) IsPrivate() bool { return strings.HasPrefix(c.Base, "https:") || c.IsLocal() }
 
 // IsLocal reports whether the hub is on this machine.
@@ -81,12 +81,12 @@ func (c *Client) IsLocal() bool {
 // Close closes idle connections.
 func (c *Client) Close() { c.client.Close() }
 
-// HTTP returns the client that sends the requests.
+// HTTP returns the underlying HTTP client.
 func (c *Client) HTTP() *http.Client { return c.client.HTTP() }
 
-// As returns a public client that sends the token for requests of an actor or, if
-// actor is "", the token for all other requests. The errors of the public client
-// are for programs; [Client.ExplainError] turns them into errors for a person.
+// As returns a public client that uses the token of an actor or, for "", the
+// token for requests without an actor. The public client's errors are for
+// programs; [Client.ExplainError] turns them into errors for a person.
 func (c *Client) As(actor string) *hubclient.Client {
 	token := c.Token
 	if c.TokenOf != nil {
@@ -97,7 +97,7 @@ func (c *Client) As(actor string) *hubclient.Client {
 	})
 }
 
-// Do creates a request with [Client.Request] and sends it with [Client.Send].
+// Do sends the request that [Client.Request] creates, with [Client.Send].
 func (c *Client) Do(ctx context.Context, method, path, actor string, body []byte) (*http.Response, error) {
 	req, err := c.Request(ctx, method, path, actor, body)
 	if err != nil {
@@ -106,21 +106,22 @@ func (c *Client) Do(ctx context.Context, method, path, actor string, body []byte
 	return c.Send(req)
 }
 
-// Request returns a request for [Client.Send]. A request without a body has no
-// content type, and a request without an actor has no header X-Actor-Id.
+// Request returns a request for [Client.Send]. It sets a content type only if
+// there is a body, and the header X-Actor-Id only if there is an actor.
 func (c *Client) Request(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
 	return c.As(actor).NewRequest(ctx, method, path, actor, body)
 }
 
-// Send sends a request. It fails with a *Problem if the status is not 2xx. If it succeeds, the caller
-// must close the body of the response.
+// Send sends a request. It fails with a *Problem if the status is not 2xx. If
+// Send succeeds, the caller must close the body of the response.
 func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	resp, err := c.client.Send(req)
 	return resp, c.ExplainError(err)
 }
 
-// ExplainError returns the error of a request as an error for a person. It returns
-// a *Problem unchanged, and passes other errors to [Client.Unreachable].
+// ExplainError turns the error of a request into an error for a person. It
+// returns a *Problem unchanged, and passes any other error to
+// [Client.Unreachable].
 func (c *Client) ExplainError(err error) error {
 	if refused, ok := errors.AsType[*Problem](err); ok {
 		return refused
@@ -131,8 +132,8 @@ func (c *Client) ExplainError(err error) error {
 	return err
 }
 
-// Unreachable returns the error of a request without a complete response: one line
-// that says what to do.
+// Unreachable turns the error of a request without a complete response into one
+// line that says what to do.
 func (c *Client) Unreachable(err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A DeadLetter is a message in the dead-letter queue of a Service Bus queue.
+// A DeadLetter is a dead letter of a Service Bus queue.
 type DeadLetter struct {
 	SequenceNumber string    `json:"sequenceNumber"`
 	MessageID      string    `json:"messageId"`
@@ -32,15 +32,15 @@ type DeadLetter struct {
 	IsCut      bool              `json:"cut"`
 }
 
-// A DeadLetterQueue describes a queue of the hub and its dead letters.
+// A DeadLetterQueue describes a queue of the hub, and counts its dead letters.
 type DeadLetterQueue struct {
 	Queue       string `json:"queue"`
 	Use         string `json:"use"`
-	DeadLetters *int64 `json:"deadLetters"` // number of dead letters; nil: unknown
+	DeadLetters *int64 `json:"deadLetters"` // number of dead letters; nil if unknown
 	NoResend    string `json:"noResend"`
 }
 
-// A DeadLetterRecord records an operator's action on dead letters of a queue.
+// A DeadLetterRecord records what an operator did with dead letters of a queue.
 type DeadLetterRecord struct {
 	When           time.Time `json:"when"`
 	Who            string    `json:"who"`
@@ -53,8 +53,9 @@ type DeadLetterRecord struct {
 	Count          int       `json:"count"`
 }
 
-// A DeadLetterAction is an action of an operator on dead letters. If IsResend is
-// true, the hub sends the dead letters again; otherwise it deletes them.
+// A DeadLetterAction describes what an operator does with dead letters. If
+// IsResend is true, the hub sends the dead letters again; otherwise it deletes
+// them.
 type DeadLetterAction struct {
 	Who, Why string
 	IsResend bool
@@ -66,7 +67,8 @@ const (
 	maxDeadLetterDoc = 64 << 20
 )
 
-// DeadLetterQueues returns the queues, and the hub's JSON response.
+// DeadLetterQueues returns the hub's queues, and the JSON response that
+// describes them.
 func (c *Client) DeadLetterQueues(ctx context.Context) ([]DeadLetterQueue, []byte, error) {
 	var answer struct {
 		Queues []DeadLetterQueue `json:"queues"`
@@ -75,8 +77,9 @@ func (c *Client) DeadLetterQueues(ctx context.Context) ([]DeadLetterQueue, []byt
 	return answer.Queues, text, err
 }
 
-// DeadLetters calls each with every page of the dead letters of a queue, until
-// each returns false. reason "" means any reason.
+// DeadLetters calls each with every page of a queue's dead letters, until each
+// returns false. If reason is not "", only dead letters with that reason are
+// listed.
 func (c *Client) DeadLetters(ctx context.Context, queue, reason string, each func(page []json.RawMessage, hasMore bool) bool) error {
 	values := url.Values{"queue": {queue}, "limit": {strconv.Itoa(maxDeadLetters)}}
 	if reason != "" {
@@ -97,7 +100,7 @@ func (c *Client) DeadLetters(ctx context.Context, queue, reason string, each fun
 	}
 }
 
-// DeadLetter returns a dead letter with its body, and the hub's JSON response.
+// DeadLetter returns a dead letter with its body, and the JSON response.
 func (c *Client) DeadLetter(ctx context.Context, queue, number string, by DeadLetterAction) (*DeadLetter, []byte, error) {
 	var d DeadLetter
 	text, err := c.deadLetterCall(ctx, http.MethodGet, "/"+url.PathEscape(queue)+"/"+number+"?"+by.query().Encode(), nil, &d)
@@ -106,7 +109,8 @@ func (c *Client) DeadLetter(ctx context.Context, queue, number string, by DeadLe
 
 func (o DeadLetterAction) query() url.Values { return url.Values{"who": {o.Who}, "why": {o.Why}} }
 
-// ActOnDeadLetter sends a dead letter again or deletes it, as by.IsResend says.
+// ActOnDeadLetter sends a dead letter again if by.IsResend is true; otherwise
+// it deletes the dead letter.
 func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by DeadLetterAction) error {
 	path := "/" + url.PathEscape(queue) + "/" + number
 	var err error
@@ -118,9 +122,9 @@ func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by D
 	return err
 }
 
-// ActOnDeadLetters sends again or deletes the dead letters that have this reason
-// and a sequence number up to through. It calls report with the number of dead
-// letters that each request processed, and returns the total.
+// ActOnDeadLetters sends again or deletes all dead letters with this reason and
+// with a sequence number of at most through. It calls report with the number of
+// dead letters that each request processed, and returns the total.
 func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterAction, report func(n int)) (sum int, err error) {
 	for after := "0"; ; {
 		var progress struct {
@@ -152,8 +156,8 @@ func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through st
 	}
 }
 
-// DeadLetterRecords returns the records of operators' actions on the dead letters
-// of a queue, and the hub's JSON response.
+// DeadLetterRecords returns what operators did with a queue's dead letters, and
+// the JSON response.
 func (c *Client) DeadLetterRecords(ctx context.Context, queue string) ([]DeadLetterRecord, []byte, error) {
 	var answer struct {
 		Records []DeadLetterRecord `json:"records"`
@@ -162,7 +166,8 @@ func (c *Client) DeadLetterRecords(ctx context.Context, queue string) ([]DeadLet
 	return answer.Records, text, err
 }
 
-// deadLetterCall sends a request, and decodes its response into v unless v is nil.
+// deadLetterCall sends a request, and decodes the response into v unless v is
+// nil.
 func (c *Client) deadLetterCall(ctx context.Context, method, path string, body, v any) (text []byte, err error) {
 	var encoded []byte
 	if body != nil {

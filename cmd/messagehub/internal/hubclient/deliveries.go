@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A MessageDelivery is the delivery of one message, as a hub shows it.
+// A MessageDelivery is the hub's description of the delivery of one message.
 type MessageDelivery struct {
 	ID        string    `json:"id"`
 	State     string    `json:"state"`
@@ -23,19 +23,19 @@ type MessageDelivery struct {
 	Attempts  int       `json:"attempts"`
 	Due       time.Time `json:"due"`
 	Reason    string    `json:"reason"`
-	Last      *Attempt  `json:"last_attempt"` // newest attempt; set only in a list
+	Last      *Attempt  `json:"last_attempt"` // newest attempt; set only in lists
 	History   []Attempt `json:"history"`
 }
 
 // An EventKey identifies a published event.
 type EventKey struct{ ID, Type, Source string }
 
-// An Attempt is the stored result of one call of a delivery.
+// An Attempt is the result of one call of a receiver.
 type Attempt struct {
 	Number   int       `json:"number"`
 	Began    time.Time `json:"began"`
 	Duration float64   `json:"duration_ms"`
-	Status   int       `json:"status"` // status of the receiver's answer; 0: no answer
+	Status   int       `json:"status"` // status of the receiver's response; 0 without a response
 	Error    string    `json:"error"`
 }
 
@@ -47,21 +47,21 @@ type Explanation struct {
 	Actions   []struct{ Method, Path, Text string }
 }
 
-// A TestResult is the outcome of a test call.
+// A TestResult is the outcome of a test call of a receiver.
 type TestResult struct {
 	Success  bool    `json:"success"`
-	Status   int     `json:"status"` // status of the receiver's answer; 0: no answer
+	Status   int     `json:"status"` // status of the receiver's response; 0 without a response
 	Duration float64 `json:"duration_ms"`
 	Error    string  `json:"error"`
-	Answer   string  `json:"answer"` // first bytes of the receiver's answer
+	Answer   string  `json:"answer"` // first bytes of the response's body
 }
 
-// maxDeliveryPage is the maximum number of deliveries in a response of the hub.
+// maxDeliveryPage is the maximum number of deliveries in one response.
 const maxDeliveryPage = 100
 
-// Deliveries returns up to limit deliveries of a subscription, each as the JSON of
-// the hub. state "" means any state. The request is made for actor or, if actor is
-// "", with the operator's token of the client.
+// Deliveries returns up to limit deliveries of a subscription, each as the
+// hub's JSON. If state is not "", only deliveries in that state are listed. The
+// request uses the actor's token or, if actor is "", the operator's token.
 func (c *Client) Deliveries(ctx context.Context, actor string, id domain.SubscriptionID, state string, limit int) (texts []json.RawMessage, hasMore bool, err error) {
 	values := url.Values{"subscription": {id.String()}}
 	if state != "" {
@@ -84,22 +84,22 @@ func (c *Client) Deliveries(ctx context.Context, actor string, id domain.Subscri
 	}
 }
 
-// Delivery returns a delivery, and the hub's JSON response.
+// Delivery returns a delivery, and the JSON response.
 func (c *Client) Delivery(ctx context.Context, actor string, id domain.DeliveryID) (*MessageDelivery, []byte, error) {
 	var d MessageDelivery
 	text, err := c.deliveryCall(ctx, http.MethodGet, "/v1/deliveries/"+id.String(), actor, &d)
 	return &d, text, err
 }
 
-// Explain returns an explanation of a delivery, and the hub's JSON response.
+// Explain returns an explanation of a delivery's state, and the JSON response.
 func (c *Client) Explain(ctx context.Context, actor string, id domain.DeliveryID) (*Explanation, []byte, error) {
 	var x Explanation
 	text, err := c.deliveryCall(ctx, http.MethodGet, "/v1/deliveries/"+id.String()+"/explain", actor, &x)
 	return &x, text, err
 }
 
-// TestSubscription lets the hub call the receiver of a subscription once. It
-// returns the result, and the hub's JSON response.
+// TestSubscription makes the hub call a subscription's receiver once. It
+// returns the result, and the JSON response.
 func (c *Client) TestSubscription(ctx context.Context, actor string, id domain.SubscriptionID) (*TestResult, []byte, error) {
 	var r TestResult
 	text, err := c.deliveryCall(ctx, http.MethodPost, "/v1/subscriptions/"+id.String()+"/test", actor, &r)
@@ -107,7 +107,7 @@ func (c *Client) TestSubscription(ctx context.Context, actor string, id domain.S
 }
 
 // deliveryCall sends a request without a body, decodes the response into v, and
-// returns its JSON.
+// returns the response's JSON.
 func (c *Client) deliveryCall(ctx context.Context, method, path, actor string, v any) ([]byte, error) {
 	resp, err := c.Do(ctx, method, path, actor, nil)
 	if err != nil {

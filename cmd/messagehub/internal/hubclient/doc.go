@@ -1,8 +1,7 @@
-// Package hubclient is the HTTP client of the command: the public client
-// (api/hubclient) with the requests of operators, owners of subscriptions and
-// watchers, and with errors for a person.
+// Package hubclient is the HTTP client of the command messagehub. It extends
+// the public client (api/hubclient) with requests of operators, subscription
+// owners and watchers, and with errors for a person.
 //
-// It is internal to the command messagehub. So its errors name the flags of
-// that command, and they are complete sentences. Only [Poster] repeats requests,
-// and it reports each repetition.
+// The errors are complete sentences, and name the command's flags. Only
+// [Poster] repeats requests, and it reports each repetition.
 package hubclient

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Found is the result of a search for an id.
+// Found contains the results of a search for an id.
 type Found struct {
 	ID      string        `json:"id"`
 	Results []FoundResult `json:"results"`
 	Looked  SearchExtent  `json:"looked"`
-	After   string        `json:"after,omitempty"` // cursor that continues the search; "": the search is complete
+	After   string        `json:"after,omitempty"` // continues the search; "" if the search is complete
 }
 
-// A FoundResult is an event, a bundle or a delivery that was found.
+// A FoundResult is an event, a bundle or a delivery that the search found.
 type FoundResult struct {
 	Kind  string      `json:"kind"`
 	State string      `json:"state"`
@@ -32,7 +32,7 @@ type FoundResult struct {
 	Notes []string    `json:"notes,omitempty"`
 }
 
-// A FoundStep is one step in the history of a result.
+// A FoundStep is a step in the history of a search result.
 type FoundStep struct {
 	What    string        `json:"what"`
 	At      *time.Time    `json:"at,omitempty"`
@@ -40,13 +40,13 @@ type FoundStep struct {
 	Details []FoundDetail `json:"details,omitempty"`
 }
 
-// A FoundDetail is a named property of a step.
+// A FoundDetail is a named property of a history step.
 type FoundDetail struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// A FoundWait is a reason why a result is waiting.
+// A FoundWait is a reason why an event, a bundle or a delivery is waiting.
 type FoundWait struct {
 	Cause string     `json:"cause"`
 	Since *time.Time `json:"since,omitempty"`
@@ -54,7 +54,7 @@ type FoundWait struct {
 	Next  string     `json:"next"`
 }
 
-// A SearchExtent describes what a search has covered.
+// A SearchExtent describes how much the search has covered.
 type SearchExtent struct {
 	Kinds     []string      `json:"kinds"`
 	Found     int           `json:"found"`
@@ -64,7 +64,8 @@ type SearchExtent struct {
 	Notes     []string      `json:"notes,omitempty"`
 }
 
-// FoundDamage is a mailbox, or a part of a mailbox, that could not be read.
+// FoundDamage describes a mailbox, or a part of a mailbox, that the search
+// could not read.
 type FoundDamage struct {
 	Actor  string `json:"actor,omitempty"`
 	Reason string `json:"reason"`
@@ -72,12 +73,12 @@ type FoundDamage struct {
 
 const (
 	maxFound    = 64 << 20 // maximum size of a response, in bytes
-	findRetries = 5        // maximum number of consecutive repetitions of a request, each after the pause that the hub requested
+	findRetries = 5        // maximum number of consecutive repetitions of a request; before each, the client waits as long as the hub requested
 )
 
-// Find searches for an id, with further query parameters, until the search is
-// complete. It calls progress with the intermediate results. If it fails, it
-// returns these results and the error.
+// Find searches for an id until the search is complete, and calls progress with
+// intermediate results. more contains further query parameters. If Find fails,
+// it returns the results so far and the error.
 func (c *Client) Find(ctx context.Context, id string, more url.Values, progress func(*Found)) (*Found, error) {
 	all := &Found{ID: id, Results: []FoundResult{}, Looked: SearchExtent{Kinds: []string{}}}
 	query := url.Values{"id": {id}}
@@ -106,7 +107,7 @@ func (c *Client) Find(ctx context.Context, id string, more url.Values, progress 
 	}
 }
 
-// add adds the results of part, the next response of the same search.
+// add merges the next response of the same search into f.
 func (f *Found) add(part *Found) {
 	damage, notes := f.Looked.Damage, f.Looked.Notes
 	f.Results = append(f.Results, part.Results...)
@@ -124,8 +125,8 @@ func (f *Found) add(part *Found) {
 	}
 }
 
-// findPart sends one request of a search. A 404 that describes the extent of the
-// search is a result without findings.
+// findPart sends one request of a search. A response with status 404 that
+// describes the search's extent is not an error: nothing was found.
 func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error) {
 	req, err := c.Request(ctx, http.MethodGet, "/v1/admin/find?"+query.Encode(), "", nil)
 	if err != nil {
@@ -151,8 +152,8 @@ func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error)
 	return nil, hubclient.ReadProblem(resp)
 }
 
-// pauseOf returns the pause after which a request that failed with err may be
-// repeated, and false if the hub did not permit a repetition.
+// pauseOf returns how long to wait before repeating a request that failed with
+// err. It returns false if the hub did not permit a repetition.
 func pauseOf(err error) (time.Duration, bool) {
 	p, ok := errors.AsType[*Problem](err)
 	if !ok || p.Status != http.StatusTooManyRequests && p.Status != http.StatusServiceUnavailable || p.RetryAfter <= 0 {

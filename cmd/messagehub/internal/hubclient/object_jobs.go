@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An ObjectJob is the state of a job on objects.
+// An ObjectJob describes a job of the ledger: a crawl or a patch.
 type ObjectJob struct {
 	ID      string     `json:"id"`
 	Bucket  string     `json:"bucket"`
@@ -30,14 +30,14 @@ type ObjectJob struct {
 	} `json:"failures,omitempty"`
 }
 
-// The paths of jobs on objects.
+// URL paths of the ledger's jobs.
 const (
 	CrawlsPath  = objectsPath + "/crawls"
 	PatchesPath = objectsPath + "/patches"
 )
 
-// StartCrawl starts a job that compares the ledger with the object store, for the
-// keys of a bucket that begin with prefix.
+// StartCrawl starts a job that compares the ledger with the object store. The
+// job covers the keys of a bucket that begin with prefix.
 func (c *Client) StartCrawl(ctx context.Context, bucket, prefix string) (*ObjectJob, error) {
 	wanted := map[string]string{"bucket": bucket}
 	if prefix != "" {
@@ -51,13 +51,14 @@ func (c *Client) StartCrawl(ctx context.Context, bucket, prefix string) (*Object
 	return crawl, c.objectCall(ctx, http.MethodPost, CrawlsPath, body, crawl)
 }
 
-// StartPatch starts a job that changes all rows that the parameters select.
+// StartPatch starts a job that applies a patch to all ledger rows that params
+// select.
 func (c *Client) StartPatch(ctx context.Context, params url.Values, patch []byte) (*ObjectJob, error) {
 	job := new(ObjectJob)
 	return job, c.objectCall(ctx, http.MethodPost, PatchesPath+"?"+params.Encode(), patch, job)
 }
 
-// ObjectJob returns the current state of a job. path is [CrawlsPath] or
+// ObjectJob returns the current state of a ledger job. path is [CrawlsPath] or
 // [PatchesPath].
 func (c *Client) ObjectJob(ctx context.Context, path, id string) (*ObjectJob, error) {
 	job := new(ObjectJob)

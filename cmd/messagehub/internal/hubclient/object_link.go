@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// An ObjectLink is a link to the content of an object, or the reason for its absence.
+// An ObjectLink contains a link to the content of an object, or the reason why
+// there is no link.
 type ObjectLink struct {
 	URL     *string    `json:"link"`
 	Expires *time.Time `json:"expires,omitempty"`
 	Reason  string     `json:"reason,omitempty"`
 }
 
-// ObjectLink returns a link to the content of a row. If expires is 0, the hub
-// chooses the time at which the link expires.
+// ObjectLink returns a link to the content that a ledger row describes. The
+// link expires after expires; if expires is 0, the hub chooses.
 func (c *Client) ObjectLink(ctx context.Context, id string, expires time.Duration, isAttachment bool) (*ObjectLink, error) {
 	parameters := url.Values{}
 	if expires > 0 {

@@ -18,7 +18,8 @@ const (
 	maxObjectAnswer = 64 << 20 // bytes
 )
 
-// An Object is a row of an object, as a hub shows it. Unknown values are nil.
+// An Object is a row of the ledger: the creation or deletion of an object.
+// Unknown values are nil.
 type Object struct {
 	ID               string          `json:"id"`
 	Bucket           string          `json:"bucket"`
@@ -43,7 +44,8 @@ type Object struct {
 	Duplicates       int64           `json:"numberDuplicateEvents"`
 }
 
-// An ObjectPair is the row of a creation and the row of the next deletion. Either may be nil.
+// An ObjectPair contains the row of an object's creation and the row of the
+// next deletion. Either may be nil.
 type ObjectPair struct {
 	Created    *Object `json:"created"`
 	Deleted    *Object `json:"deleted"`
@@ -51,29 +53,29 @@ type ObjectPair struct {
 	Reordered  int64   `json:"numberReordered"`
 }
 
-// Objects returns up to limit rows that the parameters select, each as the JSON of
-// the hub, and whether more rows may exist.
+// Objects returns up to limit ledger rows that params select, each as the hub's
+// JSON, and whether more rows may exist.
 func (c *Client) Objects(ctx context.Context, params url.Values, limit int) ([]json.RawMessage, bool, error) {
 	params.Set("limit", strconv.Itoa(min(limit, maxObjectsPage)))
 	return c.objectPages(ctx, objectsPath+"?"+params.Encode(), limit)
 }
 
-// ObjectHistory returns up to limit rows of the object that the row id belongs to,
+// ObjectHistory returns up to limit rows of the same object as the row id,
 // newest first, and whether more rows may exist.
 func (c *Client) ObjectHistory(ctx context.Context, id string, limit int) ([]json.RawMessage, bool, error) {
 	path := objectsPath + "/" + url.PathEscape(id) + "/history"
 	return c.objectPages(ctx, fmt.Sprintf("%s?limit=%d", path, min(limit, maxObjectsPage)), limit)
 }
 
-// ObjectPairs returns the pairs of the object that the row id belongs to, newest
-// first.
+// ObjectPairs returns the pairs of creation and deletion of the object that the
+// row id describes, newest first.
 func (c *Client) ObjectPairs(ctx context.Context, id string) ([]json.RawMessage, error) {
 	var answer objectPage
 	err := c.getObject(ctx, objectsPath+"/"+url.PathEscape(id)+"/history?paired=true", &answer)
 	return answer.Results, err
 }
 
-// An objectPage is a page of a list.
+// An objectPage is a page of rows or pairs, with the link to the next page.
 type objectPage struct {
 	Results []json.RawMessage `json:"results"`
 	Links   struct {
@@ -81,7 +83,7 @@ type objectPage struct {
 	} `json:"links"`
 }
 
-// objectPages reads pages until it has limit elements, or the list ends.
+// objectPages reads pages until it has limit elements or the last page.
 func (c *Client) objectPages(ctx context.Context, path string, limit int) (all []json.RawMessage, hasMore bool, err error) {
 	for {
 		var page objectPage
@@ -100,13 +102,13 @@ func (c *Client) objectPages(ctx context.Context, path string, limit int) (all [
 	}
 }
 
-// Object returns a row as the JSON of the hub.
+// Object returns a ledger row as the hub's JSON.
 func (c *Client) Object(ctx context.Context, id string) (row json.RawMessage, err error) {
 	err = c.getObject(ctx, objectsPath+"/"+url.PathEscape(id), &row)
 	return row, err
 }
 
-// getObject sends a GET and decodes the response into v.
+// getObject sends a GET request and decodes the response into v.
 func (c *Client) getObject(ctx context.Context, path string, v any) error {
 	return c.objectCall(ctx, http.MethodGet, path, nil, v)
 }

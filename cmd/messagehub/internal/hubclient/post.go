@@ -9,22 +9,22 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// BatchBytes is the recommended length of a body of events; a hub accepts 32 MB
-// by default.
+// BatchBytes is the recommended size of a request body with events. By default,
+// a hub accepts up to 32 MB.
 const BatchBytes = 8 << 20
 
-// A Poster sends events to a hub, one request after another.
+// A Poster sends events to a hub, and repeats requests that fail.
 type Poster struct {
 	Hub     *Client
-	Timeout time.Duration // timeout for one body, including repetitions
+	Timeout time.Duration // timeout for one body, including all repetitions
 
-	reached bool // a response of the hub was received
+	reached bool // reached means that the hub has answered at least one request
 }
 
-// Post sends a body, and repeats the request until the hub accepts or rejects it
-// or Timeout passes. It reports each repetition. A repetition is safe, because the
-// hub stores each id once. If no response was ever received, Post assumes a wrong
-// address and fails immediately.
+// Post sends a body of events, and repeats the request until the hub accepts or
+// rejects it, or Timeout passes. It reports each repetition. A repetition is
+// safe, because the hub stores each event id only once. If the hub has never
+// answered, Post assumes that the address is wrong, and fails immediately.
 func (p *Poster) Post(ctx context.Context, body []byte, report func(format string, args ...any)) (*Announced, error) {
 	inTime, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -54,12 +54,13 @@ func (p *Poster) Post(ctx context.Context, body []byte, report func(format strin
 	case !p.reached && !isProblem:
 		return nil, explained
 	}
-	// Not wrapped, because the caller treats a *Problem as a final rejection.
+	// The error is not wrapped, because the caller treats a *Problem as a final
+	// rejection.
 	return nil, fmt.Errorf("gave up on a batch after %s: %w", p.Timeout, errors.New(explained.Error()))
 }
 
-// SendEvents sends a body once. If it fails, the hub may have stored the
-// events.
+// SendEvents sends a body of events once. If SendEvents fails, the hub may
+// nevertheless have stored the events.
 func (c *Client) SendEvents(ctx context.Context, body []byte) (*Announced, error) {
 	a, err := c.As("").AnnounceJSON(ctx, body)
 	return a, c.ExplainError(err)

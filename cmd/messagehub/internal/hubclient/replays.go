@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A ReplayDraft selects the deliveries of a subscription that a replay repeats.
+// A ReplayDraft selects the deliveries that a replay repeats.
 type ReplayDraft struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`
 	Filter string    `json:"filter,omitempty"`
-	Of     string    `json:"of,omitempty"`   // which deliveries: dead or all
+	Of     string    `json:"of,omitempty"`   // "dead" or "all" deliveries
 	Rate   int       `json:"rate,omitempty"` // deliveries per second
 	DryRun bool      `json:"dryRun,omitempty"`
 }
 
-// A Replay is the state of a replay.
+// A Replay describes the progress of a replay.
 type Replay struct {
 	ID        string `json:"id"`
 	State     string `json:"state"`
@@ -30,12 +30,12 @@ type Replay struct {
 	Skipped   int64  `json:"skipped"`
 	Seen      int64  `json:"seen"`
 	Remaining int64  `json:"remaining"`
-	Complete  bool   `json:"complete"` // set by a dry run: true if all deliveries were counted
+	Complete  bool   `json:"complete"` // set only by a dry run: all deliveries were counted
 
-	Text json.RawMessage `json:"-"` // the hub's JSON response
+	Text json.RawMessage `json:"-"` // Text is the JSON response of the hub
 }
 
-// ReplayDelivery repeats a delivery.
+// ReplayDelivery makes the hub repeat a delivery.
 func (c *Client) ReplayDelivery(ctx context.Context, actor string, id domain.DeliveryID) error {
 	resp, err := c.Do(ctx, http.MethodPost, "/v1/deliveries/"+id.String()+"/replay", actor, nil)
 	if err != nil {
@@ -44,8 +44,8 @@ func (c *Client) ReplayDelivery(ctx context.Context, actor string, id domain.Del
 	return resp.Body.Close()
 }
 
-// StartReplay starts a replay or, in a dry run, counts the deliveries that it would
-// repeat.
+// StartReplay starts a replay. In a dry run, it only counts the deliveries that
+// a replay would repeat.
 func (c *Client) StartReplay(ctx context.Context, actor string, id domain.SubscriptionID, d *ReplayDraft) (*Replay, error) {
 	body, err := json.Marshal(d)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Client) StartReplay(ctx context.Context, actor string, id domain.Subscr
 	return c.replayCall(ctx, http.MethodPost, "/"+id.String()+"/replays", actor, body)
 }
 
-// Replay returns the state of a replay.
+// Replay returns the progress of a replay.
 func (c *Client) Replay(ctx context.Context, actor string, id domain.SubscriptionID, replay string) (*Replay, error) {
 	return c.replayCall(ctx, http.MethodGet, "/"+id.String()+"/replays/"+url.PathEscape(replay), actor, nil)
 }

@@ -13,30 +13,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Subscription is a subscription as a hub shows it: without its secret and
-// the values of its headers.
+// A Subscription is a subscription returned by a hub. It lacks the secret and
+// the values of headers.
 type Subscription struct {
 	domain.Subscription
 	HeaderNames []string
 
 	ID      domain.SubscriptionID
-	Signed  bool // the subscription has a secret
+	Signed  bool // Signed means that the subscription has a secret
 	Paused  bool
 	Created time.Time
 
-	Delivery *Delivery // state of the calls; nil: not in the response
+	Delivery *Delivery // state of the calls; nil if the response does not contain it
 
-	// Unknown lists the members that this version does not know. A replacement of
-	// the subscription would remove them.
+	// Unknown lists JSON members that this version does not know. Replacing the
+	// subscription would remove them.
 	Unknown []string
 
-	Text json.RawMessage // JSON of the hub
+	Text json.RawMessage // Text is the JSON response of the hub
 }
 
-// A Delivery is the state of the calls of a subscription.
+// A Delivery is the state of a subscription's calls.
 type Delivery struct {
 	State     string    `json:"state"`
-	Until     time.Time `json:"until"` // earliest time of the next call; zero: no limit
+	Until     time.Time `json:"until"` // earliest time of the next call; zero if the next call need not wait
 	Failures  int       `json:"failures"`
 	Waiting   int64     `json:"waiting"`
 	Delivered int64     `json:"delivered"`
@@ -47,14 +47,15 @@ type Delivery struct {
 	Warnings []DeliveryWarning `json:"warnings"`
 }
 
-// A DeliveryWarning warns the owner that deliveries will fail unless the owner
-// acts.
+// A DeliveryWarning says why deliveries will fail unless the subscription's
+// owner acts.
 type DeliveryWarning struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-// subscriptionJSON has the members that drafts and stored subscriptions share.
+// A subscriptionJSON contains the JSON members that drafts and stored
+// subscriptions share.
 type subscriptionJSON struct {
 	Topic            string                    `json:"topic"`
 	CallbackURL      string                    `json:"callback_url"`
@@ -70,8 +71,8 @@ type subscriptionJSON struct {
 	Ordered          bool                      `json:"ordered,omitempty"`
 }
 
-// A storedJSON is a stored subscription. It has the mode of delivery in the
-// member delivery_mode, whereas a draft has it in delivery.
+// A storedJSON is the JSON of a stored subscription. Its member delivery_mode
+// is called delivery in a draft.
 type storedJSON struct {
 	subscriptionJSON
 	UUID         string     `json:"uuid"`
@@ -84,7 +85,7 @@ type storedJSON struct {
 	Delivery     *Delivery  `json:"delivery"`
 }
 
-// A draftJSON is the body of a request that stores a subscription.
+// A draftJSON is the request body that creates or replaces a subscription.
 type draftJSON struct {
 	subscriptionJSON
 	HMACSecretKey *string            `json:"hmac_secret_key,omitempty"`
@@ -92,8 +93,8 @@ type draftJSON struct {
 	Delivery      string             `json:"delivery,omitempty"`
 }
 
-// syncDelivery is the delivery mode in which the sender of an event waits for the
-// call. The default mode is "async".
+// syncDelivery is the delivery mode in which the sender of an event waits until
+// the receiver was called. The default mode is "async".
 const syncDelivery = "sync"
 
 type attachmentJSON struct {
@@ -108,7 +109,7 @@ var knownMembers = []string{
 	"max_rate", "max_concurrency", "ordered",
 }
 
-// UnmarshalJSON decodes a subscription of the HTTP API.
+// UnmarshalJSON decodes a subscription from the HTTP API.
 func (s *Subscription) UnmarshalJSON(text []byte) error {
 	var d storedJSON
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -153,7 +154,7 @@ func (s *Subscription) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Subscriptions returns the subscriptions of an actor.
+// Subscriptions returns all subscriptions of an actor.
 func (c *Client) Subscriptions(ctx context.Context, actor string) ([]*Subscription, error) {
 	var all struct {
 		Subscriptions []*Subscription `json:"subscriptions"`
@@ -169,14 +170,14 @@ func (c *Client) Subscription(ctx context.Context, actor string, id domain.Subsc
 	return &s, err
 }
 
-// Hidden has the members of a subscription that the hub does not return.
+// Hidden contains the parts of a subscription that the hub never returns.
 type Hidden struct {
-	Secret  *string           // nil keeps the stored secret; "" removes it
-	Headers map[string]string // nil keeps the stored headers; an empty map removes them
+	Secret  *string           // new secret; nil retains the stored secret, and "" removes it
+	Headers map[string]string // new headers; nil retains the stored headers, and an empty map removes them
 }
 
-// PutSubscription creates the subscription id of an actor, or replaces it; created
-// reports which. The call may be repeated.
+// PutSubscription creates or replaces the subscription id of an actor. created
+// is true if it did not exist. The call may be repeated.
 func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.SubscriptionID, d *domain.Subscription, h Hidden) (s *Subscription, created bool, err error) {
 	draft := draftJSON{
 		subscriptionJSON: subscriptionJSON{
@@ -207,8 +208,8 @@ func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.Su
 	return s, status == http.StatusCreated, err
 }
 
-// RotateSubscription replaces the secret of an actor's subscription. The previous
-// secret remains valid for a while. The call may be repeated.
+// RotateSubscription replaces the secret of an actor's subscription. The
+// previous secret remains valid for some time. The call may be repeated.
 func (c *Client) RotateSubscription(ctx context.Context, actor string, id domain.SubscriptionID, secret string) (*Subscription, error) {
 	body, err := json.Marshal(map[string]string{"hmac_secret_key": secret})
 	if err != nil {
@@ -236,7 +237,8 @@ func (c *Client) SetPaused(ctx context.Context, actor string, id domain.Subscrip
 	return &s, err
 }
 
-// maxSubscriptions is the maximum size of a response, in bytes.
+// maxSubscriptions is the maximum size, in bytes, of a response about
+// subscriptions.
 const maxSubscriptions = 32 << 20
 
 // subscriptionCall sends a request and decodes the response into v, unless v is nil.

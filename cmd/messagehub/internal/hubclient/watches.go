@@ -16,9 +16,9 @@ import (
 
 const watchesPath = "/v1/_notifications/watch"
 
-// A Watch is a watch as the hub returns it.
+// A Watch is the hub's description of a watch.
 type Watch struct {
-	ID        string `json:"id"` // set only in a list
+	ID        string `json:"id"` // ID is set only in lists
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
 	Created   int64  `json:"created"` // POSIX seconds
@@ -30,9 +30,8 @@ type Watch struct {
 // CreatedAt returns the time at which the watch was created.
 func (w *Watch) CreatedAt() time.Time { return time.Unix(w.Created, 0).UTC() }
 
-// CreateWatch creates a watch of an actor on a resource, which is a URI, and
-// returns the id of the watch. If mayBeAbsent is true, the resource need not
-// exist.
+// CreateWatch makes an actor watch a resource, which is a URI, and returns the
+// id of the watch. If mayBeAbsent is true, the resource need not exist.
 func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback string, mayBeAbsent bool) (string, error) {
 	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
 	if err != nil {
@@ -51,13 +50,14 @@ func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback stri
 		return "", c.Unreachable(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusSeeOther { // a success redirects to the watch
+	if resp.StatusCode != http.StatusSeeOther { // the hub answers with a redirect to the new watch
 		return "", hubclient.ReadProblem(resp)
 	}
 	return path.Base(resp.Header.Get("Location")), nil
 }
 
-// Watches returns up to count watches of an actor, after skipping offset watches.
+// Watches returns up to count watches of an actor, skipping the first offset
+// watches.
 func (c *Client) Watches(ctx context.Context, actor string, offset, count int) ([]*Watch, error) {
 	var list struct {
 		Items []*Watch `json:"items"`
@@ -75,13 +75,13 @@ func (c *Client) Watch(ctx context.Context, actor string, id domain.WatchID) (*W
 	return &w, err
 }
 
-// WatchAttempts has the last calls of a watch, newest first.
+// WatchAttempts lists the last calls of a watch's callback, newest first.
 type WatchAttempts struct {
 	Next     *time.Time     `json:"next_attempt,omitempty"`
 	Attempts []WatchAttempt `json:"attempts"`
 }
 
-// A WatchAttempt is one call of a watch's callback.
+// A WatchAttempt is the result of one call of a watch's callback.
 type WatchAttempt struct {
 	Number   int       `json:"number"`
 	Began    time.Time `json:"began"`
@@ -90,7 +90,7 @@ type WatchAttempt struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// WatchAttempts returns the last calls of an actor's watch.
+// WatchAttempts returns the last calls of the callback of an actor's watch.
 func (c *Client) WatchAttempts(ctx context.Context, actor string, id domain.WatchID) (*WatchAttempts, error) {
 	var a WatchAttempts
 	err := c.watchCall(ctx, http.MethodGet, "/"+id.String()+"/attempts", actor, &a)
@@ -122,7 +122,7 @@ func (c *Client) watchCall(ctx context.Context, method, below, actor string, v a
 	return nil
 }
 
-// String returns the call as one line of text.
+// String describes the call in one line.
 func (a WatchAttempt) String() string {
 	result := a.Error
 	if result == "" {

@@ -1,7 +1,7 @@
-// Package receiver is a receiver of calls for developers of receivers. It verifies
-// each call of a hub, prints the call, and answers as configured.
+// Package receiver is a webhook receiver for developers. It verifies each call
+// of a hub, prints the call, and answers as configured.
 //
-// The texts in a call may come from an attacker. So the receiver removes control
-// characters from each text, and limits the size of what it reads, stores and
-// prints.
+// The texts in a call may come from an attacker. The receiver therefore removes
+// control characters from each text, and limits the size of everything that it
+// reads, stores and prints.
 package receiver

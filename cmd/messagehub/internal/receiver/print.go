@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// Limits for the printed parts of a call.
+// Limits for the parts of a call that are printed.
 const (
-	maxShown = 200 // maximum number of runes of a header or a path
+	maxShown = 200 // maximum number of runes of a header value or a path
 	maxLines = 40  // maximum number of lines of a body
 )
 
-// shownHeaders lists the headers that are printed for each call, in addition to the
-// headers that describe the body. Calls to consumers of the broker have the
-// broker's headers.
+// shownHeaders lists the headers that are always printed, in addition to the
+// headers that describe the body. Only calls to consumers of the broker have
+// the broker's headers.
 var shownHeaders = canonical(
 	"Webhook-Id", "Webhook-Timestamp", webhook.AttemptHeader,
 	webhook.ChannelHeader, webhook.ConsumerHeader, webhook.MessageHeader, webhook.PriorityHeader, webhook.RetryHeader,
@@ -65,8 +65,8 @@ func (r *Receiver) printText(c *call) {
 	fmt.Fprint(r.opts.Out, b.String())
 }
 
-// describeVerdict returns a text: the schemes that verified a call, or the reason
-// why it was not verified.
+// describeVerdict says which schemes verified a call, or why the call was not
+// verified.
 func (r *Receiver) describeVerdict(c *call) string {
 	switch {
 	case c.problem != nil:
@@ -85,8 +85,8 @@ func joinSchemes(schemes []webhook.Scheme) string {
 	return strings.Join(texts, " and ")
 }
 
-// headerValue returns the printable value of a header. It hides credentials, and
-// shows only their scheme.
+// headerValue returns the printable value of a header. For credentials, it
+// returns only the authentication scheme.
 func (r *Receiver) headerValue(name, value string) string {
 	if slices.Contains(r.opts.Hidden, value) {
 		return "..."
@@ -104,7 +104,7 @@ func (r *Receiver) headerValue(name, value string) string {
 	return value
 }
 
-// bodyLines returns the beginning of a body, up to limit bytes, as lines for a terminal.
+// bodyLines returns the first limit bytes of a body as printable lines.
 func bodyLines(body []byte, limit int) []string {
 	if len(body) == 0 || limit < 0 {
 		return nil
@@ -132,7 +132,7 @@ func clean(s string) string {
 	return terminal.Clip(terminal.Printable(strings.ToValidUTF8(s, "?")), maxShown)
 }
 
-// A printedCall is a call as a line of JSON.
+// A printedCall is the JSON line that describes a call.
 type printedCall struct {
 	Time     time.Time         `json:"time"`
 	Method   string            `json:"method"`
@@ -141,10 +141,10 @@ type printedCall struct {
 	Verified bool              `json:"verified"`
 	Schemes  []webhook.Scheme  `json:"schemes"`
 	Problem  string            `json:"problem,omitempty"`
-	Number   int               `json:"number,omitempty"` // number of calls so far with the id of this one
+	Number   int               `json:"number,omitempty"` // number of calls so far with this id
 	Headers  map[string]string `json:"headers"`
 	Bytes    int               `json:"bytes"`
-	Body     string            `json:"body"` // beginning of the body
+	Body     string            `json:"body"` // first bytes of the body
 }
 
 func (r *Receiver) printJSON(c *call) {

@@ -21,36 +21,37 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// Options of a Receiver.
+// Options configure a Receiver.
 type Options struct {
 	Verifier webhook.Verifier // verifies calls; if it has no keys, every call is accepted
 
-	Status     int           // status with which accepted calls are answered; default 200
-	Failures   int           // number of calls with the same id that are answered with Status; later calls are answered with 200; 0: all calls
-	RetryAfter time.Duration // Retry-After of each answer that is not 2xx; 0: not sent
+	Status     int           // status of the answer to an accepted call; default 200
+	Failures   int           // number of calls with the same id that are answered with Status; later calls are answered with 200; 0: no limit
+	RetryAfter time.Duration // Retry-After header of answers other than 2xx; 0: none
 	Delay      time.Duration // pause before each answer
 
 	MaxBody  int64    // maximum size of a body, in bytes; default 4 MB
-	ShowBody int      // maximum number of printed bytes of a body; default 1,000; negative: none
-	Headers  bool     // print every header
-	Hidden   []string // values of headers that are never printed, in addition to HTTP credentials
-	JSON     bool     // print one JSON object per line
+	ShowBody int      // maximum number of bytes of a body to print; default 1,000; negative: none
+	Headers  bool     // print all headers
+	Hidden   []string // header values to hide in addition to HTTP credentials
+	JSON     bool     // print each call as one JSON object per line
 
 	Out    io.Writer
-	Logger *slog.Logger // log of the server; default: discards
+	Logger *slog.Logger // server log; default: none
 
 	Clock func() time.Time // default time.Now
 }
 
-// The limits of a Receiver.
+// Limits of a Receiver.
 const (
 	maxConnections = 256
-	maxCalls       = 32 // maximum number of concurrent calls, each of which may have a body in memory
+	maxCalls       = 32 // maximum number of concurrent calls; each may have a body in memory
 	readTimeout    = 30 * time.Second
-	maxIDs         = 10_000 // maximum number of ids that are remembered to recognize repetitions
+	maxIDs         = 10_000 // maximum number of stored ids, by which the receiver recognizes repetitions
 )
 
-// A Receiver is an http.Handler. It is safe for concurrent use.
+// A Receiver handles a hub's calls. It is an http.Handler, and safe for
+// concurrent use.
 type Receiver struct {
 	opts  Options
 	slots chan struct{}
@@ -61,7 +62,7 @@ type Receiver struct {
 	ids    []string       // keys of the map seen, oldest first
 }
 
-// Counts has numbers of received calls.
+// Counts contains the numbers of calls received so far.
 type Counts struct {
 	Calls    int
 	Verified int
@@ -69,7 +70,7 @@ type Counts struct {
 	Repeated int // calls with the id of an earlier call
 }
 
-// New returns a Receiver.
+// New returns a Receiver with these options.
 func New(opts Options) *Receiver {
 	opts.Status = cmp.Or(opts.Status, http.StatusOK)
 	opts.MaxBody = cmp.Or(opts.MaxBody, 4<<20)
@@ -81,7 +82,7 @@ func New(opts Options) *Receiver {
 	return &Receiver{opts: opts, slots: make(chan struct{}, maxCalls), seen: make(map[string]int)}
 }
 
-// Serve answers calls until ctx ends.
+// Serve answers calls on listener until ctx ends.
 func (r *Receiver) Serve(ctx context.Context, listener net.Listener) error {
 	return httpserve.Serve(ctx, listener, httpserve.Options{Handler: r, Logger: r.opts.Logger, Server: "the receiver", MaxConnections: maxConnections})
 }
@@ -98,15 +99,15 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%s, %d verified, %d refused, %d repeated", terminal.CountOf(int64(c.Calls), "call"), c.Verified, c.Refused, c.Repeated)
 }
 
-// A call is a received call with its result.
+// A call is a received call and its result.
 type call struct {
 	time    time.Time
 	request *http.Request
-	number  int // number of calls so far with the id of this one
+	number  int // number of calls so far with this id
 	body    []byte
 
-	schemes []webhook.Scheme // schemes that verified the call
-	problem error            // why the call could not be verified or read
+	schemes []webhook.Scheme // signature schemes that verified the call
+	problem error            // why the call could not be read or verified
 	status  int              // status of the answer
 }
 
@@ -133,7 +134,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.record(c)
 	if clock.Sleep(req.Context(), r.opts.Delay) != nil {
-		return // no response: the caller has disconnected
+		return // no answer, because the caller has disconnected
 	}
 	if r.opts.RetryAfter > 0 && c.status/100 != 2 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(r.opts.RetryAfter.Seconds())), 10))
@@ -150,7 +151,8 @@ func refuseBusy(w http.ResponseWriter) {
 	http.Error(w, "too many calls at a time; try again", http.StatusServiceUnavailable)
 }
 
-// readBody reads the body of a call. On failure, it also sets the call's status.
+// readBody reads the body of a call. If it fails, it sets the status with which
+// the call is answered.
 func (r *Receiver) readBody(w http.ResponseWriter, c *call) error {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -201,8 +203,7 @@ func (r *Receiver) record(c *call) {
 	r.printText(c)
 }
 
-// countCall counts a call with an id, and returns the number of calls so far with
-// the same id.
+// countCall counts a call with this id, and returns how many there were so far.
 func (r *Receiver) countCall(id string) int {
 	if r.seen[id] == 0 {
 		if len(r.ids) >= maxIDs {

@@ -38,12 +38,12 @@ func newVerifier(t *testing.T, text string) webhook.Verifier {
 	return webhook.Verifier{Keys: []webhook.VerifyKey{key}}
 }
 
-// A runningReceiver is a receiver on a loopback address, and a client that calls
-// it as a hub does.
+// A runningReceiver is a receiver on a loopback address, with a client that
+// calls it as a hub would.
 type runningReceiver struct {
 	*receiver.Receiver
 	url  string
-	out  *bytes.Buffer // output; read it only after stop
+	out  *bytes.Buffer // output of the receiver; must be read only after stop
 	stop func()
 	hub  *webhook.Client
 }
@@ -194,7 +194,8 @@ type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, errors.New("torn") }
 
-// The call has control characters in several places, and credentials.
+// A call contains control characters in several places, and credentials. The
+// receiver must print neither.
 func TestReceiver_PrintsNoControlCharactersAndNoCredentials(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An exportedFile is the YAML of a File, with its members in the order in which a
-// person reads them.
+// An exportedFile is the YAML document that Export writes. Its members are in
+// an order that is convenient for a reader.
 type exportedFile struct {
 	Actor         string          `yaml:"actor"`
 	Subscriptions []exportedEntry `yaml:"subscriptions"`
@@ -38,9 +38,9 @@ type exportedAttachment struct {
 	Expression string `yaml:"expression"`
 }
 
-// Export writes the subscriptions of an actor as a file for Parse. A hub does not
-// return secrets and values of headers, so the file does not contain them, and
-// Plan keeps the stored ones.
+// Export writes an actor's subscriptions in the format that Parse reads. The
+// hub does not return secrets and header values, so the file lacks them; Plan
+// then retains the stored values.
 func Export(w io.Writer, actor string, stored []*hubclient.Subscription) error {
 	f := exportedFile{Actor: actor, Subscriptions: make([]exportedEntry, len(stored))}
 	for i, s := range stored {

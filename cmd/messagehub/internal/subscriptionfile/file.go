@@ -32,39 +32,41 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// A File is the content of a YAML file.
+// A File is the content of a parsed YAML file.
 type File struct {
-	Actor         domain.ActorID // zero if the file names no actor
+	Actor         domain.ActorID // zero if the file does not name an actor
 	Subscriptions []Entry
 }
 
-// An Entry is a subscription in a File.
+// An Entry describes one subscription in a File.
 type Entry struct {
 	ID     domain.SubscriptionID
 	Draft  domain.Subscription // without an owner
-	Secret *string             // nil: the stored secret is kept; "": it is removed
-	Paused *bool               // nil: the stored state is kept
-	// Headers has the headers of calls. Nil means that the stored headers are
-	// kept, an empty map that they are removed.
+	Secret *string             // new secret; nil retains the stored secret, and "" removes it
+	Paused *bool               // new state; nil retains the stored state
+	// Headers contains the headers of calls. If it is nil, the stored headers
+	// remain; if it is empty, they are removed.
 	Headers map[string]string
 
 	line int
 }
 
-// A Source returns the HMAC keys and the values of headers that a file refers to.
+// A Source returns secrets and header values, which a subscription file refers
+// to but does not contain.
 type Source struct {
 	File     func(name string) (string, error)
 	Variable func(name string) string
-	NewID    func() (domain.SubscriptionID, error) // returns an id to propose for an entry without one
+	NewID    func() (domain.SubscriptionID, error) // returns a new id; the error about an entry without an id proposes it
 }
 
 // MaxSize is the maximum size of a file, in bytes.
 const MaxSize = 4 << 20
 
-// maxFaults is the maximum number of faults that are reported.
+// maxFaults is the maximum number of faults in an error.
 const maxFaults = 20
 
-// Parse reads a file. Its error has a line for each fault, with the fault's line number in the file.
+// Parse reads a file. Its error contains a line for each fault, with the line
+// number of the fault.
 func Parse(r io.Reader, name string, source Source) (*File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {
@@ -91,7 +93,7 @@ func Parse(r io.Reader, name string, source Source) (*File, error) {
 	return p.file, nil
 }
 
-// A subscriptionParser collects the faults of a file.
+// A subscriptionParser parses a file, and collects its faults.
 type subscriptionParser struct {
 	name   string
 	source Source
@@ -103,8 +105,8 @@ func (p *subscriptionParser) addFault(at *yaml.Node, format string, args ...any)
 	p.faults = append(p.faults, fmt.Errorf("%s line %d: %s", p.name, at.Line, fmt.Sprintf(format, args...)))
 }
 
-// readMembers calls the function in known for each member of a mapping. It reports
-// unknown and repeated members.
+// readMembers calls, for each member of a mapping, the function that known
+// contains for its name. It reports unknown and repeated members.
 func (p *subscriptionParser) readMembers(where string, n *yaml.Node, known map[string]func(value *yaml.Node)) {
 	n = resolveAlias(n)
 	if n.Kind != yaml.MappingNode {
@@ -144,7 +146,7 @@ func resolveAlias(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// readText returns a function that reads a scalar into a string.
+// readText returns a function that stores the text of a scalar node in into.
 func (p *subscriptionParser) readText(name string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		value := resolveAlias(n)
@@ -257,13 +259,13 @@ func (p *subscriptionParser) readEntry(n *yaml.Node) {
 	p.checkEntry(n, id, &e)
 }
 
-// The modes of delivery.
+// Delivery modes of a subscription.
 const (
 	asyncDelivery = "async"
 	syncDelivery  = "sync"
 )
 
-// readVariable returns the text of a variable of the environment.
+// readVariable returns the value of an environment variable.
 func (p *subscriptionParser) readVariable(name string) (string, error) {
 	if value := p.source.Variable(name); value != "" {
 		return value, nil
@@ -271,8 +273,8 @@ func (p *subscriptionParser) readVariable(name string) (string, error) {
 	return "", fmt.Errorf("the variable %s is not set", domain.Shorten(name))
 }
 
-// addHeaders adds headers to an entry. read turns the text in the file into the
-// value of a header.
+// addHeaders adds headers to an entry. read converts a text of the file to a
+// header value.
 func (p *subscriptionParser) addHeaders(where string, n *yaml.Node, read func(text string) (string, error), e *Entry) {
 	texts := p.readTexts(where, n)
 	if e.Headers == nil {
@@ -314,8 +316,8 @@ func (p *subscriptionParser) checkEntry(n *yaml.Node, id string, e *Entry) {
 	p.file.Subscriptions = append(p.file.Subscriptions, *e)
 }
 
-// exampleID returns a text that proposes a new id, for the error about a missing
-// one.
+// exampleID returns a text that proposes a new id, for the error about a
+// missing id.
 func (p *subscriptionParser) exampleID() string {
 	id, err := p.source.NewID()
 	if err != nil {
@@ -324,7 +326,7 @@ func (p *subscriptionParser) exampleID() string {
 	return ", such as " + id.String()
 }
 
-// readTexts reads a mapping of names to texts.
+// readTexts reads a mapping from names to texts.
 func (p *subscriptionParser) readTexts(where string, n *yaml.Node) map[string]string {
 	mapping := resolveAlias(n)
 	if mapping.Kind != yaml.MappingNode {
@@ -343,7 +345,8 @@ func (p *subscriptionParser) readTexts(where string, n *yaml.Node) map[string]st
 	return all
 }
 
-// readAttachments returns the attachments: expressions by name.
+// readAttachments reads the attachments: a mapping from names to JMESPath
+// expressions.
 func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	mapping := resolveAlias(n)
 	if mapping.Kind != yaml.MappingNode {
@@ -367,7 +370,7 @@ func (p *subscriptionParser) readAttachments(n *yaml.Node) map[string]string {
 	return all
 }
 
-// checkRepeatedIDs reports ids that more than one entry has.
+// checkRepeatedIDs reports ids that occur in more than one entry.
 func (p *subscriptionParser) checkRepeatedIDs() {
 	lines := make(map[domain.SubscriptionID]int)
 	for _, e := range p.file.Subscriptions {

@@ -141,7 +141,7 @@ func TestParse_LimitsTheFaultsThatItReports(t *testing.T) {
 	require.Equal(t, 20, strings.Count(err.Error(), "want a mapping"))
 }
 
-// storedSubscription returns a subscription as the hub returns it.
+// storedSubscription returns a subscription decoded from the JSON of a hub.
 func storedSubscription(t *testing.T, text, more string) *hubclient.Subscription {
 	t.Helper()
 	var s hubclient.Subscription
@@ -151,7 +151,8 @@ func storedSubscription(t *testing.T, text, more string) *hubclient.Subscription
 	return &s
 }
 
-// plan returns the steps from stored subscriptions to a file, as text.
+// plan returns, as text, the steps that change the stored subscriptions all
+// into those of a file with these members.
 func plan(t *testing.T, members string, prune bool, all ...*hubclient.Subscription) ([]string, error) {
 	t.Helper()
 	f, err := parse(t, "subscriptions:\n  - uuid: "+first+"\n    callback_url: https://example.org/\n"+members)

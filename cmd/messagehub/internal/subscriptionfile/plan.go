@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Action is the kind of a Step.
+// An Action says how a Step changes a subscription.
 type Action string
 
 // The actions.
@@ -26,24 +26,24 @@ const (
 	Ignore Action = "not in the file"
 )
 
-// A Step is the change of one subscription of a hub.
+// A Step changes one subscription of a hub.
 type Step struct {
 	Action Action
 	ID     domain.SubscriptionID
 	URL    string   // callback URL
-	Why    []string // a text for each member that changes
+	Why    []string // descriptions of the members that change
 
-	Entry *Entry // set for Create, Update and Keep
+	Entry *Entry // Entry is set if Action is Create, Update or Keep
 
-	// Sends reports whether Entry is sent to the hub. An Entry with a secret or
-	// headers is always sent: the hub does not return these values, so only the
-	// hub can compare them.
+	// Sends reports whether the step sends Entry to the hub. An Entry with a
+	// secret or headers is always sent: the hub does not return these values,
+	// so only the hub can compare them.
 	Sends bool
 }
 
-// Plan returns the steps that change stored into the subscriptions of f, in the
-// order in which they must run. Subscriptions that are not in f are deleted only
-// if prune is true. If Plan fails, the caller must not change anything.
+// Plan returns the steps that change the stored subscriptions into those of f,
+// in the order in which they must run. It deletes subscriptions that f lacks
+// only if prune is true. If Plan fails, the caller must change nothing.
 func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error) {
 	byID := make(map[domain.SubscriptionID]*hubclient.Subscription)
 	for _, s := range stored {
@@ -77,8 +77,8 @@ func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error)
 	return steps, errors.Join(faults...)
 }
 
-// planEntry returns the steps that change the stored subscription s into e. s is
-// nil if the hub has no subscription with that id.
+// planEntry returns the steps that change the stored subscription s into e. If
+// the hub has no subscription with that id, s is nil.
 func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	step := Step{Action: Keep, ID: e.ID, URL: e.Draft.CallbackURL, Entry: e}
 	isPaused := false
@@ -121,8 +121,7 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	return []Step{step, {Action: action, ID: e.ID, URL: e.Draft.CallbackURL}}, nil
 }
 
-// differingMembers returns a text for each member in which two subscriptions
-// differ.
+// differingMembers describes each member in which two subscriptions differ.
 func differingMembers(is, want *domain.Subscription) []string {
 	var all []string
 	for _, member := range []struct{ name, is, want string }{
@@ -157,7 +156,8 @@ func modeOf(s *domain.Subscription) string {
 	return asyncDelivery
 }
 
-// formatLimit returns a limit as text; "" for 0, which means no limit.
+// formatLimit formats a limit as text. It returns "" for 0, which means no
+// limit.
 func formatLimit(n float64) string {
 	if n == 0 {
 		return ""

@@ -3,9 +3,9 @@
 // their properties, and the outputs of the deployment.
 //
 // It supports only the functions that the project's templates use. It has no
-// schemas of resources, so it cannot detect a property that Azure rejects. Evaluate fails if
-// the template names a parameter, a function or a resource that does not exist,
-// uses a resource that it does not depend on, or has a parameter that nothing
-// uses. Its names and ids differ from those of Azure; two of its names are equal
-// only if the names of Azure are equal.
+// schemas of resources, so it cannot detect a property that Azure rejects.
+// Evaluate fails if the template names an unknown parameter, function or
+// resource, uses a resource without depending on it, or declares an unused
+// parameter. Generated names and ids differ from those of Azure, but are equal
+// only if Azure's would be equal.
 package armtest

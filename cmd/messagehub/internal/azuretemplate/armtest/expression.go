@@ -62,8 +62,8 @@ func (e *evaluation) evaluateValue(v any) (any, error) {
 	}
 }
 
-// A runtimeValue is a property, at a path, that a resource has only after it was
-// created.
+// A runtimeValue stands for a property of a resource that Azure sets only when
+// it creates the resource.
 type runtimeValue struct {
 	of   *Resource
 	path []string
@@ -86,8 +86,9 @@ func (p *expressionParser) acceptToken(c string) bool {
 	return found
 }
 
-// readExpression parses an expression, and evaluates it if isWanted is true.
-// isWanted is false in the branch that an if does not choose.
+// readExpression parses an expression. It evaluates the expression only if
+// isWanted is true; isWanted is false in the branch that a call of if does not
+// choose.
 func (p *expressionParser) readExpression(isWanted bool) (any, error) {
 	p.skipSpace()
 	switch {
@@ -163,7 +164,7 @@ func (p *expressionParser) readFunction(name string, isWanted bool) (any, error)
 	case !known:
 		return nil, fmt.Errorf("no function %s", name)
 	case !isWanted && name == "parameters":
-		_, err := f(p.e, args) // the function must exist even if it is not evaluated
+		_, err := f(p.e, args) // called even if !isWanted, so that an unknown parameter is an error
 		return nil, err
 	case !isWanted:
 		return nil, nil

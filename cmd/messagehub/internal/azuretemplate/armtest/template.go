@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A Resource is a resource that a deployment would create.
+// A Resource is a resource that the deployment of a template would create.
 type Resource struct {
 	Type, APIVersion, Name string
 	ID                     string         // id within the resource group
@@ -19,15 +19,18 @@ type Resource struct {
 	dependsOn              []string
 }
 
-// A Deployment has the resources that a template would create, and its outputs.
+// A Deployment contains the resources that a template would create, and its
+// outputs.
 type Deployment struct {
-	Resources []Resource // including the resources of nested templates
+	Resources []Resource // include the resources of nested templates
 	Outputs   map[string]any
 }
 
-// Options describe what a template may use without declaring it.
+// Options provide the values and resources that a template uses but does not
+// declare.
 type Options struct {
-	// Runtime returns a property that a resource has only after it was created.
+	// Runtime returns a property that Azure sets only when it creates the
+	// resource.
 	Runtime func(r *Resource, path string) string
 
 	// Existing lists the types of resources that the template uses as parents
@@ -35,7 +38,7 @@ type Options struct {
 	Existing []string
 }
 
-// A templateDocument is the JSON of a template.
+// A templateDocument is a template decoded from JSON.
 type templateDocument struct {
 	Schema         string               `json:"$schema"`
 	ContentVersion string               `json:"contentVersion"`
@@ -55,7 +58,7 @@ type parameter struct {
 	Metadata      map[string]string `json:"metadata"`
 }
 
-// Evaluate returns the deployment of a template with parameters.
+// Evaluate deploys a template with these parameters, and returns the result.
 func Evaluate(text []byte, parameters map[string]any, o Options) (*Deployment, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -66,7 +69,8 @@ func Evaluate(text []byte, parameters map[string]any, o Options) (*Deployment, e
 	return evaluateTemplate(&t, parameters, &o)
 }
 
-// An evaluation evaluates one template, without the templates nested in it.
+// An evaluation is the state of the evaluation of one template. A nested
+// template has its own evaluation.
 type evaluation struct {
 	document   *templateDocument
 	options    *Options
@@ -75,7 +79,7 @@ type evaluation struct {
 	declared   map[string]*Resource // resources by id, including resources that the template does not create
 	made       map[string]bool
 	nested     map[string]*Deployment
-	named      []string // ids of the resources that the value under evaluation names
+	named      []string // ids of the resources that the current value refers to
 }
 
 func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*Deployment, error) {
@@ -91,7 +95,7 @@ func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*D
 	}
 	all := &Deployment{Outputs: make(map[string]any)}
 	pending := make([]*Resource, len(t.Resources))
-	for i, raw := range t.Resources { // declare all names first, because a resource may use a later one
+	for i, raw := range t.Resources { // all names are declared first, because a resource may refer to a later one
 		r, err := e.declareResource(raw)
 		if err != nil {
 			return nil, err
@@ -194,8 +198,8 @@ func checkType(kind string, value any) error {
 	return nil
 }
 
-// declareResource reads the type and the name of a resource, and adds it to
-// declared.
+// declareResource evaluates the type and the name of a resource, and adds the
+// resource to declared.
 func (e *evaluation) declareResource(raw map[string]any) (*Resource, error) {
 	r := &Resource{Body: make(map[string]any)}
 	for name, to := range map[string]*string{"type": &r.Type, "apiVersion": &r.APIVersion, "name": &r.Name} {
@@ -246,7 +250,7 @@ func (e *evaluation) evaluateResource(raw map[string]any, r *Resource, all *Depl
 			continue
 		}
 		if name == "properties" && r.Type == deployments {
-			continue // evaluated below, and only if the resource is deployed
+			continue // evaluated below, if the resource is deployed
 		}
 		value, err := e.evaluateValue(v)
 		if err != nil {
@@ -305,7 +309,7 @@ func parentOf(r *Resource) string {
 // deployments is the resource type of a nested template.
 const deployments = "Microsoft.Resources/deployments"
 
-// evaluateNested evaluates a nested template.
+// evaluateNested evaluates the template in a resource of type deployments.
 func (e *evaluation) evaluateNested(raw map[string]any, r *Resource, all *Deployment) error {
 	properties, _ := raw["properties"].(map[string]any)
 	given := make(map[string]any)
@@ -338,8 +342,8 @@ func (e *evaluation) evaluateNested(raw map[string]any, r *Resource, all *Deploy
 	return nil
 }
 
-// checkOrder fails if resources depend on each other in a cycle, or on
-// resources that do not exist.
+// checkOrder fails if the dependencies of resources contain a cycle, or name a
+// resource that is not declared.
 func (e *evaluation) checkOrder(all []*Resource) error {
 	done := make(map[string]bool)
 	left := make(map[string]*Resource)

@@ -1,5 +1,5 @@
-// Command writefiles writes the generated files of deploy/azure into the folder of its argument,
-// for `make deploy-files`. It deletes no file.
+// Command writefiles writes the generated files of deploy/azure into the folder
+// that its argument names. It deletes no file. `make deploy-files` runs it.
 package main
 
 import (
