@@ -261,8 +261,8 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestWatchedBundles_CostUpToTheirLimit measures the additional cost of a watched bundle, and the cost of a sweep that
-// finds no watched bundle.
+// TestWatchedBundles_CostUpToTheirLimit measures the additional request units of a watched bundle, and of
+// a sweep that finds no watched bundle.
 func TestWatchedBundles_CostUpToTheirLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string

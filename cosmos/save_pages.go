@@ -14,20 +14,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Pages are written in concurrent batches of about this size. Cosmos permits 2 MB and 100 operations in a
-// batch. It charges for the content of a batch, so several small batches cost as much as a large batch, and
-// the first one can be sent sooner.
+// Pages are written in concurrent batches of about this size. Cosmos DB permits 2 MB and 100 operations
+// in a batch. It charges for the content of a batch, so several small batches cost as much as a large
+// one, and the first batch can be sent sooner.
 const (
 	batchBytes = 128 << 10
 	batchPages = 50
 )
 
-// partsAtOnce is the limit for the parts of a Save that are written concurrently. A Save usually has few
-// parts, but it may have a thousand.
+// partsAtOnce limits the parts of a Save that are written concurrently. A Save usually has few parts, but
+// may have a thousand.
 const partsAtOnce = 32
 
-// insertPages creates the pages of p. Their order does not matter, because they become visible only by the
-// commit.
+// insertPages creates the pages of p, in any order, because they become visible only when p is committed.
 func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -37,10 +36,10 @@ func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan)
 	return g.Wait()
 }
 
-// A pageBatch has pages that are created together.
+// A pageBatch contains pages that are created together.
 type pageBatch struct {
-	*drawerPage          // the first page
-	docs        [][]byte // all pages, encoded
+	*drawerPage          // first page of the batch
+	docs        [][]byte // all pages of the batch, encoded
 }
 
 // pageBatches returns the pages of p in batches. Every call returns the same batches.
@@ -61,8 +60,8 @@ func (p *savePlan) pageBatches() []pageBatch {
 	return all
 }
 
-// objectName returns the name of the object with the payloads of part i. The name contains the ids of the
-// drawer and of the intent.
+// objectName returns the name of the object that stores the payloads of part i. The name contains the ids
+// of the drawer and of the intent.
 func (p *savePlan) objectName(i int) string {
 	part := &p.intent.Parts[i]
 	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
