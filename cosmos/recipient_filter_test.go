@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// eventsOfKinds returns one event for each of the first content types, up to the number kinds.
+// eventsOfKinds returns events with different content types. kinds is the number of events.
 func eventsOfKinds(actor domain.ActorID, kinds int) []domain.Event {
 	events := make([]domain.Event, kinds)
 	for i := range events {

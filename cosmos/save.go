@@ -123,7 +123,7 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 		fresh, err := w.findNewEvents(ctx, c)
-		if err == nil && w.isRefused() && !w.headIsRead { // with a newer head, the Save may not exceed the limit for cabinets
+		if err == nil && w.isRefused() && !w.headIsRead { // a newer head may contain fewer cabinets, so the Save may be accepted
 			err = client.ErrStale
 		}
 		if err != nil {

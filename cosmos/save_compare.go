@@ -97,7 +97,7 @@ func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 // compareGates records that w.head is not behind the gates. If w.head is behind a gate, or another writer
 // has begun to raise it, compareGates takes the next step of the raise and returns client.ErrStale.
 func (w *recipientWriter) compareGates(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
-	if w.head.Watermark > w.head.Reserved { // otherwise, numbers of visible events would be assigned again
+	if w.head.Watermark > w.head.Reserved { // a Save would assign numbers of visible events again
 		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
 	}
 	if len(w.head.findInFront(gates)) > 0 || w.head.isRaised() {

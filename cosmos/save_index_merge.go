@@ -11,7 +11,7 @@ const maxMemoryMerge = 4
 
 // mergedBlocks contains the filters of merged blocks that end with the same drawer.
 type mergedBlocks struct {
-	sets [][]*fingerprintSet // results of mergeSets, one for each segment
+	sets [][]*fingerprintSet // each is a result of mergeSets
 	next block               // smallest block that was not merged
 }
 
