@@ -47,7 +47,7 @@ func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 //	payload   uvarint   length; only if there is one. Payloads follow each other in the page's object.
 //	sum       4 bytes   CRC-32C of the payload; only if there is one
 //
-// and at the end 4 bytes, the CRC-32C of everything before.
+// The last 4 bytes are the CRC-32C of all preceding bytes.
 const eventsVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

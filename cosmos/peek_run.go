@@ -62,9 +62,9 @@ func (r *eventRange) Cabinet() domain.CabinetKey { return r.cabinet }
 // removes this folder together with the drawer.
 func (r *eventRange) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 
-// newRun returns the range of the events after the position at, in up to drawersPerBundle drawers. Each
-// event in the range was stored. The range may be empty if a read was stale. Drawers with an ordinal
-// below floor may have been removed.
+// newRun returns the range of the events after the position at, in up to drawersPerBundle drawers. The
+// range includes only events that certainly exist, and may be empty if a read was stale. Drawers with an
+// ordinal below floor may have been removed.
 func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last cabinetState, floor int, g *gate, at position) (*eventRange, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {

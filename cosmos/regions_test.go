@@ -30,7 +30,7 @@ func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 			old.age.Store(age)
 			old.left.Store(4)
 			next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
-			if err != nil { // if this Peek returned a dequeued bundle, Add would fail
+			if err != nil { // without an error, the Peek returns a new run with these events, which Add would refuse
 				require.ErrorIs(t, err, domain.ErrNoData, "%d commits behind", age)
 			}
 			require.Nil(t, next.Open, "%d commits behind", age)

@@ -22,8 +22,8 @@ import (
 //
 // Each change of floors or milestones also changes an id in the head, the fence, and is a patch on
 // condition of the fence. So a concurrent Save can continue: its commit is refused once, finds its intent
-// in the head, and is repeated on the current head. The head is replaced only to close a drawer or to remove a cabinet, and
-// never while an intent fills that cabinet.
+// in the head, and is repeated on the current head. The head is replaced only to close a drawer or to
+// remove a cabinet, and never while an intent fills that cabinet.
 //
 // A Replay moves a gate back. It reads the gate, changes the fence, and then replaces the gate. If a sweep
 // read the head before the fence changed, the write of the sweep is refused. If the sweep read the head
@@ -34,20 +34,20 @@ import (
 // long as the bundle is open or can be reopened:
 //
 //   - While it is open, the position of its gate is before its first event, and no floor rises above
-//     the drawer of a position.
-//   - After it is closed, a sweep makes the milestone that covers its first drawer, and the floor rises
-//     when that milestone is as old as the retention. The bundle expires before that, apart from
-//     differences between clocks.
+//     the drawer that contains the position of a gate.
+//   - After it is closed, a sweep adds the milestone that covers its first drawer, and the floor rises
+//     when that milestone is as old as the retention. The bundle expires earlier, apart from clock
+//     differences.
 //   - A Replay does not depend on clocks. It is refused if the floor is above the first drawer, and its
 //     fence removes the milestones above that drawer. So the floor stays until the bundle is closed
 //     again, which restarts the retention.
-//   - A released bundle is never reopened. Its events are delivered in another bundle, which begins in
-//     the same drawer.
-//   - With an unlimited retention no floor rises and no bundle expires.
+//   - A released bundle is never reopened. Its events are delivered in a new bundle, which begins in the
+//     same drawer.
+//   - With an unlimited retention, no floor rises and no bundle expires.
 //
 // An object that is stored in a folder after its drawer was removed is never deleted, and no document
-// refers to the object. This can happen if a Peek that lost its race was paused for longer than the
-// retention.
+// refers to the object. This can happen if a Peek whose bundle was not opened was paused for longer than
+// the retention.
 
 // retained is the retention state of a cabinet: which drawers exist, and when drawers were found to be
 // acknowledged.
@@ -159,9 +159,9 @@ type retentionPlan struct {
 // planRetention computes the retention at the time now from a head and gates, which may be stale. It
 // closes drawers only if mayClose is true, and removes cabinets only if mayRemove is true.
 //
-// A drawer is closed if the position of its gate is in the drawer and a milestone is due. A stale gate may
-// close the drawer too late, or although it has unacknowledged events after a Replay. Closing a drawer
-// removes no event, so the gate need not be current.
+// A drawer is closed if the position of its gate is in the drawer and a milestone is due. With a stale gate,
+// a drawer may be closed too late, or after a Replay although it contains unacknowledged events. Closing a
+// drawer removes no event, so the gate need not be current.
 func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retentionPlan, error) {
 	p := &retentionPlan{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
 	for name, last := range h.Cabinets {

@@ -149,9 +149,9 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	// again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
-			// Another node has replaced the head, so this write was not applied. If the next attempt
-			// finds an event of this Save, the event is a duplicate: this write may have been based on a
-			// stale head, so the event may have been received before it.
+			// Another node has replaced the head. If the next attempt finds an event of this Save, it
+			// counts the event as a duplicate: this write may have been based on a stale head, so the
+			// event may have been received earlier.
 			for _, save := range w.batch {
 				save.endAttempt()
 			}

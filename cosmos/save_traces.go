@@ -13,26 +13,26 @@ import (
 // flush moves the spans together with the events. Only spans of sampled traces are stored, without trace
 // state, and only if Options.StoreTraces is true. They add about 32 bytes to a Save.
 //
-// A span is 16 random bytes of the trace and 8 random bytes of the span, so it cannot be compressed. The
-// additional cost of a Save of one event is 0.8 RU if every trace is sampled. Almost all of it is caused
-// by the head: each Save also writes the spans of up to Options.TailEvents earlier Saves again. A separate
-// document would cost 5 RU for each Save. If spans were kept in memory, a Peek on another node would not
-// find them. With the trace state, even cut to 256 bytes, the cost would be ten times as high; a link to
-// a span works without it.
+// A span consists of 16 random bytes for the trace and 8 random bytes for the span, so it cannot be
+// compressed. The additional cost of a Save of one event is 0.8 RU if every trace is sampled. Almost all of
+// this cost is caused by the head, because each Save also writes the spans of up to Options.TailEvents
+// earlier Saves again. A separate document would cost 5 RU for each Save. If spans were only in memory, a
+// Peek on another node would not find them. The trace state, even if truncated to 256 bytes, would increase
+// the cost tenfold; a link to a span does not need it.
 //
 // The hub does not guarantee that spans are retained. A version that does not know spans discards the spans
 // of the tails that it flushes. Spans that cannot be decoded count as missing.
 //
-// The spans are encoded in one byte string. For each run of slots it has a uvarint, the number of slots
-// times 4 plus
+// The spans are encoded in one byte string. For each run of slots, it contains a uvarint: the number of
+// slots times 4, plus
 //
 //	0  no span is known
 //	1  the trace, 16 bytes, and the span, 8 bytes, follow
-//	2  the span, 8 bytes, follows; the trace is the one of the previous run
+//	2  the span, 8 bytes, follows; the trace is that of the previous run
 //
 // Slots after the last run have no span. In a head, two uvarints precede the runs: the ordinal of the
-// drawer and the first slot. They show whether a version that does not know spans has continued the tail
-// in another drawer.
+// drawer and the first slot. They reveal whether a version that does not know spans has continued the tail
+// in a new drawer.
 const (
 	noSpan = iota
 	newTrace
