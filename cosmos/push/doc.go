@@ -45,7 +45,7 @@
 //	        Sealed by the last append of its segment
 //	page    up to 256 KB of entries, removed when the retention has passed
 //	id      position and digest of a message whose sender chose its id; removed after 24 hours
-//	cursor  for each priority, the first position that was not taken; open entries; counters;
+//	cursor  for each priority, the position of the next entry to read; open entries; counters;
 //	        count and digest of the retries. domain.Standing describes its members
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
@@ -54,7 +54,7 @@
 //	        owner carried out. It counts the changes of the subscription, so that a node that reads the
 //	        shard notices them. The cursor of a watch has an entry only while it has outstanding
 //	        deliveries
-//	definition  the subscription of the cursor, with its secrets sealed. After a deletion, it is
+//	definition  the subscription of the cursor, with its secrets encrypted. After a deletion, it is
 //	        marked as deleted, and outlives the cursor. It also lists the refused reservations of
 //	        the id
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
