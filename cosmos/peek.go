@@ -344,8 +344,8 @@ func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 func (c *call) repairEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	// After a crash after the deletion, the cabinet has no entry, or only the entry of a later drawer.
-	// The next Peek reads the cabinet and restores the entry.
+	// If the node crashes after the deletion, the cabinet has no entry, or only the entry of a later
+	// drawer. The next Peek reads the cabinet and restores the entry.
 	if seen != nil && seen.Ordinal < s.Ordinal {
 		_ = c.Delete(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
 		seen = nil

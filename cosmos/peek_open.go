@@ -51,8 +51,8 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)
 
-	// After a crash before this write, the gate is unchanged; objects in the folder of the first drawer
-	// are deleted with the drawer. After a crash after this write, the bundle is open, and the next Peek
+	// If the node crashes before this write, the gate is unchanged; objects in the folder of the first
+	// drawer are deleted with the drawer. If it crashes afterwards, the bundle is open, and the next Peek
 	// returns it.
 	_, err := c.Batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(client.Encode(doc), nil)

@@ -123,8 +123,8 @@ func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipi
 	before := s.etag
 	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Fingerprints: encodeDrawers(drawers), Document: s.document}
 	s.mu.Unlock()
-	// After a crash before this write, the stored filter covers fewer slots. A node that uses the filter
-	// reads the pages after these slots.
+	// If the node crashes before this write, the stored filter covers fewer slots. A node that uses the
+	// filter reads the pages after these slots.
 	etag, err := c.Put(ctx, c.r.db.catalog, doc.PartitionKey, recipientFilterID, before, doc)
 	switch {
 	case client.IsRefused(err), client.IsNotFound(err):

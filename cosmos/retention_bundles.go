@@ -96,7 +96,7 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		}
 		next := g.confirm(c.r.client.NewID())
 		next.Expiring = true
-		// After a crash after this write, the gate has its next generation and the same position.
+		// If the node crashes after this write, the gate has its next generation and the same position.
 		if _, err := c.Put(ctx, c.r.db.bundles, key, g.ID, g.ETag, next); err != nil && !client.IsRefused(err) {
 			return 0, err
 		}
@@ -111,8 +111,8 @@ const ifUnexpiring = "NOT IS_DEFINED(c.ttl) AND NOT IS_DEFINED(c.expires)"
 // a Replay has reopened a bundle, even if that bundle was watched and closed again later.
 func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiringDoc) error {
 	now := c.r.opts.Clock()
-	// After a crash after this write, these bundles expire. The next sweep continues with the remaining
-	// bundles.
+	// If the node crashes after this write, these bundles expire. The next sweep continues with the
+	// remaining bundles.
 	_, err := c.Batch(ctx, c.r.db.bundles, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range bundles {
 			conditions := []string{"c.state != '" + stateOpen + "'", ifUnexpiring}

@@ -101,7 +101,7 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsReplayed(t *testing.T) {
 	group, err := domain.DefaultGroups().GroupOf(b.Cabinet.Origin)
 	require.NoError(t, err)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(1, isBatch, func() error { // runs after the query and before the write of the sweep
+	line.setBefore(atNth(1, isBatch, func() error { // this function runs after the query and before the write of the sweep
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))

@@ -157,8 +157,8 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates 
 // proveCurrent confirms that a gate is current by replacing it with its next generation, on condition of
 // its etag. It returns client.ErrStale if the gate is stale.
 func (c *call) proveCurrent(ctx context.Context, g *gate) error {
-	// After a crash after this write, the gate has its next generation. The next sweep confirms the gate
-	// again.
+	// If the node crashes after this write, the gate has its next generation. The next sweep confirms the
+	// gate again.
 	_, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.client.NewID()))
 	if client.IsRefused(err) {
 		return client.ErrStale
@@ -198,7 +198,7 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retentionPlan) (*
 		c.r.metrics.swept.WithLabelValues(sweptCabinet).Add(float64(len(p.removed)))
 	}
 	if err == nil && len(h.Cabinets) > c.r.opts.MaxUnfilteredCabinets && len(next.Cabinets) <= c.r.opts.MaxUnfilteredCabinets {
-		// After a crash before this write, the filter remains, but no node reads it.
+		// If the node crashes before this write, the filter remains, but no node reads it.
 		_ = c.DeleteIfExists(ctx, c.r.db.catalog, h.PartitionKey, recipientFilterID)
 	}
 	return next, err
@@ -233,8 +233,8 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 	if !fresh {
 		return swept, nil
 	}
-	// After a crash before this write, the drawers are removed, but their cabinets are not marked as
-	// cleared. The next sweep finds no drawers below the floors and marks these cabinets.
+	// If the node crashes before this write, the drawers are removed, but their cabinets are not marked
+	// as cleared. The next sweep finds no drawers below the floors and marks these cabinets.
 	_, err := c.writeRetention(ctx, h, &retentionPlan{of: cleared})
 	if errors.Is(err, client.ErrStale) {
 		err = nil // the retention has changed, so the next sweep marks the cabinets
@@ -272,8 +272,9 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 // clearDrawer removes a drawer and the documents in its partition. It removes the document of the drawer
 // last: as long as this document exists, the next sweep finds the drawer again.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
-	// After a crash after any of these deletions, the document of the drawer still exists. The next sweep
-	// finds it and completes the deletion. Folders are deleted whether the drawer had payloads or not.
+	// If the node crashes after any of these deletions, the document of the drawer still exists. The next
+	// sweep finds it and completes the deletion. Folders are deleted whether the drawer had payloads or
+	// not.
 	for _, store := range []repository.Content{c.r.content, c.r.opts.Shared} {
 		if store == nil {
 			continue
@@ -314,8 +315,8 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			return n, err
 		}
 		if len(ids) > 0 {
-			// After a crash after this write, some of the documents still exist. The next sweep finds the
-			// drawer or the cabinet again and deletes the remaining documents.
+			// If the node crashes after this write, some of the documents still exist. The next sweep
+			// finds the drawer or the cabinet again and deletes the remaining documents.
 			_, err = c.Batch(ctx, c.r.db.cabinets, key, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
@@ -381,8 +382,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
-	// After a crash after this write, the sweep counts as started although it does not run. A node sweeps
-	// again after SweepEvery.
+	// If the node crashes after this write, the sweep counts as started although it does not run. A node
+	// sweeps again after SweepEvery.
 	if _, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next); err != nil {
 		return false
 	}

@@ -325,7 +325,7 @@ func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 		}
 		return faulty.None
 	})
-	line.setBefore(atNth(3, isHeadReplacement, func() error { // runs before the repeated commit
+	line.setBefore(atNth(3, isHeadReplacement, func() error { // this function runs before the repeated commit
 		swept, err := sweeper.Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, swept.Drawers)

@@ -111,8 +111,8 @@ func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRe
 	if err != nil {
 		return false, err
 	}
-	// After a crash before this write, the bundle is still due. After a crash after this write, the
-	// notice is stored, and any node delivers it.
+	// If the node crashes before this write, the bundle is still due. If it crashes afterwards, the notice
+	// is stored, and any node delivers it.
 	_, err = c.Batch(ctx, c.r.db.bundles, d.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &d.ETag})
 		b.CreateItem(client.Encode(notice), nil)

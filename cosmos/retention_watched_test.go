@@ -100,7 +100,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	require.NoError(t, err)
 	k.passTime(7 * day)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(1, isBatch, func() error { // runs after the query and before the write of the sweep
+	line.setBefore(atNth(1, isBatch, func() error { // this function runs after the query and before the write of the sweep
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))

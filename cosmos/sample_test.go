@@ -2,8 +2,8 @@ package cosmos
 
 import "os"
 
-// If the environment variable is set, tests with very many cases run all cases, as in make campaign.
-// Otherwise these tests run a fixed sample.
+// triesEveryCase is true in make campaign. Tests with very many cases then run all cases; otherwise they run
+// a fixed sample.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
 // A sample selects one of every oneOf cases of nested loops. Because oneOf has no common factor with the

@@ -223,8 +223,8 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 		w.takeBatch()
 		next, following, appended = w.planNext(next, p)
 	}
-	// After a crash before this write, the next writer rolls back the intent of p. After a crash after
-	// this write, the events are visible and count as duplicates when they are sent again, and the next
+	// If the node crashes before this write, the next writer rolls back the intent of p. If it crashes
+	// afterwards, the events are visible and count as duplicates when they are sent again, and the next
 	// writer rolls back the intent of the following plan.
 	for _, save := range done {
 		save.beginAttempt()

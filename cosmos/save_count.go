@@ -48,8 +48,8 @@ func partsBy(it *intent, key func(*drawerPart) string) map[string][]int {
 func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan, name cabinetName, at []int) ([]drawer, error) {
 	key := w.recipient.String() + "|" + name
 	var drawers []drawer
-	// After a crash after this write, the counts exceed the fill in the head. Readers trust only the fill
-	// in the head, and a rollback resets the counts.
+	// If the node crashes after this write, the counts exceed the fill in the head. Readers trust only
+	// the fill in the head, and a rollback resets the counts.
 	results, err := c.Batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
 		for _, i := range at {
 			part, weight := &p.intent.Parts[i], sumWeights(p.events[i])
@@ -163,8 +163,8 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 // writeEntries writes the catalog entries of one partition. It creates the entries of new drawers.
 // Existing entries are patched, which preserves the members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEntry) error {
-	// After a crash after this write, there are entries for events that are not visible. A Peek selects
-	// cabinets by the head, and repairs an entry with a number that is too low.
+	// If the node crashes after this write, there are entries for events that are not visible. A Peek
+	// selects cabinets by the head, and repairs an entry with a number that is too low.
 	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
 			if e := &entries[i]; e.exists {

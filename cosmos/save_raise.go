@@ -61,8 +61,8 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 			next.Cabinets[name] = last
 		}
 	}
-	// After a crash after this write, any writer completes the rollback of the aborted intent. Raise
-	// remains set in the head, and the next writer raises the numbers.
+	// If the node crashes after this write, any writer completes the rollback of the aborted intent.
+	// Raise remains set in the head, and the next writer raises the numbers.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return asStale(err)
 	}

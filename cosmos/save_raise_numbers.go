@@ -35,8 +35,8 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 		next.Watermark = max(next.Watermark, last.Sequence)
 		next.Reserved = max(next.Reserved, next.Watermark)
 	}
-	// After a crash before this write, the drawers are sealed, and Raise is set in the head. The next
-	// writer repeats this write.
+	// If the node crashes before this write, the drawers are sealed, and Raise is set in the head. The
+	// next writer repeats this write.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return asStale(err)
 	}

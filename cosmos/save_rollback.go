@@ -106,8 +106,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 		}
 		g.Go(func() error {
 			// Each drawer has its own limit for retries, because an intent may have a thousand drawers.
-			// After a crash after this write, some drawers are sealed, and the next writer seals the
-			// remaining ones.
+			// If the node crashes after this write, some drawers are sealed, and the next writer seals
+			// the remaining ones.
 			err := w.r.beginCall("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
 				w.rollback.addDrawer(p.Drawer)
@@ -118,8 +118,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	// After a crash after this write, the rollback is complete. It is only missing from the log and the
-	// metrics.
+	// If the node crashes after this write, the rollback is complete. It is only missing from the log and
+	// the metrics.
 	if err := w.writeHead(ctx, c, w.head.clearIntent()); err != nil {
 		return asStale(err)
 	}

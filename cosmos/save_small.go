@@ -145,8 +145,8 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	for _, save := range w.batch {
 		save.beginAttempt()
 	}
-	// After a crash after this write, the events are visible. They count as duplicates when they are sent
-	// again.
+	// If the node crashes after this write, the events are visible. They count as duplicates when they
+	// are sent again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
 			// Another node has replaced the head. If the next attempt finds an event of this Save, it

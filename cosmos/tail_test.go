@@ -267,7 +267,7 @@ func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 			}
 			return faulty.None
 		})
-		line.setBefore(atNth(2, isHeadReplacement, func() error { // runs before the write is sent again
+		line.setBefore(atNth(2, isHeadReplacement, func() error { // this function runs before the write is sent again
 			s.saveEvents(other, second)
 			return nil
 		}))

@@ -36,8 +36,8 @@ func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWr
 	if err != nil {
 		return "", err
 	}
-	// A crash before this write has no effect. After a crash after this write, the resource is replaced,
-	// and the change for its watches is stored.
+	// A crash before this write has no effect. If the node crashes after this write, the resource is
+	// replaced, and the change for its watches is stored.
 	if w.event == "" || !w.mark.IsWatched {
 		return c.Put(ctx, s.cursors, at.key, at.id, w.etag, w.doc)
 	}
@@ -71,7 +71,7 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent 
 		ops := client.NewPatch(at.kind, conditions...)
 		ops.AppendSet("/watched", true)
 		var mark watchedMark
-		// After a crash after this write, the resource is marked as watched, and its changes are
+		// If the node crashes after this write, the resource is marked as watched, and its changes are
 		// published although it has no watch.
 		err := c.Patch(ctx, s.cursors, at.key, at.id, ops, &mark)
 		switch isMissing := client.IsNotFound(err); {
@@ -119,8 +119,8 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	c := s.client.Begin("remove change")
 	at, err := watchableOf(change.Resource)
 	if err == nil {
-		// After a crash before this write, the change is published again, and the stream recognizes the
-		// duplicate.
+		// If the node crashes before this write, the change is published again, and the stream recognizes
+		// the duplicate.
 		err = c.DeleteIfExists(ctx, s.cursors, at.key, at.changeID(change.Version))
 	}
 	return c.Outcome("remove a change of "+change.Resource.String(), err)
@@ -138,8 +138,8 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 		return false, nil
 	}
 	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: toMicros(now), Document: last.Document}
-	// After a crash after this write, no node searches for unpublished changes until the interval has
-	// passed.
+	// If the node crashes after this write, no node searches for unpublished changes until the interval
+	// has passed.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
 		return false, nil // another node searches for unpublished changes in this interval

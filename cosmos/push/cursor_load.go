@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		if err != nil {
 			return err
 		}
-		// After a crash after this write, the cursor exists, although the caller received no
+		// If the node crashes after this write, the cursor exists, although the caller received no
 		// confirmation.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
 		if !client.IsRefused(err) {

@@ -47,8 +47,8 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 			return client.ErrStale
 		}
 		doc.WriteID, doc.Retired, doc.TTL = s.client.NewID(), true, ceilSeconds(retiredCursor)
-		// After a crash before this write, the cursor is closed, and its next owner retires it. A crash
-		// after this write leaves an entry in the shard, which the next load of the cursor removes.
+		// If the node crashes before this write, the cursor is closed, and its next owner retires it. A
+		// crash after this write leaves an entry in the shard, which the next load of the cursor removes.
 		_, err = c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 			putInBatch(b, cursorID, doc.etag, doc)
 			if definition != nil {

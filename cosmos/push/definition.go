@@ -288,7 +288,7 @@ func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.Cursor
 func (s *Store) patchChanges(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendIncrement("/changes", 1)
-	// After a crash before this write, the owner of the cursor learns of the change from a signal, or
-	// when it loads the cursor.
+	// If the node crashes before this write, the owner of the cursor learns of the change from a signal,
+	// or when it loads the cursor.
 	return c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// If the environment variable is set, tests with many cases try every case, as in make campaign.
+// triesEveryCase is true in make campaign. Tests with many cases then try every case.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
 // A third of the rules run on a Session account, whose reads may be stale, and a fifth on an account

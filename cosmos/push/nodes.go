@@ -47,7 +47,7 @@ func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) 
 		return client.ErrStale
 	case domain.KindOf(err) == domain.Damaged:
 		damage := err
-		// After a crash after this write, the beat is stored completely.
+		// If the node crashes after this write, the beat is stored completely.
 		if _, err = c.Put(ctx, s.cursors, nodesKey, beat.ID, etag, beat); client.IsRefused(err) {
 			return client.ErrStale
 		}
@@ -99,7 +99,8 @@ func (s *Store) removeDamaged(ctx context.Context, c *client.Call, id string) {
 	if domain.KindOf(damage) != domain.Damaged {
 		return
 	}
-	// After a crash after this write, the other nodes regard the node as ended until its next beat.
+	// After this write, the node that the document described seems to have ended until its next beat. A
+	// crash here has no further effect.
 	if err := c.Delete(ctx, s.cursors, nodesKey, id, etag); err == nil {
 		s.logRepair(ctx, "removed; a node that is alive stores it again", damage)
 	}
@@ -125,8 +126,8 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 			return domain.Errorf(domain.Conflict, "the assignment has version %d, not %d", stored.Version, a.Version)
 		}
 		next.Document = stored.Document
-		// After a crash after this write, the assignment may contain shards of a dead node, which other
-		// nodes take over.
+		// If the node crashes after this write, the assignment may contain shards of a dead node, which
+		// other nodes take over.
 		_, err = c.Put(ctx, s.cursors, nodesKey, assignmentID, etag, next)
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -139,7 +140,7 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 // Leave implements [repository.Nodes].
 func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	c := s.client.Begin("leave")
-	// After a crash before this write, the node has no shards and seems to be alive for 10 seconds.
+	// If the node crashes before this write, the node has no shards and seems to be alive for 10 seconds.
 	err := c.DeleteIfExists(ctx, s.cursors, nodesKey, nodeID(incarnation))
 	return c.Outcome("remove node "+incarnation, err)
 }

@@ -50,8 +50,8 @@ func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int,
 				d.Replays = append(d.Replays, makeReplayRequestDoc(&after[i]))
 			}
 		}
-		// After a crash after this write, no signal announces the request. The owner of the cursor finds
-		// the request when it next reads the shard.
+		// If the node crashes after this write, no signal announces the request. The owner of the cursor
+		// finds the request when it next reads the shard.
 		_, err = c.Put(ctx, s.cursors, d.PartitionKey, d.ID, d.etag, d)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -207,8 +207,8 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 // write creates or replaces a head. In the same batch, it creates the given pages and documents of
 // message ids.
 func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, pages []*streamPage, ids []*idDoc) (err error) {
-	// A crash before this write has no effect. After a crash after this write, the entries are visible.
-	// Head, ids and pages are written in one batch: either all are stored, or none.
+	// A crash before this write has no effect. If the node crashes after this write, the entries are
+	// visible. Head, ids and pages are written in one batch: either all are stored, or none.
 	etag := next.etag
 	if len(pages) == 0 && len(ids) == 0 {
 		next.etag, err = c.Put(ctx, a.store.streams, next.PartitionKey, headID, etag, next)

@@ -60,7 +60,7 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		for _, id := range next {
 			h.Sync = append(h.Sync, id.String())
 		}
-		// After a crash after this write, the changed list is stored.
+		// If the node crashes after this write, the changed list is stored.
 		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -30,8 +30,8 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 	}
 	page, pageTag, err := s.findWatchPage(ctx, c, watched, max(watched.Pages, 1)-1)
 	if err == nil && len(page.Cursors) >= repository.WatchPageSize && !slices.Contains(page.Cursors, id.String()) {
-		// After a crash after this write, the number of pages includes a missing page, which the next new
-		// watch creates.
+		// If the node crashes after this write, the number of pages includes a missing page, which the
+		// next new watch creates.
 		watched.Pages++
 		if etag, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched); err == nil {
 			page, pageTag, err = s.findWatchPage(ctx, c, watched, watched.Pages-1)
@@ -96,8 +96,8 @@ func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.Cu
 		case i < 0:
 			continue
 		case watched.Pages == 1 && len(page.Cursors) == 1:
-			// After a crash between these writes, the shard lists a stream without a watch page. Nodes
-			// then search for the missing page from time to time.
+			// If the node crashes between these writes, the shard lists a stream without a watch page.
+			// Nodes then search for the missing page from time to time.
 			if err = c.Delete(ctx, s.cursors, page.PartitionKey, page.ID, pageTag); err == nil {
 				err = c.Delete(ctx, s.cursors, watched.PartitionKey, watched.ID, etag)
 			}
@@ -106,8 +106,8 @@ func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.Cu
 			}
 		default:
 			page.Cursors, page.WriteID = slices.Delete(page.Cursors, i, i+1), s.client.NewID()
-			// After a crash before this write, the page lists a retired cursor, which the next load of
-			// the cursor removes.
+			// If the node crashes before this write, the page lists a retired cursor, which the next load
+			// of the cursor removes.
 			_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 		}
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *Store) MarkServed(ctx context.Context, shard int, stream domain.StreamN
 	ops := client.NewPatch(watchPageDocument, fmt.Sprintf("c.writeId = '%s'", version), fmt.Sprintf("(NOT IS_DEFINED(c.served) OR c.served < %d)", served))
 	ops.AppendSet("/served", served)
 	err := c.Retry(ctx, func() error {
-		// After a crash before this write, the page is served again. Its cursors have stored their
+		// If the node crashes before this write, the page is served again. Its cursors have stored their
 		// positions, so no entry is delivered again for this reason.
 		err := c.Patch(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), ops, &watchPageDoc{})
 		if client.StatusOf(err) != http.StatusPreconditionFailed {

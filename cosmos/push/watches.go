@@ -17,8 +17,8 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	doc := &watchDoc{}
 	doc.set(w, s.client.NewID())
 	err := c.Retry(ctx, func() error {
-		// After a crash after this write, the owner does not know the id of the watch, but can list its
-		// watches.
+		// If the node crashes after this write, the owner does not know the id of the watch, but can list
+		// its watches.
 		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -82,8 +82,8 @@ func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		}
 		etag := doc.ETag
 		doc.set(w, writeID)
-		// After a crash after this write, the owner of the cursor detects the change only when it loads
-		// the cursor.
+		// If the node crashes after this write, the owner of the cursor detects the change only when it
+		// loads the cursor.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, etag, doc)
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -225,8 +225,8 @@ func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorI
 		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // as the number of changes, the time is greater than the number in any earlier entry
 	}
 	return c.Retry(ctx, func() error {
-		// After a crash before this write, the next load of the cursor detects the change, or a repeated
-		// call notes it in the entry.
+		// If the node crashes before this write, the next load of the cursor detects the change, or a
+		// repeated call notes it in the entry.
 		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
 		if !client.IsRefused(err) {
 			return err
