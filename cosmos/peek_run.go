@@ -238,17 +238,17 @@ type aheadDrawer struct {
 func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &readAhead{cancel: cancel, group: new(errgroup.Group)}
-	var begun, before domain.Weight
+	var weightRead, before domain.Weight
 	for i := range begin.events {
-		begun = begun.Add(begin.events[i].Weight)
+		weightRead = weightRead.Add(begin.events[i].Weight)
 	}
 	for i, s := range r.parts {
 		d := aheadDrawer{need: domain.MaxBundleWeight - min(before, domain.MaxBundleWeight), ready: make(chan struct{})}
 		if i == 0 {
 			d.read = begin.rest
 			d.read.size = max(d.read.size, aheadPages)
-			d.need -= min(begun, d.need)
-			before = max(begun, s.weight)
+			d.need -= min(weightRead, d.need)
+			before = max(weightRead, s.weight)
 		} else {
 			d.read = r.readDrawer(s.slotRange)
 			d.read.size = aheadPages

@@ -37,7 +37,7 @@ type firstEvent struct {
 // one for each of its cabinets, and one for every 300 bytes of tails.
 const maxKnown = 100_000
 
-func newKnown() *recipientCache {
+func newRecipientCache() *recipientCache {
 	return &recipientCache{of: make(map[domain.ActorID]*list.Element), order: list.New()}
 }
 
@@ -154,7 +154,7 @@ func (k *recipientCache) rememberSealed(cabinet domain.CabinetKey, found []exten
 		return
 	}
 	r, name := e.Value.(*knownRecipient), nameOf(cabinet)
-	if _, noted := r.sealed[name]; noted {
+	if _, isCached := r.sealed[name]; isCached {
 		k.size -= extentsSize
 		delete(r.sealed, name)
 	}
@@ -173,9 +173,9 @@ func (k *recipientCache) sealedExtents(cabinet domain.CabinetKey, from int) []ex
 	if e == nil {
 		return nil
 	}
-	noted := e.Value.(*knownRecipient).sealed[nameOf(cabinet)]
-	if len(noted) == 0 || from < noted[0].ordinal || from > noted[len(noted)-1].ordinal {
+	cached := e.Value.(*knownRecipient).sealed[nameOf(cabinet)]
+	if len(cached) == 0 || from < cached[0].ordinal || from > cached[len(cached)-1].ordinal {
 		return nil
 	}
-	return slices.Clone(noted[from-noted[0].ordinal:])
+	return slices.Clone(cached[from-cached[0].ordinal:])
 }

@@ -138,7 +138,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	r.owner = r.client.NewID()
 	r.writers = newWriters(r)
 	r.hints = newHints(r)
-	r.known = newKnown()
+	r.known = newRecipientCache()
 	return r
 }
 

@@ -73,7 +73,7 @@ type milestone struct {
 }
 
 // milestonesPerGrace is the maximum number of milestones in a retention period. An event that is
-// acknowledged just after a milestone is included in the next milestone, a quarter of the period later.
+// acknowledged just after a milestone is included in the next one, at least a quarter of the period later.
 const milestonesPerGrace = 4
 
 // acknowledgedBelow returns the ordinal below which all drawers are acknowledged.

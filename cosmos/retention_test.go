@@ -226,9 +226,9 @@ func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		events := k.saveEvents(4, repositorytest.WithoutBundling)
 		events = append(events, k.saveEvents(9, repositorytest.WithoutBundling)...)
-		var taken []domain.EventID
+		var delivered []domain.EventID
 		for range 5 { // these Dequeues move the gate's position into the second drawer
-			taken = append(taken, k.takeBundle().Events[0].ID)
+			delivered = append(delivered, k.takeBundle().Events[0].ID)
 		}
 		open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
@@ -241,10 +241,10 @@ func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, open.ID, again.ID, "an open bundle stays open for ever")
 		for range 8 {
-			taken = append(taken, k.takeBundle().Events[0].ID)
+			delivered = append(delivered, k.takeBundle().Events[0].ID)
 		}
 		for i := range events {
-			require.Equal(t, events[i].ID, taken[i])
+			require.Equal(t, events[i].ID, delivered[i])
 		}
 	})
 }

@@ -78,13 +78,13 @@ func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	k := newKeeper(t, 10_000)
 	const rounds = 6
-	var saved, taken []domain.EventID
+	var saved, delivered []domain.EventID
 	for round := range rounds {
 		for _, e := range k.saveEvents(4, repositorytest.WithoutBundling) {
 			saved = append(saved, e.ID)
 		}
-		for len(taken) < len(saved)-2 {
-			taken = append(taken, k.takeBundle().Events[0].ID)
+		for len(delivered) < len(saved)-2 {
+			delivered = append(delivered, k.takeBundle().Events[0].ID)
 		}
 		for range 30 {
 			k.passTime(day)
@@ -102,8 +102,8 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	}
-	taken = append(taken, k.takeBundle().Events[0].ID, k.takeBundle().Events[0].ID)
-	require.Equal(t, saved, taken)
+	delivered = append(delivered, k.takeBundle().Events[0].ID, k.takeBundle().Events[0].ID)
+	require.Equal(t, saved, delivered)
 	require.NoError(t, k.repairMailbox(k.actor))
 }
 

@@ -310,10 +310,10 @@ func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) er
 	if err := w.insertPages(ctx, c, p); err != nil {
 		return err
 	}
-	begun := p.entriesReady()
+	ready := p.entriesReady()
 	var wasEmpty []bool
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.writeEntries(gctx, c, p, begun) })
+	g.Go(func() error { return w.writeEntries(gctx, c, p, ready) })
 	g.Go(func() (err error) {
 		wasEmpty, err = w.countEvents(gctx, c, p)
 		return err
@@ -323,7 +323,7 @@ func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) er
 	}
 	p.fronts = w.frontsOf(wasEmpty)
 	for i := range wasEmpty {
-		wasEmpty[i] = wasEmpty[i] && !p.isFront(i) || p.intent.Parts[i].New && !begun[i]
+		wasEmpty[i] = wasEmpty[i] && !p.isFront(i) || p.intent.Parts[i].New && !ready[i]
 	}
 	return w.writeEntries(ctx, c, p, wasEmpty)
 }

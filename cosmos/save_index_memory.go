@@ -15,7 +15,7 @@ type residentFilter struct {
 	used    useTime
 }
 
-// A useTime is the logical time at which a filter was used, counted in uses.
+// A useTime is a logical time: the number of previous uses of filters.
 type useTime uint64
 
 // Compare orders earlier uses first.

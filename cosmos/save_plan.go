@@ -49,13 +49,13 @@ func planSave(h *head, events []numberedEvent, capacity int, owner string, newID
 // drawer may need an entry, too. Both entries are then written together, because a Peek that reads only
 // the later entry would use it as the first one of the cabinet.
 func (p *savePlan) entriesReady() []bool {
-	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
+	ready, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
 		older[part.Cabinet] = older[part.Cabinet] || !part.New
-		begun[i] = !older[part.Cabinet]
+		ready[i] = !older[part.Cabinet]
 	}
-	return begun
+	return ready
 }
 
 // nextPart returns an empty part at the end of the cabinet: in its last drawer or, if the last drawer is

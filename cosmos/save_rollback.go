@@ -79,7 +79,7 @@ func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 type rollbackProgress struct {
 	intent string
 	mu     sync.Mutex
-	sealed map[string]bool // by drawer id
+	sealed map[string]bool // drawers that were sealed, by id
 }
 
 // rollBackIntent rolls back the intent in w.head. It claims the intent, so that the owner cannot commit.

@@ -121,7 +121,7 @@ func appendRun(runs []saveRun, r saveRun) []saveRun {
 	return append(runs, r)
 }
 
-// clipSaves returns the parts of runs in the slots from the slot from up to, but not including, until.
+// clipSaves returns the parts of runs that are in the slots [from, until).
 func clipSaves(runs []saveRun, from, until int) []saveRun {
 	var clipped []saveRun
 	for _, r := range runs {

@@ -222,7 +222,7 @@ func TestSurvey_StaysWithinItsBudget(t *testing.T) {
 			}
 			waitInBubble(10 * time.Second)
 			now := m.units(t)
-			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // more than the limit, because a page of 50 documents is charged as a whole
+			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // 70 exceeds the limit, because a page of 50 documents is charged as a whole
 			last = now
 		}
 		require.Positive(t, last)

@@ -122,8 +122,7 @@ func (h *head) validateTails() error {
 	return nil
 }
 
-// slotEvents returns the events in the slots from the slot from up to, but not including, until. All
-// these slots must be in t.
+// slotEvents returns the events in the slots [from, until), which must all be in t.
 func (t *tail) slotEvents(from, until int) []storedEvent {
 	return t.events[from-t.paged : until-t.paged]
 }

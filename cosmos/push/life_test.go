@@ -30,13 +30,13 @@ type life struct {
 	messages []domain.Message
 	policy   domain.Policy
 
-	owner   domain.Owner
-	cursor  *domain.Cursor
-	version repository.CursorVersion
-	lives   *int
-	calls   *int
-	failed  map[domain.EntryID]int // number of failed calls for each entry
-	taken   map[domain.EntryID]int // number of successful calls for each entry
+	owner     domain.Owner
+	cursor    *domain.Cursor
+	version   repository.CursorVersion
+	lives     *int
+	calls     *int
+	failed    map[domain.EntryID]int // number of failed calls for each entry
+	succeeded map[domain.EntryID]int // number of successful calls for each entry
 }
 
 // newLife returns a life of n messages. If allIDs is set, every message has an id; otherwise every second
@@ -47,7 +47,7 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 		messages: repositorytest.Messages(n), clock: &clock{time.Now().UTC().Truncate(time.Second)},
 		policy: domain.Policy{Attempts: 3, First: time.Minute, Max: time.Hour},
 		lives:  new(int), calls: new(int),
-		failed: make(map[domain.EntryID]int), taken: make(map[domain.EntryID]int),
+		failed: make(map[domain.EntryID]int), succeeded: make(map[domain.EntryID]int),
 	}
 	for i := range l.messages {
 		if allIDs || i%2 == 0 {
@@ -149,7 +149,7 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 			a.Status = 500
 			l.failed[call.EntryID]++
 		} else {
-			l.taken[call.EntryID]++
+			l.succeeded[call.EntryID]++
 		}
 		l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: l.clock.now, Answer: a})
 	}
@@ -218,7 +218,7 @@ func (l *life) checkRules() {
 	require.NoError(l, err)
 	n := standing.Counters
 	require.EqualValues(l, n.Triggered, n.Delivered+n.Errored+int64(standing.Outstanding()), "P2")
-	require.LessOrEqual(l, int(n.Delivered), len(l.taken), "P4")
+	require.LessOrEqual(l, int(n.Delivered), len(l.succeeded), "P4")
 	retries, err := s.readRetries(context.Background(), c, l.id, retryDocument, domain.EntryID{Number: -1}, 0)
 	require.NoError(l, err)
 	_, err = domain.OpenCursor(standing, retries, l.owner, l.clock.now)
@@ -254,7 +254,7 @@ func (l *life) wantEnded(exactly bool) {
 	letters, err := s.DeadLetters(context.Background(), l.id, domain.EntryID{Number: -1}, 100)
 	require.NoError(l, err)
 	require.Len(l, letters, dead)
-	require.Len(l, l.taken, len(l.messages)-dead)
+	require.Len(l, l.succeeded, len(l.messages)-dead)
 	untraced := *l.calls - int(standing.Counters.Attempts)
 	if exactly {
 		require.Zero(l, untraced, "P5: no call is without a trace if no node ended")

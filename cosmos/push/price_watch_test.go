@@ -143,7 +143,7 @@ func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 		consistency string
 		watches     int
 		rounds      int
-		limitRU     float64 // limit for the request units of each notification, without those of the change
+		limitRU     float64 // limit for the request units per notification, excluding the change itself
 	}{
 		{"Strong", 1, 20, 45},
 		{"Session", 1, 20, 55},
