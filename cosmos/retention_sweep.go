@@ -393,8 +393,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 
 // runSweeps runs a sweep whenever one is due, until ctx ends.
 func (r *Repository) runSweeps(ctx context.Context) {
-	const looks = 4 // number of checks in each interval between sweeps
-	for client.Sleep(ctx, r.opts.SweepEvery/(2*looks)+r.client.Jitter(r.opts.SweepEvery/looks)) {
+	const checks = 4 // number of checks in each interval between sweeps
+	for client.Sleep(ctx, r.opts.SweepEvery/(2*checks)+r.client.Jitter(r.opts.SweepEvery/checks)) {
 		if !r.isDue(ctx) {
 			continue
 		}

@@ -52,10 +52,10 @@ type definitionDoc struct {
 	HMACKeyID        string            `json:"hmacKeyId,omitempty"`
 	Filter           string            `json:"filter,omitempty"`
 	Attachments      map[string]string `json:"attachmentExpressions,omitempty"`
-	Secret           string            `json:"secret,omitempty"`         // sealed
-	Previous         string            `json:"previousSecret,omitempty"` // sealed
+	Secret           string            `json:"secret,omitempty"`         // encrypted
+	Previous         string            `json:"previousSecret,omitempty"` // encrypted
 	PreviousUntil    int64             `json:"previousUntil,omitempty"`  // microseconds
-	Headers          string            `json:"headers,omitempty"`        // sealed
+	Headers          string            `json:"headers,omitempty"`        // encrypted
 	HeaderNames      []string          `json:"headerNames,omitempty"`
 	RotatedFrom      string            `json:"rotatedFrom,omitempty"` // version
 	RotatedAt        int64             `json:"rotatedAt,omitempty"`   // microseconds

@@ -22,7 +22,7 @@ type partyDoc struct {
 	WriteID      string   `json:"writeId"`
 	Label        string   `json:"label,omitempty"`
 	TokenSum     string   `json:"tokenSum,omitempty"` // SHA-256 of the token, in 64 hexadecimal digits
-	Token        string   `json:"token,omitempty"`    // sealed
+	Token        string   `json:"token,omitempty"`    // encrypted
 	CallbackURL  string   `json:"callbackUrl,omitempty"`
 	StartSegment int      `json:"startSegment,omitempty"`
 	StartAt      []string `json:"startAt,omitempty"`

@@ -67,7 +67,7 @@ type resourceChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
-	Resource     string `json:"resource"` // key
+	Resource     string `json:"resource"` // key of the resource
 	Version      int64  `json:"version"`
 	Event        string `json:"event"`
 	At           int64  `json:"at"` // microseconds

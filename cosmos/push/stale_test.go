@@ -59,8 +59,8 @@ func (s *staleReads) next() int {
 	return int(s.commits.Load())
 }
 
-// forEach runs test once for each combination of a stale read, one of the first four, and its age, zero
-// to three commits. After this read, no read is stale.
+// forEach runs test 16 times. In each run, one of the first four reads is stale by zero to three commits.
+// All other reads are current.
 func (s *staleReads) forEach(test func()) {
 	for read := range int64(4) {
 		for commits := range int64(4) {

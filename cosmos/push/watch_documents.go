@@ -18,7 +18,7 @@ type watchDoc struct {
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
 	Owner        string `json:"owner"`
-	Resource     string `json:"resource"` // key
+	Resource     string `json:"resource"` // key of the resource
 	CallbackURL  string `json:"callbackUrl"`
 	After        int64  `json:"after,omitempty"`
 	Created      int64  `json:"created"` // microseconds
