@@ -42,8 +42,8 @@ func (h *head) findInFront(gates map[domain.Group]*gate) map[cabinetName]positio
 	return found
 }
 
-// removedCabinets is the key in the result of findInFront for cabinets that are in the gate but not in
-// the head.
+// removedCabinets is the key in the result of findInFront for all cabinets whose positions were removed
+// from a gate.
 const removedCabinets cabinetName = ""
 
 // readHeadAndGates reads the head unless w.head is set. Concurrently, it reads the gates of the batch

@@ -39,8 +39,9 @@ const costOfPage = 400
 // 24 events.
 func costOfTail(events int) int { return costOfPages(0, events) + events*costOfPage/24 }
 
-// A small Save costs a third of a large one. So its first attempt on a new node may read a third as many
-// pages. To reach the limit after a third of the pages, each small Save counts as three.
+// A small Save costs a third of a large one. So through a node that does not know the recipient, it may
+// read a third as many pages. To reach the limit after a third of the pages, each small Save counts as
+// three.
 const (
 	smallSaves    = 3
 	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // added to unread for each small Save
