@@ -293,7 +293,7 @@ func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 }
 
 func TestTheRecipientCache_IsBounded(t *testing.T) {
-	k := newKnown()
+	k := newRecipientCache()
 	cabinets := make(map[cabinetName]cabinetState)
 	for i := range 1000 {
 		cabinets[fmt.Sprint(i)] = cabinetState{}

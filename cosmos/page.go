@@ -14,29 +14,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A drawerPage has the events of consecutive slots of a drawer. One Save or one flush of a tail writes the
-// page; no write changes it.
+// A drawerPage contains the events of consecutive slots of a drawer. One Save, or one flush of a tail,
+// writes the page, which is never modified.
 type drawerPage struct {
 	ID            string          `json:"id"`
-	PartitionKey  string          `json:"partitionKey"` // the id of the drawer
+	PartitionKey  string          `json:"partitionKey"` // id of the drawer
 	Intent        string          `json:"intent"`       // id of the Save or flush that wrote the page
 	Slot          int             `json:"slot"`
-	Until         int             `json:"until"` // the slot after the page
+	Until         int             `json:"until"` // number of the first slot after the page
 	FirstSequence domain.Sequence `json:"firstSequence"`
-	Payloads      string          `json:"payloads,omitempty"` // name of the object with the payloads in the content store
+	Payloads      string          `json:"payloads,omitempty"` // name of the object in the content store that contains the payloads of the page
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
-	Saved         millis          `json:"saved,omitempty"` // the time of the first Save of these events
+	Saved         millis          `json:"saved,omitempty"` // time of the Save of the oldest event in the page
 	Events        packed          `json:"events"`          // see encodePage
-	Saves         packed          `json:"saves,omitempty"` // the spans that saved the events; see save_traces.go
-	Sum           uint32          `json:"sum,omitempty"`   // see computeChecksum; missing in the pages of older versions
+	Saves         packed          `json:"saves,omitempty"` // spans of the Saves that stored the events; encoded as in save_traces.go
+	Sum           uint32          `json:"sum,omitempty"`   // result of computeChecksum; missing in the pages of older versions
 	client.FormatNumber
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 
-// Cosmos charges for bytes, and a full bundle has 51,200 events. So the events of a page are encoded in one
-// byte string of about 40 bytes for each event, without the values that are the same for the whole
-// cabinet. After a version byte, the string has for each event:
+// Cosmos DB charges for bytes, and a full bundle contains up to 51,200 events. So the events of a page
+// are encoded in one byte string of about 40 bytes for each event, which omits the values that all events
+// of the cabinet share. The string begins with a version byte, followed for each event by:
 //
 //	id        16 bytes
 //	digest    16 bytes
@@ -47,7 +47,7 @@ func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 //	payload   uvarint   length; only if there is one. Payloads follow each other in the page's object.
 //	sum       4 bytes   CRC-32C of the payload; only if there is one
 //
-// and at the end 4 bytes, the CRC-32C of everything before.
+// The last 4 bytes are the CRC-32C of all preceding bytes.
 const eventsVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -58,18 +58,18 @@ const (
 	flagPayload
 )
 
-// A numberedEvent is an event to which a plan has assigned a number and a slot.
+// A numberedEvent is an event with the number and the digest that a Save will store.
 type numberedEvent struct {
 	*domain.Event
 	digest   domain.Digest
 	sequence domain.Sequence
-	save     *domain.TraceContext // the span that saves the event; nil if spans are not stored
+	save     *domain.TraceContext // span that saves the event; nil if spans are not stored
 }
 
-// maxPageBytes is the size of a page at which Cosmos charges least for a KB: 64 KB as base64.
+// maxPageBytes is the page size with the lowest cost for each KB: 64 KB when encoded as base64.
 const maxPageBytes = 48 << 10
 
-// encodePage encodes the first n events, as many as fit into a page.
+// encodePage encodes events up to the size limit of a page. n is the number of encoded events.
 func encodePage(events []numberedEvent) (data []byte, n int) {
 	data = make([]byte, 0, min(maxPageBytes, 64*len(events)+64))
 	data = append(data, eventsVersion)
@@ -101,8 +101,8 @@ func encodePage(events []numberedEvent) (data []byte, n int) {
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
 }
 
-// appendIdentity appends the values with which an event begins in every version of the format: id, digest,
-// the distance from the number of the previous event, and weight.
+// appendIdentity appends the values with which each event begins in every version of the format: id,
+// digest, difference to the number of the previous event, and weight.
 func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distance domain.Sequence) []byte {
 	data = append(data, e.ID[:]...)
 	data = append(data, digest[:]...)
@@ -110,7 +110,7 @@ func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distanc
 	return binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
 }
 
-// typeNumbers maps each document type that was encoded so far to its index.
+// typeNumbers maps each document type that this page contains so far to its index.
 type typeNumbers map[domain.DocumentType]int
 
 func (n typeNumbers) has(t domain.DocumentType) bool {
@@ -118,7 +118,7 @@ func (n typeNumbers) has(t domain.DocumentType) bool {
 	return found
 }
 
-// appendType appends the index of t. The first time, it also appends the text of t.
+// appendType appends the index of t. If t is new in this page, it also appends the text of t.
 func (n typeNumbers) appendType(data []byte, t domain.DocumentType) []byte {
 	if at, found := n[t]; found {
 		return binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
@@ -129,8 +129,8 @@ func (n typeNumbers) appendType(data []byte, t domain.DocumentType) []byte {
 	return append(data, text...)
 }
 
-// packed is a byte string that is base64 in JSON, like []byte. It is decoded in one pass, because base64 has
-// no characters to unescape, and most bytes that a Peek reads are packed.
+// packed is a byte string that is stored as base64 in JSON, like []byte. It is decoded in one pass:
+// base64 contains no escaped characters, and most bytes that a Peek reads are packed.
 type packed []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -144,9 +144,9 @@ func (p *packed) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// computeChecksum returns the CRC-32C of those members beside Events that determine the numbers and slots
-// of the events. The checksum in Events does not cover these members: with another first number, for
-// example, the events would be decoded with wrong numbers.
+// computeChecksum returns the CRC-32C of the members that determine the numbers and slots of the events,
+// except Events, which contains its own checksum. Without it, the events could be decoded with wrong
+// numbers, for example after a change of FirstSequence.
 func (p *drawerPage) computeChecksum() uint32 {
 	text := fmt.Sprintf("%s|%s|%d|%d|%d|%d|%d|%s", p.ID, p.PartitionKey, p.Slot, p.Until, p.FirstSequence, p.Saved, p.PayloadsFrom, p.Payloads)
 	return crc32.Checksum([]byte(text), castagnoli)
@@ -162,12 +162,12 @@ type storedEvent struct {
 
 // maxEvents returns an upper bound for the number of events in p.
 func (p *drawerPage) maxEvents() int {
-	const least = len(domain.EventID{}) + len(domain.Digest{}) + 4 // the other values take a byte each
+	const least = len(domain.EventID{}) + len(domain.Digest{}) + 4 // every other value has at least one byte
 	return len(p.Events) / least
 }
 
-// decodeEvents yields the events of p in order; they belong to cabinet. A yielded event is valid only
-// during the call of yield, because the next event uses the same memory.
+// decodeEvents yields the events of p in order. They belong to cabinet. A yielded event is valid only
+// until yield returns, because the memory is reused.
 func (p *drawerPage) decodeEvents(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
 	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.maxEvents() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
@@ -187,7 +187,7 @@ func (p *drawerPage) decodeEvents(cabinet domain.CabinetKey, yield func(slot int
 	return decodeEvents(data, p.Slot, p.Until, p.firstEventBase(), cabinet, yield)
 }
 
-// firstEventBase returns the values to which the first event of p is relative.
+// firstEventBase returns the values that the first event of p is encoded relative to.
 func (p *drawerPage) firstEventBase() packedBase {
 	return packedBase{
 		folder: payloadFolder(p.PartitionKey), object: p.Payloads, offset: p.PayloadsFrom,
@@ -195,7 +195,7 @@ func (p *drawerPage) firstEventBase() packedBase {
 	}
 }
 
-// A decoder reads values from b and removes them. After a failure it returns zeros.
+// A decoder reads values from the start of b and removes them from b. After a failure, it returns zeros.
 type decoder struct {
 	b      []byte
 	failed bool
@@ -230,7 +230,7 @@ func (d *decoder) readUvarint() uint64 {
 	return v
 }
 
-// readVarint decodes an integer that binary.AppendVarint has appended.
+// readVarint decodes an integer in the format of binary.AppendVarint.
 func (d *decoder) readVarint() int64 {
 	u := d.readUvarint()
 	v := int64(u >> 1)

@@ -81,7 +81,7 @@ func TestPages_ReturnTheEventsThatWereWritten(t *testing.T) {
 func FuzzDecodingAPageNeverPanics(f *testing.F) {
 	events := repositorytest.Events(3, repositorytest.NewActor())
 	data, _ := encodePage(numberedEvents(events, 1, func() domain.Sequence { return 0 }))
-	data = data[:len(data)-4] // the fuzz target appends the checksum
+	data = data[:len(data)-4] // remove the checksum, because the fuzz target appends it
 	f.Add(data, 3)
 	f.Add(data[:len(data)-1], 3)
 	f.Add([]byte{eventsVersion}, 0)
@@ -139,7 +139,7 @@ func TestAPageWithADamagedMember_IsRefused(t *testing.T) {
 
 func TestAFilter_HasFewFalsePositives(t *testing.T) {
 	const n = 10_000
-	counting := func(from, i int) (id domain.EventID) { // sequential ids are the hardest case for a hash
+	counting := func(from, i int) (id domain.EventID) { // consecutive ids are the hardest case for a hash function
 		for b := 15; b >= 12; b-- {
 			id[b] = byte((from + i) >> (8 * (15 - b)))
 		}

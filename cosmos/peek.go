@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Peek reads the gates and the head concurrently. If a bundle is open, Peek returns the open bundle.
-// Otherwise the candidates are the cabinets in which the head has events after the position of the gate.
+// A Peek reads the gates and the head concurrently. If a bundle is open, Peek returns it. Otherwise the
+// candidates are the cabinets that, according to the head, have events after the position of the gate.
 // Without a candidate, Peek returns domain.ErrNoData after two requests. If there are several candidates,
-// the head or the entries in the catalog indicate which one has the event with the smallest number. Peek
-// reads the first event of that candidate, from the position of the gate, and so confirms or corrects the
-// choice. Add opens the bundle and replaces the gate in one batch.
+// the head or the entries in the catalog indicate which candidate has the event with the smallest number.
+// Peek confirms or corrects this choice by reading the first event of the candidate after the position of
+// the gate. Add then opens the bundle and replaces the gate in one batch.
 //
-// The seals and the repaired entries that a Peek writes before that batch are valid without the batch.
+// Before this batch, a Peek may seal drawers and repair entries. These writes are valid without the batch.
 
 // NextUnacknowledged implements repository.DataAvailable.
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
@@ -73,7 +73,7 @@ func (c *call) nextBundle(ctx context.Context, recipient domain.ActorID, groups 
 	return repository.Next{Run: run, Waiting: waiting}, nil
 }
 
-// openBundle returns the open bundle of g. Where reads may be stale, it proves that the bundle is open.
+// openBundle returns the open bundle of g. Where reads may be stale, it confirms that the bundle is open.
 func (c *call) openBundle(ctx context.Context, g *gate, gates map[domain.Group]*gate, h *head) (repository.Next, error) {
 	readOpen := c.readOpen
 	if c.r.db.ReadsMayBeStale() {
@@ -112,7 +112,7 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 	return *found.Open, found.Run, nil
 }
 
-// findOpenBundle returns the bundle if one of the gates has it open.
+// findOpenBundle returns the bundle with the given id if it is the open bundle of a group.
 func (c *call) findOpenBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
 	gates, h, err := c.readGatesAndHead(ctx, recipient, c.r.opts.Groups.All())
 	if err == nil && anyFrozen(gates) {
@@ -129,8 +129,8 @@ func (c *call) findOpenBundle(ctx context.Context, recipient domain.ActorID, id 
 	return repository.Next{}, c.whyNotOpen(ctx, recipient, id, gates)
 }
 
-// runOf returns the run of an open bundle. Some of its slots may be in the tail of h. It returns
-// client.ErrNotYetVisible if h does not have all slots of the bundle: h is older than the bundle.
+// runOf returns the slots of an open bundle as a run. Some slots may be in the tail of h. It returns
+// client.ErrNotYetVisible if h is older than the bundle and does not include all its slots.
 func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, error) {
 	r := &eventRange{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
 	last := h.Cabinets[doc.Cabinet]
@@ -147,24 +147,24 @@ func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, er
 	return r, nil
 }
 
-// A peekCandidate is a cabinet with visible events that are not acknowledged.
+// A peekCandidate is a cabinet with visible unacknowledged events.
 type peekCandidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
 	last    cabinetState
 	head    *head
-	floor   int // drawers with a smaller ordinal are not retained
+	floor   int // drawers with a smaller ordinal may have been removed
 	gate    *gate
 	at      position
 
-	entry *catalogEntry // the entry of the cabinet with the smallest ordinal, or nil
+	entry *catalogEntry // catalog entry of the cabinet with the smallest ordinal, or nil
 	run   *eventRange   // set after the first event of the candidate was read
 	first domain.Sequence
-	lost  error // a lostError if the first event of the candidate is known to be lost, otherwise nil
+	lost  error // a lostError if the first event of the candidate is known to be lost; otherwise nil
 }
 
-// findCandidates returns the cabinets in which the head has events after the positions of the gates, and
-// the number of these events.
+// findCandidates returns the cabinets that, according to the head, have events after the positions of the
+// gates. It also returns the number of these events.
 func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*peekCandidate, int64, error) {
 	var found []*peekCandidate
 	var waiting int64
@@ -193,9 +193,9 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 	return found, waiting, nil
 }
 
-// chooseCandidate returns the run of the candidate whose first event has the smallest sequence number.
-// The head or the catalog indicates the candidate, and reading its first event confirms the choice. An
-// entry that is missing or too low is repaired.
+// chooseCandidate returns the run of the candidate whose first event has the smallest number. It selects
+// the candidate by the head or the catalog and confirms the choice by reading the first event. It repairs
+// a missing entry, or an entry with a number that is too low.
 func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	if c.r.opts.Ordering == domain.ByRecipient {
 		return c.chooseInOrder(ctx, candidates)
@@ -207,7 +207,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 		}
 		return cand.run, cand.lost
 	}
-	var others []*peekCandidate // the candidates whose first events the head does not state
+	var others []*peekCandidate // candidates whose first event is not in the head
 	for _, cand := range candidates {
 		if err := cand.setFirstFromHead(); err != nil {
 			return nil, err
@@ -249,7 +249,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 // isLost reports whether the candidate's first event is known to be lost.
 func (cand *peekCandidate) isLost() bool { return cand.lost != nil }
 
-// recordLoss records err in cand and returns nil if err is a lostError. It returns any other error.
+// recordLoss records err in cand and returns nil if err is a lostError. Otherwise it returns err.
 func (cand *peekCandidate) recordLoss(err error) error {
 	if isLost(err) {
 		cand.lost = err
@@ -258,8 +258,8 @@ func (cand *peekCandidate) recordLoss(err error) error {
 	return err
 }
 
-// isInTail reports whether the first event after the position at is in the tail. In that case all events
-// in pages are acknowledged, and no event waits in an earlier drawer.
+// isInTail reports whether the first event after the position at is in the tail. In that case, all events
+// in pages are acknowledged, and no unacknowledged event is in an earlier drawer.
 func isInTail(last cabinetState, at position) bool {
 	return len(last.Tail) > 0 && at.Total >= last.Total-int64(last.tailLen())
 }
@@ -267,7 +267,8 @@ func isInTail(last cabinetState, at position) bool {
 // isInTail reports whether the candidate's first event is in the tail.
 func (cand *peekCandidate) isInTail() bool { return isInTail(cand.last, cand.at) }
 
-// setFirstFromHead sets cand.first if the head states the number of the first event, otherwise to 0.
+// setFirstFromHead sets cand.first to the number of the first event if the head contains this number, and
+// otherwise to 0.
 func (cand *peekCandidate) setFirstFromHead() (err error) {
 	cand.first = cand.last.frontBehind(cand.at)
 	if cand.isInTail() {
@@ -276,7 +277,7 @@ func (cand *peekCandidate) setFirstFromHead() (err error) {
 	return err
 }
 
-// firstInTail returns the number of the first waiting event in the tail.
+// firstInTail returns the number of the first unacknowledged event in the tail.
 func (cand *peekCandidate) firstInTail() (domain.Sequence, error) {
 	t, err := cand.last.decodeTail(cand.cabinet)
 	if err != nil {
@@ -290,9 +291,9 @@ func (cand *peekCandidate) firstInTail() (domain.Sequence, error) {
 	return 0, domain.Errorf(domain.Damaged, "cabinet %s: its last number %d is not in its tail", cabinetKey(cand.cabinet), cand.last.Sequence)
 }
 
-// canTrustEntry reports whether the candidate's entry may determine its first event. Only the entry of the
-// drawer at the gate's position may do so: a flush writes no entries, so the entry of a later drawer does
-// not prove that no event waits in an earlier drawer.
+// canTrustEntry reports whether the candidate's entry may determine its first event. Only the entry of
+// the drawer at the gate's position may do so. A flush writes no entries, so the entry of a later drawer
+// does not rule out an event in an earlier drawer.
 func (cand *peekCandidate) canTrustEntry() bool {
 	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
 		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt
@@ -326,8 +327,8 @@ func (cand *peekCandidate) readAndRepair(ctx context.Context, c *call) error {
 	return nil
 }
 
-// repairEntry makes the candidate's entry point at its first event, which must have been read. It does
-// nothing if the head states the number of that event.
+// repairEntry makes the candidate's catalog entry point at its first event, which must have been read. It
+// does nothing if the head contains the number of that event.
 func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	if cand.isInTail() || cand.last.frontBehind(cand.at) > 0 {
 		return
@@ -343,8 +344,8 @@ func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 func (c *call) repairEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	// A crash after the deletion leaves the cabinet without an entry, or with the entry of a later drawer.
-	// The next Peek reads the cabinet itself and restores the entry.
+	// If the node crashes after the deletion, the cabinet has no entry, or only the entry of a later
+	// drawer. The next Peek reads the cabinet and restores the entry.
 	if seen != nil && seen.Ordinal < s.Ordinal {
 		_ = c.Delete(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
 		seen = nil

@@ -15,7 +15,7 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 		for range 2 * drawers {
 			k.saveEvents(5, repositorytest.WithoutBundling)
 		}
-		k.takeBundle() // the Peek reads the drawers and remembers them
+		k.takeBundle() // the Peek reads the drawers and caches them
 		for range 8 {
 			before := k.engine.Requests()
 			_, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
@@ -26,8 +26,8 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 	}
 }
 
-// TestPeek_FindsEventsSavedAfterTheDrawersWereRead saves into the last drawer of a cabinet after a node has
-// read the drawers of that cabinet, and peeks with the same node.
+// A node reads the drawers of a cabinet. After further Saves fill the last drawer, a Peek by the same
+// node finds the new events.
 func TestPeek_FindsEventsSavedAfterTheDrawersWereRead(t *testing.T) {
 	k := newKeeper(t, 10)
 	var saved []domain.Event

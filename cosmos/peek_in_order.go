@@ -7,17 +7,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// With the ordering domain.ByRecipient, a bundle ends before an event of another cabinet of its group whose
-// number is between the numbers of the bundle. Entries cannot prove where that event is: with an entry
-// that is lost or too high, the bundle would overtake the event. So a Peek reads the first event of every
-// cabinet. The first event after a position never changes, so a node remembers it and reads each once.
+// With the ordering domain.ByRecipient, a bundle must not contain a number above that of a waiting event
+// in another cabinet of its group. Catalog entries may be lost or too high, so they cannot determine
+// where that event is. So a Peek reads the first event of every cabinet. The first event after a position
+// never changes, so a node caches it.
 //
-// A stale head gives a valid order, because events that the head does not have get higher numbers than all
-// its events. A stale gate cannot be used: the bundle is opened only if the gate is unchanged, and this
-// gate has the positions of all cabinets of the group.
+// The order is valid even with a stale head, because missing events have higher numbers than the events in
+// that head. A stale gate is harmless, because the bundle is opened only if the gate is unchanged.
 
-// chooseInOrder returns the run of the candidate whose first event has the smallest sequence number, up
-// to the first event of the next candidate of its group.
+// chooseInOrder returns the run of the candidate whose first event has the smallest number. The run ends
+// before the first event of the next candidate of the same group.
 func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -58,8 +57,8 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 	return chosen.run, nil
 }
 
-// dropGroupsWithLosses removes all candidates of a group if one of its cabinets has lost its first event:
-// no event of the group may overtake the lost event.
+// dropGroupsWithLosses removes all candidates of a group in which a cabinet has lost its first event,
+// because no event of the group may overtake the lost event.
 func dropGroupsWithLosses(candidates []*peekCandidate) []*peekCandidate {
 	return slices.DeleteFunc(slices.Clone(candidates), func(cand *peekCandidate) bool {
 		return slices.ContainsFunc(candidates, func(other *peekCandidate) bool { return other.isLost() && other.group == cand.group })

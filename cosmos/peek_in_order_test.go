@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The order of the recipient must not depend on entries of the catalog, which are missing or too high in
-// these cases.
+// With missing catalog entries, or entries whose numbers are too high, events are still delivered in the
+// order of the recipient.
 func TestTheOrderOfTheRecipient_DependsOnNoEntry(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
@@ -33,7 +33,7 @@ func TestTheOrderOfTheRecipient_DependsOnNoEntry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
-			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with the ordering by cabinet, a Save writes entries
+			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with the ordering by cabinet, a Save writes catalog entries
 			var want []domain.EventID
 			for i := range 24 {
 				e := repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges), repositorytest.WithContentType(fmt.Sprint(i*i%5)))
@@ -46,7 +46,7 @@ func TestTheOrderOfTheRecipient_DependsOnNoEntry(t *testing.T) {
 				for _, e := range s.readEntries(node, domain.Charges) {
 					spoil(s, node, e)
 				}
-				fresh := s.node(inOrder, false) // a new node remembers no first events
+				fresh := s.node(inOrder, false) // a new node has no first events in its cache
 				b, err := repositorytest.Peek(context.Background(), s.stores(fresh), s.actor, allGroups, domain.BundleID{})
 				require.NoError(t, err)
 				for _, e := range b.Events {
@@ -60,8 +60,8 @@ func TestTheOrderOfTheRecipient_DependsOnNoEntry(t *testing.T) {
 	}
 }
 
-// After a node has read the first events of the cabinets, a bundle with the ordering by recipient costs as
-// many requests as a bundle with the ordering by cabinet.
+// After a node has read the first events of the cabinets, a bundle costs as many requests with the
+// ordering by recipient as with the ordering by cabinet.
 func TestANode_ReadsTheFirstEventAfterAPositionOnce(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)

@@ -31,7 +31,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	}
 	c := r.beginCall("peek")
 	writeID := r.client.NewID()
-	if run.gate == nil { // the run belongs to an open bundle
+	if run.gate == nil { // the run belongs to a bundle that is open already
 		doc := newBundleDoc(&bundle, writeID, nil, 0)
 		err := c.whyNotAdded(ctx, doc, client.FailureOf(errors.New("the group has an open bundle")))
 		return bundle, client.Classify("open bundle "+doc.ID, err)
@@ -40,8 +40,8 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	doc := newBundleDoc(&bundle, writeID, ranges, 0)
 	if next := run.eventAfter(bundle.Count); next != nil {
 		doc.NextSaved = millisOf(next.Saved)
-		// The entry does not move to an event in the tail: events in the tail need no entry, and the Dequeue
-		// of a bundle from the tail would not remove the entry.
+		// If the next event is in the tail, the entry is not moved to it: events in the tail need no
+		// entry, and the Dequeue of a bundle from the tail would not remove the entry.
 		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) && !run.isInTail(end.Drawer, end.To) {
 			doc.Next = next.Sequence
 		}
@@ -51,9 +51,9 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)
 
-	// A crash before this write leaves the gate unchanged; objects in the folder of the first drawer are
-	// deleted with the drawer. A crash after this write leaves the open bundle, which the next Peek
-	// returns.
+	// If the node crashes before this write, the gate is unchanged; objects in the folder of the first
+	// drawer are deleted with the drawer. If it crashes afterwards, the bundle is open, and the next Peek
+	// returns it.
 	_, err := c.Batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(client.Encode(doc), nil)
 		putInBatch(b, opened.ID, run.gate.ETag, client.Encode(opened))
@@ -67,30 +67,30 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	return bundle, nil
 }
 
-// whyNotAdded returns the reason why the batch that opens a bundle was refused: another writer has changed
-// the gate, or the id of the bundle is in use. It returns nil if an earlier attempt was applied.
+// whyNotAdded returns the reason why the batch that opens a bundle was refused: another writer has
+// changed the gate, or the id of the bundle is in use. It returns nil if an earlier attempt was applied.
 func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group has changed since it was read: %w", refused)
 	if refused.Operation() != 0 {
-		return lost // the etag of the gate was refused, not the creation of the bundle
+		return lost // the batch was refused because the gate has changed, not because the bundle exists
 	}
 	var stored bundleDoc
 	_, err := c.Read(ctx, c.r.db.bundles, doc.Recipient, doc.ID, &stored)
 	switch {
 	case client.IsNotFound(err):
-		return lost // a stale read; the next Peek decides
+		return lost // the read is stale; the next Peek reads again
 	case err != nil:
 		return err
 	case stored.WriteID != doc.WriteID:
 		return repository.ErrBundleIDInUse
 	case stored.State != stateOpen:
-		return lost // this call opened the bundle, and another one dequeued it
+		return lost // this call opened the bundle, and another call has closed it
 	}
 	return nil
 }
 
-// putInBatch adds to b the replacement of the item with the given etag. If etag is empty, it adds a
-// creation.
+// putInBatch adds the write of an item to a batch. With an etag, the write replaces the item if it still
+// has this etag; otherwise, it creates the item.
 func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc []byte) {
 	if etag == "" {
 		b.CreateItem(doc, nil)
@@ -99,7 +99,7 @@ func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc
 	b.ReplaceItem(id, doc, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
 }
 
-// limitOf returns the end of the filled slots of a drawer in the run, or 0 if the run has no such drawer.
+// limitOf returns the end of the filled slots of a drawer, or 0 if the run does not include the drawer.
 func (r *eventRange) limitOf(drawer string) int {
 	for _, s := range r.parts {
 		if s.Drawer == drawer {

@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In these tests hints are wrong. The delivered events and their order must be right nevertheless.
+// The tests in this file make hints wrong. Nevertheless, all events must be delivered in the right order.
 
-// saveInTwoCabinets makes three Saves of one event: to a cabinet, to another cabinet, and to the first one
-// again. It returns the ids of the events in the order of their numbers.
+// saveInTwoCabinets saves one event each to a cabinet, to a second cabinet, and again to the first
+// cabinet. It returns the ids of the events in the order of their numbers.
 func (s *trust) saveInTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
@@ -28,7 +28,7 @@ func (s *trust) saveInTwoCabinets(node *Repository) []domain.EventID {
 	return ids
 }
 
-// dequeueNext peeks and dequeues one bundle and returns its first event.
+// dequeueNext peeks and dequeues one bundle. It returns the id of the first event.
 func (s *trust) dequeueNext(node *Repository) domain.EventID {
 	s.Helper()
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
@@ -38,7 +38,7 @@ func (s *trust) dequeueNext(node *Repository) domain.EventID {
 	return b.Events[0].ID
 }
 
-// readEntries returns the entries of an origin in the catalog.
+// readEntries returns the catalog entries of an origin.
 func (s *trust) readEntries(node *Repository, origin domain.Origin) []catalogEntry {
 	s.Helper()
 	found, err := client.All[catalogEntry](context.Background(), node.beginCall("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
@@ -58,7 +58,7 @@ func (s *trust) deleteDocument(container *azcosmos.ContainerClient, key, id stri
 
 func TestAnEntryThatIsTooLow_DoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
-	node := s.node(small, false) // the node writes no hints, so no Dequeue changes the entries
+	node := s.node(small, false) // this node writes no hints, so no Dequeue changes the entries
 	ids := s.saveInTwoCabinets(node)
 
 	assert.Equal(t, ids[0], s.dequeueNext(node))
@@ -133,7 +133,7 @@ func TestAnUnreadableOpenBundleIsReportedAsDamage(t *testing.T) {
 func TestAnEntryOfARolledBackSave_DoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
 	dying, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
-	line.setBefore(atNth(1, isHeadReplacement, func() error { return faulty.ErrLost })) // the first Save creates the head, and commits by replacing it
+	line.setBefore(atNth(1, isHeadReplacement, func() error { return faulty.ErrLost })) // the first Save creates the head and then commits by replacing it
 	_, err := dying.Save(context.Background(), s.actor, []domain.Event{repositorytest.Event(s.actor, repositorytest.WithOrigin(domain.Charges))})
 	require.Error(t, err, "it has pointed at number 1, which will never be")
 

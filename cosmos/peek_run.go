@@ -14,39 +14,39 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An eventRange is a range of slots of a cabinet: the slots of an open bundle, or the slots from which a
-// new bundle may be opened.
+// An eventRange is a range of slots of a cabinet: either the slots of an open bundle, or the slots that a
+// new bundle may contain.
 type eventRange struct {
 	call    *call
 	group   domain.Group
 	cabinet domain.CabinetKey
-	parts   []weightedRange // one for each drawer; at most drawersPerBundle
+	parts   []weightedRange // one range for each drawer; at most drawersPerBundle
 
-	tail *tail // the tail of the cabinet in the head on which the range is based, or nil
+	tail *tail // tail of the cabinet in the head from which the range was computed, or nil
 
-	gate  *gate    // the gate that a new bundle replaces; nil for an open bundle
+	gate  *gate    // gate that a new bundle replaces; nil for an open bundle
 	start position // position of the gate in the cabinet
 
-	first *chunk // the events that peekFirst has read; forEach yields them without another read
+	first *chunk // events that peekFirst has read; forEach yields these events without another read
 
-	head   *head                  // the head on which the range is based
-	gates  map[domain.Group]*gate // the gates of all requested groups
-	before domain.Sequence        // the range ends before this number, so that it overtakes no event of another cabinet; 0: no limit
-	open   *bundleDoc             // the open bundle with this range, or nil
+	head   *head                  // head from which the range was computed
+	gates  map[domain.Group]*gate // gates of all requested groups
+	before domain.Sequence        // the range contains only smaller numbers, so that it overtakes no event of another cabinet; 0: no limit
+	open   *bundleDoc             // document of the open bundle with this range, or nil
 	saves  pageSaves              // spans of the pages that were read; empty if spans are not stored
 
 	yielded int                     // number of events that the last iteration yielded
-	last    *repository.StoredEvent // the last event that the last iteration yielded
-	beyond  *repository.StoredEvent // the event after last in the same drawer, or nil if it was not read
+	last    *repository.StoredEvent // last event that the last iteration yielded
+	beyond  *repository.StoredEvent // event that follows last in the same drawer, or nil if it was not read
 }
 
-// A weightedRange is a range of slots of one drawer, with an estimate of its weight.
+// A weightedRange is a range of slots of one drawer with their estimated weight.
 type weightedRange struct {
 	slotRange
 	weight domain.Weight
 }
 
-// A chunk is the result of the first read of a range.
+// A chunk contains the events of the first read of a range, and a reader for the remaining events.
 type chunk struct {
 	events []storedEvent
 	rest   *drawerReader
@@ -58,12 +58,13 @@ func (r *eventRange) Group() domain.Group { return r.group }
 // Cabinet implements repository.Run.
 func (r *eventRange) Cabinet() domain.CabinetKey { return r.cabinet }
 
-// Folder implements repository.Run. It returns the folder of the payloads of the first drawer, which a
-// sweep removes together with the drawer.
+// Folder implements repository.Run. It returns the payload folder of the first drawer, because a sweep
+// removes this folder together with the drawer.
 func (r *eventRange) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 
-// newRun returns the range of certain events after the position at, in up to drawersPerBundle drawers. The
-// range may be empty if a read was stale. Drawers with an ordinal below floor are not retained.
+// newRun returns the range of the events after the position at, in up to drawersPerBundle drawers. The
+// range includes only events that certainly exist, and may be empty if a read was stale. Drawers with an
+// ordinal below floor may have been removed.
 func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last cabinetState, floor int, g *gate, at position) (*eventRange, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {
@@ -92,7 +93,7 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 	return r, nil
 }
 
-// readDrawer returns a reader of slots of the run.
+// readDrawer returns a reader for the given slots of the run.
 func (r *eventRange) readDrawer(s slotRange) *drawerReader {
 	d := r.call.readDrawer(r.cabinet, s, r.tail)
 	if r.gate != nil && r.call.r.opts.StoreTraces {
@@ -101,7 +102,8 @@ func (r *eventRange) readDrawer(s slotRange) *drawerReader {
 	return d
 }
 
-// peekFirst reads the first event. It returns client.ErrNotYetVisible if a stale read returned no events.
+// peekFirst reads the first event of the range. It returns client.ErrNotYetVisible if a stale read
+// returned no events.
 func (r *eventRange) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, client.ErrNotYetVisible
@@ -125,7 +127,7 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 			return yield(e.StoredEvent, nil)
 		})
 		if (errors.Is(err, client.ErrStale) || domain.KindOf(err) == domain.Damaged) && r.gate != nil && r.yielded > 0 {
-			return // a stale read or a lost page leaves a gap: a new bundle may end before the gap
+			return // a stale read or a lost page causes a gap; a new bundle may end before the gap
 		}
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(repository.StoredEvent{}, client.Classify("read events of "+cabinetKey(r.cabinet), err))
@@ -135,17 +137,17 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 
 var errStopped = errors.New("the reader of a run has stopped")
 
-// sequentialEvents is the number of events that are read from the first drawer before the other drawers
-// are read concurrently.
+// sequentialEvents is the number of events that are read sequentially before the remaining drawers are
+// read concurrently.
 const sequentialEvents = 2000
 
-// aheadPages is the number of pages that the first request reads from a drawer after the first one. This
-// reads a whole drawer if its events were saved by large Saves.
+// aheadPages is the number of result pages in the first request to each drawer except the first one. If
+// large Saves stored the events, one request reads the whole drawer.
 const aheadPages = 4 * firstPages
 
-// forEach calls yield for every event. It reads the first result pages one by one, because a bundle may be
-// a single event. After sequentialEvents events, it reads the remaining drawers concurrently, each up to
-// the weight that the bundle may still need.
+// forEach calls yield for every event. It reads the first result pages sequentially, because a bundle may
+// be a single event. After sequentialEvents events, it reads the remaining drawers concurrently, each up
+// to the weight that the bundle may still need.
 func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool) error {
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "%w", err)
@@ -205,7 +207,7 @@ func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool)
 		if d.err != nil {
 			return d.err
 		}
-		for !d.read.isDone() { // the estimate of the weights was too low
+		for !d.read.isDone() { // the estimated weight of the drawer was too low
 			events, err := d.read.readNext(ctx)
 			if err != nil {
 				return err
@@ -218,7 +220,7 @@ func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool)
 	return nil
 }
 
-// A readAhead reads the drawers of a range concurrently.
+// A readAhead reads the remaining drawers of a range concurrently.
 type readAhead struct {
 	drawers []aheadDrawer
 	cancel  context.CancelFunc
@@ -227,7 +229,7 @@ type readAhead struct {
 
 type aheadDrawer struct {
 	read   *drawerReader
-	need   domain.Weight // weight of the events of this drawer that the bundle may need
+	need   domain.Weight // weight of the events in this drawer that the bundle may need
 	events []storedEvent
 	err    error
 	ready  chan struct{} // closed after events and err were set
@@ -236,17 +238,17 @@ type aheadDrawer struct {
 func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &readAhead{cancel: cancel, group: new(errgroup.Group)}
-	var begun, before domain.Weight
+	var weightRead, before domain.Weight
 	for i := range begin.events {
-		begun = begun.Add(begin.events[i].Weight)
+		weightRead = weightRead.Add(begin.events[i].Weight)
 	}
 	for i, s := range r.parts {
 		d := aheadDrawer{need: domain.MaxBundleWeight - min(before, domain.MaxBundleWeight), ready: make(chan struct{})}
 		if i == 0 {
 			d.read = begin.rest
 			d.read.size = max(d.read.size, aheadPages)
-			d.need -= min(begun, d.need)
-			before = max(begun, s.weight)
+			d.need -= min(weightRead, d.need)
+			before = max(weightRead, s.weight)
 		} else {
 			d.read = r.readDrawer(s.slotRange)
 			d.read.size = aheadPages
@@ -269,8 +271,8 @@ func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	return a
 }
 
-// fetchEvents reads events until their weight is d.need or the drawer ends. It stops at the first error;
-// the bundle may still use the events before the error.
+// fetchEvents reads events until their weight reaches d.need or the drawer ends. It stops at the first
+// error; the bundle may still contain the events before the error.
 func (d *aheadDrawer) fetchEvents(ctx context.Context) {
 	for weight := domain.Weight(0); weight < d.need && !d.read.isDone(); {
 		events, err := d.read.readNext(ctx)
@@ -289,13 +291,13 @@ func (d *aheadDrawer) fetchEvents(ctx context.Context) {
 	}
 }
 
-// stop cancels the reads and waits for them.
+// stop cancels the reads and waits until they have ended.
 func (a *readAhead) stop() {
 	a.cancel()
 	_ = a.group.Wait()
 }
 
-// isInTail reports whether a slot of a drawer is in the tail of the range, or after the tail.
+// isInTail reports whether a slot of a drawer is in the tail of the range or after the tail.
 func (r *eventRange) isInTail(drawer string, slot int) bool {
 	return r.tail != nil && r.tail.drawer == drawer && slot >= r.tail.paged
 }

@@ -49,7 +49,7 @@ func (c *call) readQueues(ctx context.Context, recipient domain.ActorID) ([]repo
 	return queues, g.Wait()
 }
 
-// Watermark implements repository.DataAvailable: a point read of the head.
+// Watermark implements repository.DataAvailable. It reads one document, the head.
 func (r *Repository) Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error) {
 	h, err := r.beginCall("watermark").readHead(ctx, recipient)
 	if err != nil {

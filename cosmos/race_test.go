@@ -2,6 +2,6 @@
 
 package cosmos
 
-// raced is true with the race detector. Long tests do less work with it: the detector makes them many times
-// slower, and each pair of lines needs to run concurrently only once.
+// raced reports whether the race detector is enabled. Long tests then do less work: the detector makes
+// them many times slower, and finds a race in the first concurrent execution.
 const raced = true

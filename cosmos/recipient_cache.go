@@ -9,38 +9,40 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A recipientCache remembers the recipients that this node has served most recently. For each, it has the
-// newest head that the node has observed, which may be stale, so no decision may depend on it, and the
-// locations of events in cabinets, which never change.
+// A recipientCache caches data about the recipients that this node has served most recently. For each
+// recipient, it contains the newest head that the node has observed, which may be stale, so correctness
+// must not depend on it. It also contains locations of events in cabinets, which never change.
 type recipientCache struct {
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
-	order *list.List // the *knownRecipients, most recently used first
-	size  int        // number of recipients, cabinets and tails; see maxKnown
+	order *list.List // list of *knownRecipient, most recently used first
+	size  int        // size of the cached recipients, cabinets and tails, in the units of maxKnown
 }
 
 type knownRecipient struct {
 	recipient domain.ActorID
-	head      *head // the newest head that was read or written; only Watermark and Cabinets are set
+	head      *head // newest head that was read or written; only its fields Watermark and Cabinets are set
 	firsts    map[cabinetName]firstEvent
-	sealed    map[cabinetName][]extent // consecutive drawers after the position of a gate, as the last Peek read them
+	sealed    map[cabinetName][]extent // consecutive sealed drawers after the position of a gate, as the last Peek read them
 }
 
-// A firstEvent is the first event after a position. Slots are filled once, so it never changes.
+// A firstEvent is the first event after a position. Because each slot is filled only once, it never
+// changes.
 type firstEvent struct {
 	ordinal, slot int // ordinal and slot of the position
 	sequence      domain.Sequence
 }
 
-// maxKnown limits the memory of a recipientCache, in units of about 300 bytes: one unit for each recipient,
-// one for each of its cabinets, and the units of the tails.
+// maxKnown limits the memory of a recipientCache, in units of about 300 bytes: one for each recipient,
+// one for each of its cabinets, and one for every 300 bytes of tails.
 const maxKnown = 100_000
 
-func newKnown() *recipientCache {
+func newRecipientCache() *recipientCache {
 	return &recipientCache{of: make(map[domain.ActorID]*list.Element), order: list.New()}
 }
 
-// observeHead remembers a head that is or was stored, unless the cache has a newer head of the recipient.
+// observeHead caches a head that is or was stored, unless the cache contains a newer head of the
+// recipient.
 func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -56,7 +58,7 @@ func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 		return
 	}
 	k.size += knownSize(h) - knownSize(r.head)
-	r.head = &head{Watermark: h.Watermark, Cabinets: h.Cabinets} // a head is never changed once it is stored
+	r.head = &head{Watermark: h.Watermark, Cabinets: h.Cabinets} // these maps are not modified after a head was stored, so they can be shared
 	k.forgetRemoved(r)
 	for k.size > maxKnown && k.order.Len() > 1 {
 		oldest := k.order.Remove(k.order.Back()).(*knownRecipient)
@@ -65,7 +67,8 @@ func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	}
 }
 
-// forgetRemoved removes from r the cabinets that are not in its head. The caller holds mu.
+// forgetRemoved removes data about the cabinets that are not in the cached head of r. The caller holds
+// mu.
 func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	if max(len(r.firsts), len(r.sealed)) <= len(r.head.Cabinets) {
 		return
@@ -82,7 +85,7 @@ func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	k.size -= extentsSize * (before - len(r.sealed))
 }
 
-// forgetRecipient removes a recipient whose writes the store has lost.
+// forgetRecipient removes a recipient from the cache after the store has lost writes.
 func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -93,11 +96,11 @@ func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 	}
 }
 
-// knownSize returns the size of a head, in units of maxKnown.
+// knownSize returns the size of a cached head, in units of maxKnown.
 func knownSize(h *head) int { return len(h.Cabinets) + h.tailBytes()/300 }
 
-// newestHead returns the newest head that was observed, or nil if the recipient is not in the cache. Only
-// Watermark and Cabinets of the head are set.
+// newestHead returns the newest observed head of a recipient, or nil if the recipient is not in the
+// cache. Only the fields Watermark and Cabinets of the head are set.
 func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -109,7 +112,7 @@ func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	return e.Value.(*knownRecipient).head
 }
 
-// rememberFirst remembers the first event after a position.
+// rememberFirst caches the number of the first event after a position.
 func (k *recipientCache) rememberFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,8 +121,8 @@ func (k *recipientCache) rememberFirst(cabinet domain.CabinetKey, at position, f
 	}
 }
 
-// firstSequence returns the sequence number of the first event after a position, or 0 if the cache does
-// not have it.
+// firstSequence returns the cached number of the first event after a position. It returns 0 if the cache
+// does not contain it.
 func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) domain.Sequence {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,11 +137,11 @@ func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) d
 	return f.sequence
 }
 
-// extentsSize is the size of the sealed drawers of a cabinet, in units of maxKnown.
+// extentsSize is the size of the sealed drawers of a cabinet in the cache, in units of maxKnown.
 const extentsSize = 3
 
-// rememberSealed remembers the sealed drawers at the beginning of found, which are consecutive drawers. A drawer
-// that is not sealed may still be filled, so it is not remembered.
+// rememberSealed caches the sealed drawers with which found begins. The drawers in found are consecutive.
+// A drawer that is not sealed may still be filled, so it is not cached.
 func (k *recipientCache) rememberSealed(cabinet domain.CabinetKey, found []extent) {
 	n := 0
 	for n < len(found) && found[n].sealed {
@@ -151,7 +154,7 @@ func (k *recipientCache) rememberSealed(cabinet domain.CabinetKey, found []exten
 		return
 	}
 	r, name := e.Value.(*knownRecipient), nameOf(cabinet)
-	if _, noted := r.sealed[name]; noted {
+	if _, isCached := r.sealed[name]; isCached {
 		k.size -= extentsSize
 		delete(r.sealed, name)
 	}
@@ -161,8 +164,8 @@ func (k *recipientCache) rememberSealed(cabinet domain.CabinetKey, found []exten
 	}
 }
 
-// sealedExtents returns the remembered sealed drawers of a cabinet, consecutive from an ordinal on. The
-// result is empty if the drawer with that ordinal is not remembered.
+// sealedExtents returns the cached consecutive sealed drawers of a cabinet, beginning with the ordinal
+// from. The result is empty if the drawer with that ordinal is not cached.
 func (k *recipientCache) sealedExtents(cabinet domain.CabinetKey, from int) []extent {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -170,9 +173,9 @@ func (k *recipientCache) sealedExtents(cabinet domain.CabinetKey, from int) []ex
 	if e == nil {
 		return nil
 	}
-	noted := e.Value.(*knownRecipient).sealed[nameOf(cabinet)]
-	if len(noted) == 0 || from < noted[0].ordinal || from > noted[len(noted)-1].ordinal {
+	cached := e.Value.(*knownRecipient).sealed[nameOf(cabinet)]
+	if len(cached) == 0 || from < cached[0].ordinal || from > cached[len(cached)-1].ordinal {
 		return nil
 	}
-	return slices.Clone(noted[from-noted[0].ordinal:])
+	return slices.Clone(cached[from-cached[0].ordinal:])
 }

@@ -14,46 +14,46 @@ import (
 )
 
 // Each cabinet is a partition, so a node that does not know a recipient with many cabinets would need a
-// request for each cabinet. The filter of the recipient avoids most of these requests: it is one document
-// with the fingerprints of the events in the drawers that are being filled. If not all of these drawers
-// fit into the filter, it covers the smaller ones.
+// request for each cabinet. The filter of the recipient avoids most of these requests. It is one document
+// with the fingerprints of the events in the drawers that are being filled. If the document is too small
+// for all these drawers, it contains the smaller drawers only.
 //
-// The filter has a count for each drawer, and the fingerprint of every event in the slots below the count.
-// The events in later slots are read from pages, or from the tail in the head. The count never exceeds the
-// slots that the writer's head stated to be in pages. A reader whose head states fewer slots in pages does
-// not use the filter for that drawer. So the filter is right with any head: the slots that it covers are
-// full and never change, and later slots are always read.
+// For each drawer, the filter has a count, and the fingerprint of every event in the slots below the count.
+// The events in later slots are read from pages, or from the tail in the head. The count includes only
+// slots that are in pages according to the writer's head. A reader whose head includes fewer slots in pages
+// does not use the filter for that drawer. So the filter is right with any head: the covered slots are full
+// and never change, and later slots are always read.
 //
-// The filter is in the partition of the head, and is written after the head on which it is based. A
-// failover that loses this head also loses the filter.
+// The filter is in the partition of the head and is written after the head. So a failover that loses this
+// head also loses the filter.
 
-// A recipientFilterDoc is the stored filter of a recipient.
+// A recipientFilterDoc is the document that stores the filter of a recipient.
 type recipientFilterDoc struct {
 	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"` // the partition key of the head
+	PartitionKey string `json:"partitionKey"` // partition key of the head of the recipient
 	Fingerprints packed `json:"fingerprints"` // see encodeDrawers
 	client.Document
 }
 
 const recipientFilterID = blockFilterPrefix + "cabinets"
 
-// A filteredDrawer is a drawer in the filter of a recipient.
+// A filteredDrawer contains the fingerprints of one drawer in the filter of a recipient.
 type filteredDrawer struct {
 	drawer string
-	count  int // the filter covers the slots below count
+	count  int // number of slots, beginning with the first, that the filter covers
 	keys   []fingerprintKey
 }
 
-// The sizes in bytes of a drawer and of a fingerprint in the filter of a recipient.
+// Sizes in bytes in the filter of a recipient: for each drawer, and for each fingerprint.
 const (
 	filteredDrawerBytes = 20
 	fingerprintBytes    = (fingerprintBits + 7) / 8
 )
 
-// sizeOfDrawer returns an upper bound for the bytes of a drawer with n fingerprints.
+// sizeOfDrawer returns an upper bound for the bytes of a drawer with n fingerprints in the filter.
 func sizeOfDrawer(n int) int { return filteredDrawerBytes + fingerprintBytes*n }
 
-// sizeOf returns an upper bound for the bytes of drawers in the filter of a recipient.
+// sizeOf returns an upper bound for the total bytes of drawers in the filter.
 func sizeOf(drawers []filteredDrawer) int {
 	size := 0
 	for i := range drawers {
@@ -62,11 +62,11 @@ func sizeOf(drawers []filteredDrawer) int {
 	return size
 }
 
-// A storedRecipientFilter caches the etag and the content of the stored filter of a recipient. With them,
-// a process replaces the filter without a read.
+// A storedRecipientFilter caches the etag and the content of the stored filter of a recipient, so that a
+// process can replace the filter without reading it.
 type storedRecipientFilter struct {
 	mu       sync.Mutex
-	etag     azcore.ETag // "": no stored filter is known
+	etag     azcore.ETag // empty if no stored filter is known
 	counts   map[string]int
 	document client.Document
 }
@@ -78,7 +78,7 @@ func (s *storedRecipientFilter) size() int {
 	return 80 * len(s.counts)
 }
 
-// setStored records the stored filter.
+// setStored caches a filter that was read or written.
 func (s *storedRecipientFilter) setStored(etag azcore.ETag, drawers []filteredDrawer, document client.Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,8 @@ func (s *storedRecipientFilter) setStored(etag azcore.ETag, drawers []filteredDr
 	}
 }
 
-// readFilter reads the filter of a recipient. A missing or damaged filter covers nothing.
+// readFilter reads the filter of a recipient and caches it. If the filter is missing or damaged, the
+// result is empty.
 func (s *storedRecipientFilter) readFilter(ctx context.Context, c *call, recipient domain.ActorID) ([]filteredDrawer, error) {
 	drawers, etag, document, err := c.readRecipientFilter(ctx, recipient)
 	if err != nil && !errors.Is(err, errFingerprints) {
@@ -98,8 +99,8 @@ func (s *storedRecipientFilter) readFilter(ctx context.Context, c *call, recipie
 	return drawers, nil
 }
 
-// readRecipientFilter returns the filter of a recipient, empty if none is stored. It returns
-// errFingerprints if the filter is damaged.
+// readRecipientFilter reads the filter of a recipient. The result is empty if no filter is stored. It
+// returns errFingerprints if the filter is damaged.
 func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID) ([]filteredDrawer, azcore.ETag, client.Document, error) {
 	var doc recipientFilterDoc
 	etag, err := c.Read(ctx, c.r.db.catalog, headKey(recipient), recipientFilterID, &doc)
@@ -115,15 +116,15 @@ func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID
 	return drawers, etag, doc.Document, err
 }
 
-// writeFilter stores the filter of a recipient, unless another node has replaced the stored filter. In that
-// case it reads and records the stored filter, and the next Save decides whether to replace it.
+// writeFilter stores the filter of a recipient unless another node has replaced the stored filter. In
+// that case it reads and caches the stored filter, and the next Save decides whether to replace it.
 func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
 	s.mu.Lock()
 	before := s.etag
 	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Fingerprints: encodeDrawers(drawers), Document: s.document}
 	s.mu.Unlock()
-	// A crash before this write leaves a filter that covers fewer slots. A node that uses the filter reads
-	// the pages after these slots.
+	// If the node crashes before this write, the stored filter covers fewer slots. A node that uses the
+	// filter reads the pages after these slots.
 	etag, err := c.Put(ctx, c.r.db.catalog, doc.PartitionKey, recipientFilterID, before, doc)
 	switch {
 	case client.IsRefused(err), client.IsNotFound(err):
@@ -134,9 +135,9 @@ func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipi
 	return err
 }
 
-// drawersVersion is the first byte of encoded drawers. The number of drawers follows, and for each drawer
-// the 16 bytes of its id, its count and the number of its fingerprints as uvarints, and the fingerprints in
-// 6 bytes each. The last 4 bytes are the CRC-32C of all bytes before them.
+// drawersVersion is the first byte of encoded drawers. The number of drawers follows as a uvarint. Each
+// drawer has 16 bytes for its id, two uvarints for its count and the number of its fingerprints, and 6
+// bytes for each fingerprint. The last 4 bytes are the CRC-32C of all preceding bytes.
 const drawersVersion = 1
 
 func encodeDrawers(drawers []filteredDrawer) []byte {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// eventsOfKinds returns one event for each of the given number of content types.
+// eventsOfKinds returns events with different content types. kinds is the number of events.
 func eventsOfKinds(actor domain.ActorID, kinds int) []domain.Event {
 	events := make([]domain.Event, kinds)
 	for i := range events {
@@ -24,8 +24,8 @@ func eventsOfKinds(actor domain.ActorID, kinds int) []domain.Event {
 	return events
 }
 
-// TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne saves to a recipient with many cabinets, through
-// a node that knows the recipient and through nodes that do not.
+// A Save to a recipient with many cabinets, through a node that does not know the recipient, costs at
+// most three times as much as through a node that knows it.
 func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	for _, tc := range []struct{ kinds, batches, tails int }{
 		{4, 150, 24}, {10, 20, 24}, {10, 20, 0}, {40, 10, 24}, {100, 5, 24}, {100, 5, 0}, {999, 1, 24}, {999, 3, 0}, {999, 8, 24},
@@ -70,8 +70,8 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	}
 }
 
-// A node that has adopted the filter of a recipient finds the events that the filter does not cover: the
-// events in pages that were written after the filter, and events that another node saves later.
+// A node that has read the filter of a recipient also finds events that the filter does not cover: events
+// in pages that were written after the filter, and events that another node saves later.
 func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 	const kinds = 9
 	for _, tails := range []int{0, 2, 24} {
@@ -94,7 +94,7 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 			require.NotEmpty(t, drawers)
 			second := s.node(opts, true)
 			save(second, 1)
-			silent := s.node(opts, false) // writes no hints, so no filter
+			silent := s.node(opts, false) // this node writes no hints, so it writes no filter
 			for range 28 {
 				save(silent, 3)
 			}
@@ -110,7 +110,7 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 	}
 }
 
-// storeFilter saves through a node until the filter of the recipient is stored.
+// storeFilter saves events through a node until the filter of the recipient is stored.
 func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
 	t.Helper()
 	for range 30 {
@@ -125,7 +125,7 @@ func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []
 	return events
 }
 
-// replaceFilter replaces the fingerprints in the filter of a recipient by the result of change.
+// replaceFilter replaces the encoded drawers in the filter of a recipient with the result of change.
 func replaceFilter(t *testing.T, node *Repository, actor domain.ActorID, change func([]filteredDrawer) []byte) {
 	t.Helper()
 	c := node.beginCall("test")
@@ -162,7 +162,7 @@ func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
 	}
 }
 
-// A filter that cannot be decoded is replaced by the next node that needs it.
+// If the filter of a recipient cannot be decoded, the next node that needs it replaces it.
 func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
@@ -179,8 +179,8 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
 }
 
-// A filter that covers more slots than the head states was based on a newer head that the store has lost.
-// Other events will fill these slots.
+// A filter that covers more slots than the head was based on a newer head that the store has lost.
+// Because different events will fill these slots, the filter must not be used.
 func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
@@ -214,8 +214,8 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	}
 }
 
-// The filter of a recipient covers the small drawers. After a drawer has become too large, the filter still
-// covers its first events only.
+// The filter of a recipient covers small drawers. When a drawer becomes too large, the filter still
+// covers only the first events of the drawer.
 func TestADrawerTooLargeForTheRecipientFilter_HasItsOwnFilter(t *testing.T) {
 	const kinds = 9
 	r := newRig(t, embedded.Options{Pessimistic: true})

@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// On an account with bounded staleness, a read region is some commits behind the write region.
+// On an account with bounded staleness, a read region is some commits behind the write region. A dequeued
+// bundle must not be returned again.
 func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 	for age := range int32(6) {
 		synctest.Test(t, func(t *testing.T) {
@@ -29,7 +30,7 @@ func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 			old.age.Store(age)
 			old.left.Store(4)
 			next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
-			if err != nil { // without an error, the Peek returns the events of the bundle again, but Add would fail
+			if err != nil { // without an error, the Peek returns a new run with these events, which Add would refuse
 				require.ErrorIs(t, err, domain.ErrNoData, "%d commits behind", age)
 			}
 			require.Nil(t, next.Open, "%d commits behind", age)

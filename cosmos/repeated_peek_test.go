@@ -18,10 +18,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// repeatingClients is the number of clients that repeat a Peek for an actor while the actor dequeues.
+// repeatingClients is the number of clients that repeatedly peek for an actor while the actor dequeues.
 const repeatingClients = 32
 
-// Two nodes share the store, and each request takes 5 to 7 ms of simulated time.
+// While many clients peek through two nodes, a Dequeue must not be delayed. Each request to the store
+// takes 5 to 7 ms of simulated time.
 func TestDequeue_IsNotDelayedByRepeatedPeeks(t *testing.T) {
 	for _, consistency := range []string{"Strong", "Session"} {
 		t.Run(consistency, func(t *testing.T) {
@@ -62,7 +63,7 @@ func dequeueDuringPeeks(t *testing.T, consistency string) {
 		s.save(nodes[0], 0, repositorytest.Events(1, s.actor))
 		b, err := repositorytest.Peek(t.Context(), s.stores(nodes[0]), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		client.Sleep(t.Context(), 10*time.Millisecond) // meanwhile the repeating clients peek
+		client.Sleep(t.Context(), 10*time.Millisecond) // in the meantime, the repeating clients peek
 		began := time.Now()
 		_, err = nodes[1].Acknowledge(t.Context(), s.actor, b.ID)
 		require.NoError(t, err)

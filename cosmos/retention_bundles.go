@@ -11,21 +11,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The write that closes a bundle sets a time to live or, if the bundle is watched, the time of its
-// removal. While the retention is unlimited, it sets neither. A gate states whether all closed bundles of
-// its group expire. If the gate does not state this, because the retention was unlimited or an older
-// version created the gate, a sweep finds the bundles that do not expire and gives them the present
-// retention, counted from the time of the sweep. Later sweeps do not search the bundles of the recipient
-// again.
+// The write that closes a bundle sets its time to live or, if the bundle is watched, its removal time.
+// With an unlimited retention, it sets neither. A gate records whether all closed bundles of its group
+// expire. If the gate does not record this, a sweep finds the bundles that do not expire and gives them
+// the current retention, counted from the time of the sweep. Later sweeps do not search the bundles of
+// the recipient again.
 
-// maxExpiredAtOnce is the limit for the bundles of a recipient to which one sweep gives a time to live.
-// The next sweep continues with the remaining bundles.
+// maxExpiredAtOnce limits how many bundles of a recipient get a time to live in one sweep. The next sweep
+// continues with the remaining bundles.
 const maxExpiredAtOnce = 5_000
 
-// patchUnits is the approximate cost of a patch of a bundle.
+// patchUnits is the approximate number of request units of a patch of a bundle.
 const patchUnits = 15
 
-// An unexpiringDoc is the document of a bundle that does not expire, or the document of a gate.
+// An unexpiringDoc is either a closed or open bundle that does not expire, or a gate.
 type unexpiringDoc struct {
 	ID      string      `json:"id"`
 	Kind    string      `json:"kind"`
@@ -43,9 +42,9 @@ func (u *unexpiringDoc) DocumentKind() client.DocumentKind {
 }
 
 // expireBundles sets a time to live for the closed bundles of a recipient that do not expire, and returns
-// their number. If it finds no such bundle, it records this in each gate that the query returned
-// unchanged, on condition of the etag: every write that closes a bundle also writes its gate, so an
-// unchanged gate proves that no bundle of the group was closed since.
+// their number. If it finds none, it records this in each gate that has not changed since the query.
+// Every write that closes a bundle also writes its gate, so no bundle of that group was closed after the
+// query.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
 	var pending []*gate
 	for _, group := range c.r.opts.Groups.All() {
@@ -79,17 +78,17 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		}
 		for bundles := range slices.Chunk(closed, c.BatchSize(patchUnits, maxBatch)) {
 			if err := c.expireBatch(ctx, key, bundles); err != nil {
-				if client.IsRefused(err) { // another sweep or a Replay has changed a bundle, or the query was stale
+				if client.IsRefused(err) { // either another sweep or a Replay has changed a bundle, or the query was stale
 					err = nil
 				}
 				return n, err
 			}
 			n += len(bundles)
 		}
-		q.UseCall(c.Renew()) // each result page has its own budget of retries
+		q.UseCall(c.Renew()) // each result page has its own limit for retries
 	}
 	if n > 0 {
-		return n, nil // the next sweep checks for more bundles, and records in the gates if it finds none
+		return n, nil // the next sweep searches again; if it finds no such bundle, it records this in the gates
 	}
 	for _, g := range pending {
 		if seen[g.ID] != g.ETag {
@@ -97,7 +96,7 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		}
 		next := g.confirm(c.r.client.NewID())
 		next.Expiring = true
-		// A crash after this write leaves the gate with its next generation and the same position.
+		// If the node crashes after this write, the gate has its next generation and the same position.
 		if _, err := c.Put(ctx, c.r.db.bundles, key, g.ID, g.ETag, next); err != nil && !client.IsRefused(err) {
 			return 0, err
 		}
@@ -105,15 +104,15 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 	return 0, nil
 }
 
-// ifUnexpiring is the condition that a closed bundle does not expire.
+// ifUnexpiring is the query condition for bundles that do not expire.
 const ifUnexpiring = "NOT IS_DEFINED(c.ttl) AND NOT IS_DEFINED(c.expires)"
 
-// expireBatch sets the time to live of closed bundles, as if they were closed now. The batch is refused if
-// a Replay has reopened a bundle, even if that bundle was watched and closed again since.
+// expireBatch sets the time to live of closed bundles as if they were closed now. The batch is refused if
+// a Replay has reopened a bundle, even if that bundle was watched and closed again later.
 func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiringDoc) error {
 	now := c.r.opts.Clock()
-	// A crash after this write leaves bundles that expire. The next sweep continues with the remaining
-	// bundles.
+	// If the node crashes after this write, these bundles expire. The next sweep continues with the
+	// remaining bundles.
 	_, err := c.Batch(ctx, c.r.db.bundles, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range bundles {
 			conditions := []string{"c.state != '" + stateOpen + "'", ifUnexpiring}

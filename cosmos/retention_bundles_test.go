@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// nodeWithRetention returns a node on the store of k with a retention of seven days.
+// nodeWithRetention returns a node that uses the store of k with a retention of seven days.
 func (k *keeper) nodeWithRetention() *Repository {
 	return k.rig.node(Options{DrawerCapacity: 3, Retention: 7 * day, SweepEvery: -1, Clock: k.clock}, false)
 }
@@ -89,7 +89,7 @@ func TestSweep_SearchesUnexpiringBundlesUntilNoneIsFound(t *testing.T) {
 	require.Equal(t, marking-2, after, "without the query and the mark")
 
 	k.saveEvents(1)
-	k.takeBundle() // the node of k has an unlimited retention
+	k.takeBundle() // this bundle is closed by k.node, which has an unlimited retention
 	bundles, _ = sweep()
 	require.Equal(t, 1, bundles)
 }
@@ -101,7 +101,7 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsReplayed(t *testing.T) {
 	group, err := domain.DefaultGroups().GroupOf(b.Cabinet.Origin)
 	require.NoError(t, err)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(1, isBatch, func() error { // runs between the query and the write of the sweep
+	line.setBefore(atNth(1, isBatch, func() error { // this function runs after the query and before the write of the sweep
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))

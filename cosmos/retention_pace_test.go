@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A throttledAccount is a store in simulated time. Its requests take 5 to 7 ms, and its containers throttle
+// A throttledAccount is a store in simulated time. Each request takes 5 to 7 ms, and containers throttle
 // requests above their provisioned throughput.
 type throttledAccount struct {
 	*testing.T
@@ -25,8 +25,8 @@ type throttledAccount struct {
 	node *Repository
 }
 
-// newThrottledAccount returns a store with containers of 400 RU/s, the minimum, or with the suggested
-// throughput.
+// newThrottledAccount returns a store whose containers have the suggested throughput or, if suggested is
+// false, the minimum of 400 RU/s.
 func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	engine, err := embedded.Open(embedded.Options{
 		Throttle: true, Latency: &embedded.Latency{Base: 5 * time.Millisecond, Jitter: 2 * time.Millisecond, Seed: 1},
@@ -41,14 +41,15 @@ func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	return a
 }
 
-// saveEvents saves n events with new ids for an actor.
+// saveEvents saves n new events for an actor.
 func (a *throttledAccount) saveEvents(actor domain.ActorID, n int) {
 	saved, err := a.node.Save(context.Background(), actor, repositorytest.Events(n, actor))
 	require.NoError(a, err)
 	require.Equal(a, n, saved.Accepted)
 }
 
-// prepareRemovablePages saves pages of events, acknowledges the events, and waits until a sweep may remove them.
+// prepareRemovablePages saves pages of events, acknowledges the events, and waits until a sweep may
+// remove the pages.
 func (a *throttledAccount) prepareRemovablePages(actors, pages int) {
 	for range actors {
 		actor := repositorytest.NewActor()
@@ -63,8 +64,8 @@ func (a *throttledAccount) prepareRemovablePages(actors, pages int) {
 	<-time.After(8 * day)
 }
 
-// saveP95 makes Saves of batch events for 20 actors in turn, up to 400 Saves or until ctx ends. It
-// returns the 95th percentile of the durations. The node knows the actors from earlier Saves.
+// saveP95 makes one Save of batch events in each interval, for 20 actors in turn, until ctx ends, at most
+// 400 Saves. It returns the 95th percentile of their durations. The node knows the actors from earlier Saves.
 func (a *throttledAccount) saveP95(ctx context.Context, batch int, every time.Duration) (p95 time.Duration, saves int) {
 	actors := make([]domain.ActorID, 20)
 	for i := range actors {

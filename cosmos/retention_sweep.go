@@ -14,23 +14,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Swept has the results of a sweep.
+// Swept contains the counts of what a sweep has processed or removed.
 type Swept struct {
-	Recipients int // recipients whose mailboxes were swept
+	Recipients int // number of recipients whose mailboxes were swept
 	Drawers    int
-	Documents  int // pages and filters that were removed
-	Bundles    int // bundles that were closed under an unlimited retention, and now have a time to live
-	Watched    int // watched bundles that were removed
+	Documents  int // number of removed pages and filters
+	Bundles    int // number of bundles that were closed under an unlimited retention and now have a time to live
+	Watched    int // number of removed watched bundles
 }
 
-// Sweep removes the drawers whose events have all been acknowledged for longer than Options.Retention. Any
-// number of nodes may sweep at the same time. If a sweep ends early, the next sweep completes its work.
-// The error names the first recipients that could not be swept.
+// Sweep removes the drawers whose events have all been acknowledged for longer than Options.Retention.
+// Any number of nodes may sweep at the same time. If a sweep ends early, the next sweep completes its
+// work. The error lists the first recipients that could not be swept.
 func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 	return r.sweep(ctx, r.beginCall("sweep"))
 }
 
-// SweepRecipient is [Repository.Sweep] for one recipient.
+// SweepRecipient sweeps the mailbox of one recipient; see [Repository.Sweep].
 func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	if r.opts.Retention < 0 {
 		return Swept{}, nil
@@ -42,7 +42,7 @@ func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorI
 	return swept, client.Classify("sweep what "+recipient.String()+" has acknowledged", err)
 }
 
-// sweep implements Sweep with calls of the same kind as c.
+// sweep implements Sweep. It derives its calls from c, which determines their name and their pace.
 func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	var total Swept
 	if r.opts.Retention < 0 {
@@ -68,12 +68,12 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	return total, errors.Join(append(faults, err, failure)...)
 }
 
-// maxSweepFaults is the limit for the faults that a sweep reports: an unavailable store causes a fault for
-// each recipient.
+// maxSweepFaults limits the number of errors that a sweep returns, because an unavailable store causes an
+// error for each recipient.
 const maxSweepFaults = 20
 
-// eachRecipient calls visit for every recipient that has a head. At the end it returns the errors of
-// heads in partitions that belong to no recipient.
+// eachRecipient calls visit for every recipient that has a head. Heads in partitions that belong to no
+// recipient are returned as errors at the end.
 func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
 	q := headsQuery(c)
 	var all []error
@@ -88,7 +88,7 @@ func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) err
 				return err
 			}
 		}
-		q.UseCall(c.Renew()) // each result page has its own budget of retries
+		q.UseCall(c.Renew()) // each result page has its own limit for retries
 	}
 	return errors.Join(all...)
 }
@@ -111,18 +111,18 @@ func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Sw
 	return swept, errors.Join(expiry, err)
 }
 
-// maxCloseAttempts is the limit for the attempts of a sweep to close drawers of a recipient. To close a
-// drawer, the sweep replaces the head, and a busy writer may replace the head first each time. After these
-// attempts the sweep only patches the head, and the next sweep tries to close the drawers again.
+// maxCloseAttempts limits how often a sweep tries to close drawers of a recipient. To close a drawer, the
+// sweep replaces the head, but a busy writer may have replaced the head first. After these attempts, the
+// sweep only patches the head, and the next sweep tries to close the drawers again.
 const maxCloseAttempts = 3
 
-// raiseFloors updates the retention in the head of recipient and returns the new head. It stores the
-// gates that it has read in gates.
+// raiseFloors updates the retention in the head of recipient and returns the new head. It adds the gates
+// that it reads to the map gates.
 //
-// The head is read first. Before a floor rises, a conditional write of the gate proves that the gate is
-// current. After that the head is written, on condition that its retention has not changed. A Replay,
-// which moves a gate back, writes in the opposite order: first the fence in the head, then the gate. So
-// either the sweep or the Replay fails.
+// The head is read first. Before a floor rises, a conditional write of the gate confirms that the gate is
+// current. Then the head is written, on condition that its retention has not changed. A Replay, which
+// moves a gate back, writes in the opposite order: first the fence in the head, then the gate. So either
+// the sweep or the Replay fails.
 func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
@@ -154,10 +154,10 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates 
 	return c.writeRetention(ctx, h, p)
 }
 
-// proveCurrent replaces a gate by the gate that was read, with the next generation. If the write succeeds,
-// the gate was current; otherwise the error is client.ErrStale.
+// proveCurrent confirms that a gate is current by replacing it with its next generation, on condition of
+// its etag. It returns client.ErrStale if the gate is stale.
 func (c *call) proveCurrent(ctx context.Context, g *gate) error {
-	// A crash after this write leaves the gate with its next generation. The next sweep proves the
+	// If the node crashes after this write, the gate has its next generation. The next sweep confirms the
 	// gate again.
 	_, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.client.NewID()))
 	if client.IsRefused(err) {
@@ -166,21 +166,21 @@ func (c *call) proveCurrent(ctx context.Context, g *gate) error {
 	return err
 }
 
-// writeRetention writes p to the head. Unless p closes a drawer or removes a cabinet, the write does not
-// delay a Save: it is a patch whose only condition is the fence, and a Save in flight continues with the
-// current head.
+// writeRetention writes p to the head. Unless p closes a drawer or removes a cabinet, the write is a
+// patch whose only condition is the fence. So it does not delay a concurrent Save, which continues with
+// the current head.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retentionPlan) (*head, error) {
-	// A crash after this write leaves one of these states: milestones, which any node uses; drawers below
-	// a floor, which no reader uses and the next sweep deletes; a cabinet whose last drawer is closed but
-	// not sealed, as after a rollback: the next reader seals that drawer, and the next Save begins another
-	// one; gates with positions in removed cabinets: the next sweep deletes these positions.
+	// A crash after this write may leave drawers below a floor: no reader uses them, and the next sweep
+	// deletes them. It may leave a cabinet whose last drawer is closed but not sealed: the next reader
+	// seals that drawer, and the next Save begins a new one. It may leave gates with positions in removed
+	// cabinets: the next sweep deletes these positions.
 	next := h.setRetention(p.of, c.r.client.NewID(), p.closed, p.removed)
 	var err error
 	if len(p.closed)+len(p.removed) > 0 {
 		_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
 		ops := client.NewPatch(headDocument, fenceIs(h.Fence))
-		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // azcosmos would not use the encoding of client.Encode
+		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // encoded here, because azcosmos uses a different JSON encoder
 		ops.AppendSet("/fence", next.Fence)
 		err = c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
@@ -198,21 +198,21 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retentionPlan) (*
 		c.r.metrics.swept.WithLabelValues(sweptCabinet).Add(float64(len(p.removed)))
 	}
 	if err == nil && len(h.Cabinets) > c.r.opts.MaxUnfilteredCabinets && len(next.Cabinets) <= c.r.opts.MaxUnfilteredCabinets {
-		// A crash before this write leaves a filter that no node reads.
+		// If the node crashes before this write, the filter remains, but no node reads it.
 		_ = c.DeleteIfExists(ctx, c.r.db.catalog, h.PartitionKey, recipientFilterID)
 	}
 	return next, err
 }
 
-// fenceIs returns the condition of a patch that the fence of the head is still the given one.
+// fenceIs returns a patch condition that requires the given fence in the head.
 func fenceIs(fence string) string {
 	if fence == "" {
 		return "NOT IS_DEFINED(c.fence)"
 	}
-	return "c.fence = '" + fence + "'" // a fence is an id of client.NewID, so it needs no escaping
+	return "c.fence = '" + fence + "'" // a fence is an id of client.NewID, so it contains no characters to escape
 }
 
-// clearDrawers removes the drawers below the floors of h. h may be stale: floors never sink.
+// clearDrawers removes the drawers below the floors of h. Because floors never decrease, h may be stale.
 func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
 	var swept Swept
 	cleared := make(map[cabinetName]retained, len(h.Retention))
@@ -233,17 +233,17 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 	if !fresh {
 		return swept, nil
 	}
-	// A crash before this write leaves cabinets that are cleared but not marked as cleared. The next
-	// sweep finds no drawers below their floors and marks them.
+	// If the node crashes before this write, the drawers are removed, but their cabinets are not marked
+	// as cleared. The next sweep finds no drawers below the floors and marks these cabinets.
 	_, err := c.writeRetention(ctx, h, &retentionPlan{of: cleared})
 	if errors.Is(err, client.ErrStale) {
-		err = nil // the retention has changed: the next sweep marks the cabinets
+		err = nil // the retention has changed, so the next sweep marks the cabinets
 	}
 	return swept, err
 }
 
 // clearCabinet removes the drawers below the floor of t: all drawers that have a document, and t.Closed,
-// which may have none.
+// which may have no document.
 func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retained, swept *Swept) error {
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
@@ -255,7 +255,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
-		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // each drawer has its own budget of retries
+		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // each drawer has its own limit for retries
 		swept.Documents += n
 		if err != nil {
 			return err
@@ -270,10 +270,11 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 }
 
 // clearDrawer removes a drawer and the documents in its partition. It removes the document of the drawer
-// last: as long as that document exists, the next sweep finds the remaining ones.
+// last: as long as this document exists, the next sweep finds the drawer again.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
-	// A crash after any of these deletions leaves the document of the drawer. The next sweep finds it and
-	// completes the deletion. Folders are deleted whether the drawer had payloads or not.
+	// If the node crashes after any of these deletions, the document of the drawer still exists. The next
+	// sweep finds it and completes the deletion. Folders are deleted whether the drawer had payloads or
+	// not.
 	for _, store := range []repository.Content{c.r.content, c.r.opts.Shared} {
 		if store == nil {
 			continue
@@ -292,13 +293,13 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 	return n, c.DeleteIfExists(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
 }
 
-// deletionUnits is the approximate cost of deleting a page.
+// deletionUnits is the approximate number of request units for deleting a page.
 const deletionUnits = 10
 
-// maxBatch is the limit of Cosmos for the operations of a batch.
+// maxBatch is the maximum number of operations in a batch of Cosmos DB.
 const maxBatch = 100
 
-// clearItems deletes the pages and filters that a query returns from a partition.
+// clearItems deletes the pages and filters that a query finds in a partition.
 func (c *call) clearItems(ctx context.Context, key, query string, params ...azcosmos.QueryParameter) (int, error) {
 	n := 0
 	for q := (*client.Query)(nil); ; {
@@ -314,8 +315,8 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			return n, err
 		}
 		if len(ids) > 0 {
-			// A crash after this write leaves some of the documents. The next sweep finds the drawer, or the
-			// cabinet that is not marked as cleared, and deletes the remaining documents.
+			// If the node crashes after this write, some of the documents still exist. The next sweep
+			// finds the drawer or the cabinet again and deletes the remaining documents.
 			_, err = c.Batch(ctx, c.r.db.cabinets, key, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
@@ -323,7 +324,7 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			})
 		}
 		switch {
-		case client.IsRefused(err): // another sweep has deleted documents, or an earlier attempt of this batch was applied
+		case client.IsRefused(err): // either another sweep has deleted documents, or an earlier attempt of this batch was applied
 			if !c.Pause(ctx, 0) {
 				return n, domain.Errorf(domain.Busy, "sweep partition %s: another sweep keeps deleting its documents: %w", key, err)
 			}
@@ -352,7 +353,7 @@ func (c *call) idsOf(items [][]byte, key string) ([]string, error) {
 	return ids, nil
 }
 
-// A sweepDoc has the time when the last sweep began. With it, only one of many nodes sweeps in an interval.
+// A sweepDoc records when the last sweep began, so that only one of many nodes sweeps in each interval.
 type sweepDoc struct {
 	ID           string    `json:"id"`
 	PartitionKey string    `json:"partitionKey"`
@@ -363,11 +364,11 @@ type sweepDoc struct {
 
 const (
 	sweepID  = "sweep"
-	sweepKey = "|sweep" // no recipient has this id
+	sweepKey = "|sweep" // the bar ensures that this key is no recipient's id
 )
 
-// isDue reports whether the next sweep is due, and claims that sweep for this node. Two nodes may claim the
-// same sweep, which costs requests and does no harm.
+// isDue reports whether the next sweep is due, and claims that sweep for this node. Two nodes may claim
+// the same sweep, which costs requests but does no harm.
 func (r *Repository) isDue(ctx context.Context) bool {
 	c := r.beginCall("sweep")
 	var last sweepDoc
@@ -381,8 +382,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
-	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps after
-	// SweepEvery.
+	// If the node crashes after this write, the sweep counts as started although it does not run. A node
+	// sweeps again after SweepEvery.
 	if _, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next); err != nil {
 		return false
 	}
@@ -390,10 +391,10 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	return true
 }
 
-// runSweeps sweeps whenever a sweep is due, until ctx ends.
+// runSweeps runs a sweep whenever one is due, until ctx ends.
 func (r *Repository) runSweeps(ctx context.Context) {
-	const looks = 4 // checks in each interval between sweeps
-	for client.Sleep(ctx, r.opts.SweepEvery/(2*looks)+r.client.Jitter(r.opts.SweepEvery/looks)) {
+	const checks = 4 // number of checks in each interval between sweeps
+	for client.Sleep(ctx, r.opts.SweepEvery/(2*checks)+r.client.Jitter(r.opts.SweepEvery/checks)) {
 		if !r.isDue(ctx) {
 			continue
 		}

@@ -28,11 +28,11 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	const grace = 8 * time.Hour
 	type step struct {
-		after      time.Duration // time since noon
+		after      time.Duration // time since noon of a fixed day
 		last       cabinetState
 		at         position
 		floor      int
-		milestones []int // ordinals of the milestones
+		milestones []int // expected ordinals of the milestones
 	}
 	filling := func(ordinal, fill int, total int64) cabinetState {
 		return cabinetState{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
@@ -102,13 +102,13 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	}
 }
 
-// A keeper is a hub whose clock a test advances.
+// A keeper is a node with one actor and a clock that a test advances.
 type keeper struct {
 	*testing.T
 	*rig
 	node  *Repository
 	actor domain.ActorID
-	now   *atomic.Int64 // time since noon
+	now   *atomic.Int64 // time since noon of a fixed day
 }
 
 func newKeeper(t *testing.T, capacity int) *keeper { return newKeeperFor(t, capacity, 0) }
@@ -121,7 +121,8 @@ func newKeeperWith(t *testing.T, opts Options) *keeper {
 	return newKeeperOn(t, embedded.Options{}, opts)
 }
 
-// newKeeperOn returns a keeper on an engine with the given options. The engine uses the keeper's clock.
+// newKeeperOn returns a keeper on an engine with the given options. The engine uses the clock of the
+// keeper.
 func newKeeperOn(t *testing.T, engine embedded.Options, opts Options) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
 	engine.Clock = k.clock
@@ -164,7 +165,7 @@ func (k *keeper) expireDocuments() {
 	require.NoError(k, err)
 }
 
-// countStored returns the number of documents and their size in bytes.
+// countStored returns the number of stored documents and their total size in bytes.
 func (k *keeper) countStored() (documents, bytes int) {
 	for _, c := range Containers() {
 		container, err := k.node.db.Container(c.Name)
@@ -225,9 +226,9 @@ func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		events := k.saveEvents(4, repositorytest.WithoutBundling)
 		events = append(events, k.saveEvents(9, repositorytest.WithoutBundling)...)
-		var taken []domain.EventID
-		for range 5 { // moves the gate's position into the second drawer
-			taken = append(taken, k.takeBundle().Events[0].ID)
+		var delivered []domain.EventID
+		for range 5 { // these Dequeues move the gate's position into the second drawer
+			delivered = append(delivered, k.takeBundle().Events[0].ID)
 		}
 		open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
@@ -240,10 +241,10 @@ func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, open.ID, again.ID, "an open bundle stays open for ever")
 		for range 8 {
-			taken = append(taken, k.takeBundle().Events[0].ID)
+			delivered = append(delivered, k.takeBundle().Events[0].ID)
 		}
 		for i := range events {
-			require.Equal(t, events[i].ID, taken[i])
+			require.Equal(t, events[i].ID, delivered[i])
 		}
 	})
 }
@@ -270,7 +271,7 @@ func TestTheIndexOfAnotherNode_ForgetsRemovedDrawers(t *testing.T) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		other := k.rig.node(Options{DrawerCapacity: 3, TailEvents: tails, Retention: 1, Clock: k.clock}, false)
 		events := k.saveEvents(9)
-		_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // loads all ids into the memory of other
+		_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // this Save loads all ids into the memory of the second node
 		require.NoError(t, err)
 		k.takeBundle()
 		k.passTime(time.Second)
@@ -308,8 +309,8 @@ func TestASaveInFlight_ContinuesWhenTheRetentionChanges(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// TestACommitWithALostReply_ContinuesFromTheStoredHead loses the reply to a commit. Before the writer reads
-// the head back, a sweep closes a drawer of another cabinet.
+// The reply to a commit is lost. Before the writer reads the head again, a sweep closes a drawer of
+// another cabinet. The Save must continue from the stored head.
 func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1})
@@ -324,7 +325,7 @@ func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 		}
 		return faulty.None
 	})
-	line.setBefore(atNth(3, isHeadReplacement, func() error { // runs before the repeated commit
+	line.setBefore(atNth(3, isHeadReplacement, func() error { // this function runs before the repeated commit
 		swept, err := sweeper.Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, swept.Drawers)
@@ -357,8 +358,8 @@ func TestUnlimitedRetention_RemovesNothing(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// TestStoredData_DoesNotGrowInSteadyUse simulates thirty days of a hub that receives and delivers
-// MESSAGEHUB_RETENTION_EVENTS events a day.
+// Over thirty days, a hub receives and delivers MESSAGEHUB_RETENTION_EVENTS events a day. The amount of
+// stored data must not grow.
 func TestStoredData_DoesNotGrowInSteadyUse(t *testing.T) {
 	t.Parallel()
 	perDay, capacity := 2000, 100
@@ -394,8 +395,8 @@ func TestStoredData_DoesNotGrowInSteadyUse(t *testing.T) {
 		documents[d], bytes[d] = k.countStored()
 		t.Logf("day %2d: %7d documents, %10d bytes", d+1, documents[d], bytes[d])
 	}
-	// Sweeps remove drawers about every quarter of the retention, so the amount of data varies from
-	// day to day. The test compares the maxima of about ten days each.
+	// Sweeps remove drawers about every quarter of the retention, so the amount of data varies from day
+	// to day. The test compares the maxima of two periods of about ten days.
 	early, late := slices.Max(documents[8:18]), slices.Max(documents[21:])
 	require.LessOrEqual(t, late, early+early/50)
 	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])
@@ -420,7 +421,7 @@ func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
 		sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
 		var calls atomic.Int32
 		commits := atNth(2, isHeadReplacement, func() error {
-			client.Sleep(t.Context(), 2*lag) // old enough that a stale read returns the head with the intent
+			client.Sleep(t.Context(), 2*lag) // wait until the head with the intent is visible even to stale reads
 			_, err := sweeper.Sweep(t.Context())
 			require.NoError(t, err)
 			old.Store(true)

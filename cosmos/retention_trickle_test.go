@@ -33,9 +33,9 @@ func (k *keeper) countEvents() int {
 	return events
 }
 
-// TestRetention_KeepsSingleEventsUpToTwiceItsTime simulates a quarter of a year with an event every six
-// hours, and forty days with one every hour. Each event is delivered immediately. The amount of stored data
-// repeats after two retentions, so with the race detector three retentions are simulated.
+// An event is saved every six hours for ninety days, or every hour for forty days, and is delivered
+// immediately. At most the events of two retention periods are stored. With the race detector, fewer days
+// are simulated, because the amount of data repeats after two periods.
 func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 	const retention = 7 * day
 	for every, length := range map[time.Duration]time.Duration{6 * time.Hour: 90 * day, time.Hour: 40 * day} {
@@ -73,18 +73,18 @@ func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 	}
 }
 
-// In TestClosedDrawer_StaysWhileAnEventInItWaits, sweeps close drawers by age. Two of the four events of
-// each drawer wait for longer than the retention.
+// Two of the four events of each drawer are acknowledged late, after a sweep has closed the drawer
+// because of its age. The drawer must not be removed before.
 func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	k := newKeeper(t, 10_000)
 	const rounds = 6
-	var saved, taken []domain.EventID
+	var saved, delivered []domain.EventID
 	for round := range rounds {
 		for _, e := range k.saveEvents(4, repositorytest.WithoutBundling) {
 			saved = append(saved, e.ID)
 		}
-		for len(taken) < len(saved)-2 {
-			taken = append(taken, k.takeBundle().Events[0].ID)
+		for len(delivered) < len(saved)-2 {
+			delivered = append(delivered, k.takeBundle().Events[0].ID)
 		}
 		for range 30 {
 			k.passTime(day)
@@ -102,16 +102,16 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	}
-	taken = append(taken, k.takeBundle().Events[0].ID, k.takeBundle().Events[0].ID)
-	require.Equal(t, saved, taken)
+	delivered = append(delivered, k.takeBundle().Events[0].ID, k.takeBundle().Events[0].ID)
+	require.Equal(t, saved, delivered)
 	require.NoError(t, k.repairMailbox(k.actor))
 }
 
-// TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade sweeps every hour, and counts the drawers.
+// A sweep every hour closes drawers at most as often as milestones are added.
 func TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, 10_000)
-	weeks := 4 // the retention is a week
+	weeks := 4 // number of weeks; the retention is one week
 	if raced {
 		weeks = 2
 	}

@@ -11,29 +11,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// When Cosmos deletes a document at the end of its time to live, no watch can be notified. So a bundle
-// that is watched when it is closed has no time to live. Instead it has a removal time, by the clock of
-// the node that closed it. From that time on, a sweep deletes the bundle and creates the notice for its
-// watches in one batch.
+// When a document expires, Cosmos DB deletes it, and the hub cannot notify watches. So a bundle that is
+// watched when it is closed has no time to live, but a removal time. After this time, a sweep deletes the
+// bundle and creates the notice for its watches in one batch.
 //
 // The batch deletes the bundle on condition of the etag that the query returned. A Replay that opens the
-// bundle changes the etag, so either the batch or the Replay fails. A stale query misses bundles, or
-// returns bundles that were removed or opened since; the batches for these are refused. After a refused
-// batch, or one with an unknown outcome, the sweep does not read the bundle back. The next sweep finds the
-// remaining bundles.
+// bundle changes the etag, so either the batch or the Replay fails. A stale query may miss bundles, or
+// return bundles that were removed or opened later; the batches for these bundles are refused. After a
+// refused batch, or a batch with an unknown outcome, the sweep continues with the next bundle. The next
+// sweep finds the remaining bundles.
 //
 // The removal time is indexed, and documents of other kinds do not have it. So a sweep finds the due
 // bundles of all recipients with one query. If no bundle is watched, the query reads no document.
 //
 // A bundle that a node of an older version closed or swept has a time to live, and is removed without a
-// notice. A bundle that an older version replayed and closed again may have both. In that case the removal
-// time may come from an earlier Dequeue, so the sweep leaves the bundle to its time to live. While the
-// retention is unlimited, no sweep removes bundles.
+// notice. A bundle that an older version replayed and closed again may have a removal time, too. This time
+// may have been stored by an earlier Dequeue, so the sweep ignores it. With an unlimited retention, no
+// sweep removes bundles.
 
 // removalPage is the number of due bundles that one request reads.
 const removalPage = 100
 
-// A dueBundle has the members of a closed bundle that its removal needs.
+// A dueBundle contains the members of a watched bundle that its removal uses.
 type dueBundle struct {
 	ID        string      `json:"id"`
 	Recipient string      `json:"recipient"`
@@ -46,7 +45,7 @@ type dueBundle struct {
 
 func (*dueBundle) DocumentKind() client.DocumentKind { return bundleDocument }
 
-// removalNotice returns the notice of the removal of d.
+// removalNotice returns the document that notifies watches of the removal of d.
 func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
 	recipient, err := domain.ParseActorID(d.Recipient)
 	if err != nil {
@@ -62,9 +61,9 @@ func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
 	}, nil
 }
 
-// removeWatched removes the watched bundles of recipient that are due, and returns their number. If
-// recipient is zero, it removes those of all recipients. If a bundle cannot be removed, removeWatched
-// continues with the next one and returns the error at the end.
+// removeWatched removes the watched bundles of recipient whose removal time has passed, and returns their
+// number. If recipient is zero, it removes those of all recipients. If a bundle cannot be removed,
+// removeWatched continues with the next one and returns the error at the end.
 func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (removed int, err error) {
 	const due = "SELECT c.id, c.recipient, c[\"group\"], c.cabinet, c.changes, c._etag, c.v FROM c" +
 		" WHERE c.expires <= @now AND c.state != '" + stateOpen + "' AND NOT IS_DEFINED(c.ttl)"
@@ -88,7 +87,7 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 			d := &dueBundle{}
 			isRemoved := false
 			if err = q.Decode(item, d); err == nil {
-				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // each bundle has its own budget of retries
+				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // each bundle has its own limit for retries
 			}
 			if isRemoved {
 				removed++
@@ -105,15 +104,15 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 	return removed, errors.Join(faults...)
 }
 
-// removeBundle removes a bundle and creates the notice of the removal. isRemoved is false if the bundle was
-// removed or opened after it was read.
+// removeBundle removes a watched bundle and creates the notice of its removal. isRemoved is false if the
+// bundle was removed or opened after it was read.
 func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRemoved bool, err error) {
 	notice, err := d.removalNotice(now)
 	if err != nil {
 		return false, err
 	}
-	// A crash before this write leaves a bundle that is due. A crash after this write leaves the notice,
-	// which the relay of any node delivers.
+	// If the node crashes before this write, the bundle is still due. If it crashes afterwards, the notice
+	// is stored, and any node delivers it.
 	_, err = c.Batch(ctx, c.r.db.bundles, d.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &d.ETag})
 		b.CreateItem(client.Encode(notice), nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openWatched opens a bundle and watches it.
+// openWatched opens a bundle and creates a watch for it.
 func (k *keeper) openWatched() repositorytest.PeekedBundle {
 	k.Helper()
 	b := k.saveAndOpen()
@@ -24,7 +24,7 @@ func (k *keeper) openWatched() repositorytest.PeekedBundle {
 	return b
 }
 
-// dequeueWatched dequeues a bundle, and delivers the notices of Dequeues.
+// dequeueWatched dequeues a bundle and delivers the notices of the Dequeue.
 func (k *keeper) dequeueWatched(b repositorytest.PeekedBundle) {
 	k.Helper()
 	_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
@@ -42,7 +42,7 @@ func (k *keeper) readNotices() []domain.Notice {
 	return notices
 }
 
-// readBundle reads a stored bundle. isThere is false if it does not exist.
+// readBundle reads the document of a bundle. isThere is false if the document does not exist.
 func (k *keeper) readBundle(id domain.BundleID) (d bundleDoc, isThere bool) {
 	k.Helper()
 	_, err := k.node.beginCall("test").Read(k.Context(), k.node.db.bundles, k.actor.String(), id.String(), &d)
@@ -100,7 +100,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	require.NoError(t, err)
 	k.passTime(7 * day)
 	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.setBefore(atNth(1, isBatch, func() error { // runs between the query and the write of the sweep
+	line.setBefore(atNth(1, isBatch, func() error { // this function runs after the query and before the write of the sweep
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))
@@ -113,7 +113,8 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	require.Equal(t, b.ID, k.takeBundle().ID)
 }
 
-// An operator's order reads the bundle before it is watched, and writes the bundle after that.
+// An operator's order reads a bundle, which is then watched, and writes the bundle afterwards. The watch
+// must be notified when the bundle is removed.
 func TestAWatchDuringAnOperatorsOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	for name, order := range map[string]func(k *keeper, node *Repository, id domain.BundleID) error{
 		"Skip": func(k *keeper, node *Repository, id domain.BundleID) error {
@@ -162,7 +163,7 @@ func TestWatchedBundleUnderUnlimitedRetention_IsRemovedAfterTheSettingChanged(t 
 }
 
 // A sweep reads a bundle that is not watched. Before the sweep writes, a node with an unlimited retention
-// replays the bundle, watches it and closes it.
+// replays the bundle, watches it and closes it. The sweep must not set a time to live.
 func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saveEvents(1)
@@ -193,8 +194,8 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	require.NotZero(t, d.Expires)
 }
 
-// A node of an older version closes a watched bundle with a time to live, and keeps the removal time that a
-// newer version stored at an earlier Dequeue.
+// A node of an older version closes a watched bundle and sets a time to live. It preserves the removal
+// time that a newer version stored at an earlier Dequeue. The sweep must not remove the bundle.
 func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	k := newKeeper(t, 3)
 	b := k.openWatched()
@@ -212,7 +213,7 @@ func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	require.Empty(t, k.readNotices())
 }
 
-// The sweep reports a bundle that it cannot remove, and removes the remaining bundles.
+// A sweep reports a damaged watched bundle that it cannot remove, and removes the remaining bundles.
 func TestSweep_RemovesTheOtherBundlesDespiteADamagedOne(t *testing.T) {
 	k := newKeeper(t, 3)
 	damaged := k.openWatched()
@@ -231,8 +232,8 @@ func TestSweep_RemovesTheOtherBundlesDespiteADamagedOne(t *testing.T) {
 	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.readNotices()))
 }
 
-// A node crashes at each request of a sweep in turn, and another node sweeps. After that, the bundle is
-// removed and exactly one notice exists.
+// A node crashes at one request of a sweep, for each request, and another node sweeps. Then the bundle is
+// removed, and exactly one notice exists.
 func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
@@ -260,8 +261,8 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestWatchedBundles_CostUpToTheirLimit measures the additional cost of a watched bundle, and the cost of a sweep that
-// finds no watched bundle.
+// TestWatchedBundles_CostUpToTheirLimit measures the additional request units of a watched bundle, and of
+// a sweep that finds no watched bundle.
 func TestWatchedBundles_CostUpToTheirLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string

@@ -25,12 +25,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestMain lets the heap grow: the tests open thousands of small stores, and would spend a fifth of their
-// time in the garbage collector.
+// TestMain reduces garbage collection: the tests open thousands of small stores, and would spend a fifth
+// of their time in the garbage collector.
 //
-// The tests run on one thread. In most of them one goroutine waits for another, and with several threads,
-// a quarter of the time would be spent on waking threads. The race detector does not need several threads:
-// it finds unordered accesses no matter when they occur.
+// The tests run on one thread. In most tests, one goroutine waits for another, and with several threads,
+// waking threads would take a quarter of the time. The race detector does not need several threads, because
+// it finds unordered accesses whenever they occur.
 //
 // TestMain also sets the number of rapid's checks, because each check makes many random calls.
 func TestMain(m *testing.M) {
@@ -49,12 +49,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// inBubble runs a subtest in a synctest bubble, where waiting takes no time.
+// inBubble runs a subtest in a synctest bubble, in which waiting takes no real time.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// A rig is a store for any number of nodes. A test can inject faults into the connection to the store.
+// A rig is a store that any number of nodes share. A test can inject faults into the connection to the
+// store.
 type rig struct {
 	t       testing.TB
 	account *accounttest.Account
@@ -72,7 +73,7 @@ func rigOf(t testing.TB, a *accounttest.Account) *rig {
 	return &rig{t: t, account: a, engine: a.Engine, line: a.Transport, content: a.Content}
 }
 
-// rigOn returns a rig on an engine. The caller closes the engine.
+// rigOn returns a rig that uses an engine. The caller closes the engine.
 func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 	t.Helper()
 	return rigOf(t, accounttest.NewOnEngine(t, engine, Containers()))
@@ -80,7 +81,7 @@ func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 
 func (r *rig) connect() *client.Database { return r.account.Connect() }
 
-// node starts a node. If hints is false, the node writes no hints, so Peeks repair the entries.
+// node starts a node. If hints is false, the node writes no hints, so its Peeks repair catalog entries.
 func (r *rig) node(opts Options, hints bool) *Repository {
 	r.t.Helper()
 	repo := New(r.connect(), r.content, opts)
@@ -102,7 +103,7 @@ func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	}
 }
 
-// A surveyedNow runs a round of the survey before it returns the lines.
+// A surveyedNow runs a round of the survey whenever its lines are read.
 type surveyedNow struct{ survey *survey.Survey }
 
 // Surveyed implements repository.Survey.
@@ -120,7 +121,7 @@ func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {
 	}
 }
 
-// losePages deletes the pages of a cabinet whose first sequence number is between first and last.
+// losePages deletes the pages of a cabinet whose first sequence number is from first to last.
 func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first, last domain.Sequence) {
 	t.Helper()
 	c, ctx := node.beginCall("test"), context.Background()
@@ -144,7 +145,7 @@ func eachTail(t *testing.T, test func(t *testing.T, tails int)) {
 	}
 }
 
-// seeded returns a repeatable source of randomness.
+// seeded returns a random source that returns the same numbers for the same seed.
 func seeded(seed uint64) func() uint64 {
 	var mu sync.Mutex
 	source := rand.New(rand.NewPCG(seed, 42))
@@ -157,8 +158,8 @@ func seeded(seed uint64) func() uint64 {
 
 var allGroups = domain.DefaultGroups().All()
 
-// auditMailbox checks the invariants on all stored documents of a recipient. They must hold after any
-// crash. It accepts wrong hints; repairMailbox corrects them.
+// auditMailbox checks the invariants of all stored documents of a recipient, which must hold after any
+// crash. It ignores wrong hints, which repairMailbox corrects.
 func (r *rig) auditMailbox(recipient domain.ActorID) error {
 	report, err := r.checkMailbox(recipient, false)
 	if err != nil {
@@ -167,8 +168,8 @@ func (r *rig) auditMailbox(recipient domain.ActorID) error {
 	return damageIn(report)
 }
 
-// repairMailbox repairs all hints, and requires that another check finds nothing. Like auditMailbox, it
-// returns damage as an error.
+// repairMailbox repairs all hints of a recipient and requires that a second check finds nothing. Like
+// auditMailbox, it returns damage as an error.
 func (r *rig) repairMailbox(recipient domain.ActorID) error {
 	report, err := r.checkMailbox(recipient, true)
 	switch {
@@ -189,13 +190,13 @@ func (r *rig) repairMailbox(recipient domain.ActorID) error {
 	return err
 }
 
-// checkMailbox checks the documents of a recipient on a new node.
+// checkMailbox starts a node that checks the documents of a recipient.
 func (r *rig) checkMailbox(recipient domain.ActorID, repair bool) (repository.CheckReport, error) {
 	repo := New(r.connect(), r.content, Options{Exclusive: true})
 	return repo.Check(context.Background(), CheckOptions{Recipient: recipient, Repair: repair})
 }
 
-// damageIn returns the findings of damage as an error.
+// damageIn returns the findings of damage in a report as one error.
 func damageIn(report repository.CheckReport) error {
 	var faults []error
 	for i := range report.Findings {

@@ -2,12 +2,12 @@ package cosmos
 
 import "os"
 
-// triesEveryCase makes tests with very many cases run all cases, as make campaign does. Without it, these
-// tests run a fixed sample.
+// triesEveryCase is true in make campaign. Tests with very many cases then run all cases; otherwise they run
+// a fixed sample.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A sample selects one of every oneOf cases of nested loops. oneOf has no common factor with the number of
-// cases of the inner loops, so every value of each loop is selected for some case.
+// A sample selects one of every oneOf cases of nested loops. Because oneOf has no common factor with the
+// number of cases of the inner loops, each value of each loop is selected at least once.
 type sample struct{ oneOf, seen int }
 
 func (s *sample) isSelected() bool {

@@ -44,13 +44,13 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 	return w.save(ctx, p)
 }
 
-// runRound stores the Saves of one batch.
+// runRound saves one batch of queued Saves.
 func (w *recipientWriter) runRound(ctx context.Context) {
 	if w.reserved == nil {
 		w.awaitSaves(ctx)
 		w.takeBatch()
 	}
-	if w.yields { // another process has marked the head as wanted
+	if w.yields { // another process has requested the head, so let it write first
 		w.yields, w.head = false, nil
 		client.Sleep(ctx, leasePoll)
 	}
@@ -61,11 +61,11 @@ func (w *recipientWriter) runRound(ctx context.Context) {
 		w.failBatch(err)
 	}
 	w.index.endSave()
-	w.index.shrink(w.r.indexLimit()) // needed here if callers overlap, because a writer that is never idle is not released
+	w.index.shrink(w.r.indexLimit()) // shrink here, too, because a writer with overlapping callers is never released
 }
 
-// saveOneByOne stores each Save of the batch separately, after the batch has failed: one Save may have caused
-// the error, and the remaining Saves must not fail because of it.
+// saveOneByOne saves each Save of the batch separately after the batch has failed. If one Save has caused
+// the error, the remaining Saves then succeed.
 func (w *recipientWriter) saveOneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true
@@ -76,7 +76,7 @@ func (w *recipientWriter) saveOneByOne(ctx context.Context) {
 	w.alone = false
 }
 
-// saveBatch commits the batch. It retries within the budget of one call.
+// saveBatch commits the batch. All its requests share the limit for retries of one call.
 func (w *recipientWriter) saveBatch(ctx context.Context) error {
 	c := w.r.beginCall("save")
 	w.refusals, w.headIsRead = 0, false
@@ -85,8 +85,8 @@ func (w *recipientWriter) saveBatch(ctx context.Context) error {
 	return c.Outcome("save for "+w.recipient.String(), err)
 }
 
-// failBatch completes every Save of the batch with err; a nil err does nothing. The next writer
-// rolls back what the plan left.
+// failBatch completes every Save of the batch with err, unless err is nil. The next writer rolls back an
+// intent of the batch.
 func (w *recipientWriter) failBatch(err error) {
 	if err != nil {
 		batch := w.batch
@@ -95,7 +95,7 @@ func (w *recipientWriter) failBatch(err error) {
 	}
 }
 
-// isTransient reports whether err has a cause other than the events to be saved.
+// isTransient reports whether err has a cause other than the events to save.
 func isTransient(err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
@@ -105,7 +105,7 @@ func isTransient(err error) bool {
 	}
 }
 
-// tryCommit continues the batch from its current state to its commit.
+// tryCommit resumes the batch in its current state and commits it.
 func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 	gates, err := w.readHeadAndGates(ctx, c)
 	if err != nil {
@@ -123,18 +123,18 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 		fresh, err := w.findNewEvents(ctx, c)
-		if err == nil && w.isRefused() && !w.headIsRead { // a newer head may have fewer cabinets
+		if err == nil && w.isRefused() && !w.headIsRead { // a newer head may contain fewer cabinets, so the Save may be accepted
 			err = client.ErrStale
 		}
 		if err != nil {
-			if errors.Is(err, client.ErrStale) { // a sweep may have removed a missing drawer, which only a newer head shows
+			if errors.Is(err, client.ErrStale) { // a drawer may be missing because a sweep has removed it, so read a newer head
 				w.head = nil
 			}
 			return err
 		}
 		if len(fresh) == 0 && !w.headIsRead {
-			// Events whose ids are in memory may have been abandoned through another node, or lost in a
-			// failover. A Save without new events writes nothing, so only a head that is read now shows
+			// The index may contain events that were abandoned through another node or lost in a
+			// failover. A Save without new events writes nothing, so the head is read again to detect
 			// this.
 			w.head = nil
 			return w.tryCommit(ctx, c)
@@ -159,7 +159,7 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	w.reserved = nil // the intent is stored, so a retry finds it in the head
+	w.reserved = nil // the intent is stored, so the next attempt finds it in the head
 	c.AddRetries(len(p.intent.Parts))
 	if err := w.carryOut(ctx, c, p); err != nil {
 		if errors.Is(err, client.ErrStale) {
@@ -170,7 +170,7 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 	return w.commitPlan(ctx, c, p)
 }
 
-// findNewEvents returns the events of the batch that are new to the recipient.
+// findNewEvents returns the events of the batch that the recipient has not received yet.
 func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numberedEvent, error) {
 	ids := batchIDs(w.batch)
 	if err := w.refreshIndex(ctx, c, ids); err != nil {
@@ -191,19 +191,19 @@ func (w *recipientWriter) isRefused() bool {
 	return slices.ContainsFunc(w.batch, func(p *pendingSave) bool { return p.refused != nil })
 }
 
-// storeIntent stores the payloads of p before the intent. If the content store is unavailable, the Save
-// fails without an intent, whose rollback would seal a drawer. base is w.head, possibly with flushed
-// tails.
+// storeIntent stores the payloads of p and then the intent. If the content store is unavailable, the Save
+// fails before the intent is stored, so no rollback has to seal a drawer. base is w.head, possibly with
+// flushed tails.
 func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, p *savePlan) error {
-	// A crash after this write leaves objects that no document refers to. The sweep deletes them with
-	// their drawer. If their drawer is never created, the objects are never deleted.
+	// A crash after this write leaves objects that no document refers to. The sweep that removes their
+	// drawer deletes them. If the drawer is never created, the objects are never deleted.
 	if err := w.putPayloads(ctx, p); err != nil {
 		w.dropPayloads(ctx, p)
 		return err
 	}
-	// A crash after the write of the head leaves the intent. The next writer rolls it back.
+	// A crash after the write of the head leaves the intent, which the next writer rolls back.
 	var cutting sync.WaitGroup
-	cutting.Go(func() { p.batches() }) // encodes the pages concurrently with the write of the intent
+	cutting.Go(func() { p.batches() }) // encodes the pages while the intent is being written
 	err := w.writeHead(ctx, c, base.reservePlan(p))
 	cutting.Wait()
 	if errors.Is(err, client.ErrStale) || err != nil && !c.InDoubt() { // the intent was not stored
@@ -212,8 +212,8 @@ func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, 
 	return err
 }
 
-// commitPlan makes p visible. If more Saves are queued and no other process waits for the head, the same
-// write also appends their events to the tails, or reserves an intent if they are large.
+// commitPlan makes the events of p visible. If more Saves are queued, and no other process has requested
+// the head, the same write appends their events to the tails or, if they are large, stores their intent.
 func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.batch = nil
@@ -223,9 +223,9 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 		w.takeBatch()
 		next, following, appended = w.planNext(next, p)
 	}
-	// A crash before this write leaves the intent of p, which the next writer rolls back. A crash after
-	// this write leaves visible events, which count as duplicates when they are sent again, and the
-	// intent of the following plan, which the next writer rolls back.
+	// If the node crashes before this write, the next writer rolls back the intent of p. If it crashes
+	// afterwards, the events are visible and count as duplicates when they are sent again, and the next
+	// writer rolls back the intent of the following plan.
 	for _, save := range done {
 		save.beginAttempt()
 	}
@@ -236,11 +236,11 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 	}
 	err := w.writeHead(ctx, c, next)
 	for errors.Is(err, errIntentUnchanged) {
-		if !c.Pause(ctx, 0) { // stale reads may return the replaced head again for a while
+		if !c.Pause(ctx, 0) { // stale reads may return the replaced head for some time
 			w.head, err = nil, client.ErrStale
 			break
 		}
-		if appended != nil { // the refused write has not saved these events
+		if appended != nil { // the refused write has not saved the events of these Saves
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
@@ -265,9 +265,9 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 	return nil
 }
 
-// planNext plans the Saves that were queued while p was carried out. It makes no request, because the
-// commit of p waits for the plan; if a request is needed, it plans nothing. It returns committed with the
-// intent of the following plan, or with the events of appended in its tails.
+// planNext plans the Saves that were queued while p was carried out. It sends no request, because the
+// commit of p waits for the plan. If a request is needed, it plans nothing. Otherwise the returned head
+// is committed with either the intent of the following plan, or the events of appended in its tails.
 func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, following, appended *savePlan) {
 	if len(w.batch) == 0 {
 		return committed, nil, nil
@@ -297,7 +297,7 @@ func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, fo
 	return committed.reservePlan(plan), plan, nil
 }
 
-// makePlan assigns the numbers and slots after those in h to the new events.
+// makePlan assigns numbers and slots to the new events, following the last ones in h.
 func (w *recipientWriter) makePlan(h *head, fresh []numberedEvent) *savePlan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
@@ -305,15 +305,15 @@ func (w *recipientWriter) makePlan(h *head, fresh []numberedEvent) *savePlan {
 	return p
 }
 
-// carryOut writes the pages, counts and entries of p. The events of p become visible by commitPlan.
+// carryOut writes the pages, counts and entries of p. Then commitPlan makes the events visible.
 func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) error {
 	if err := w.insertPages(ctx, c, p); err != nil {
 		return err
 	}
-	begun := p.entriesReady()
+	ready := p.entriesReady()
 	var wasEmpty []bool
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.writeEntries(gctx, c, p, begun) })
+	g.Go(func() error { return w.writeEntries(gctx, c, p, ready) })
 	g.Go(func() (err error) {
 		wasEmpty, err = w.countEvents(gctx, c, p)
 		return err
@@ -323,12 +323,12 @@ func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) er
 	}
 	p.fronts = w.frontsOf(wasEmpty)
 	for i := range wasEmpty {
-		wasEmpty[i] = wasEmpty[i] && !p.isFront(i) || p.intent.Parts[i].New && !begun[i]
+		wasEmpty[i] = wasEmpty[i] && !p.isFront(i) || p.intent.Parts[i].New && !ready[i]
 	}
 	return w.writeEntries(ctx, c, p, wasEmpty)
 }
 
-// readHead reads w.head unless it is set. The head may be stale.
+// readHead reads the head of the recipient unless w.head is set. The head may be stale.
 func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	if w.head != nil {
 		return nil
@@ -340,7 +340,7 @@ func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	}
 	w.head, w.headIsRead = h, true
 	w.forgetAbandoned(h)
-	if h.Watermark < w.newest { // a stale read, or the store has lost a newer head
+	if h.Watermark < w.newest { // either the read is stale, or the store has lost a newer head
 		w.compared, w.probed = nil, nil
 		if !w.r.db.ReadsMayBeStale() {
 			w.forgetLost(ctx, h)
@@ -350,15 +350,15 @@ func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	return nil
 }
 
-// forgetAbandoned resets the index if events were abandoned since it was created: an abandoned event that
-// is sent again is not a duplicate.
+// forgetAbandoned resets the index if events were abandoned since it was created, because an abandoned
+// event that is sent again is not a duplicate.
 func (w *recipientWriter) forgetAbandoned(h *head) {
 	if h.Abandoned != w.abandoned {
 		w.index, w.abandoned = newIndex(w.recipient, w.r.indexLimit()), h.Abandoned
 	}
 }
 
-// forgetLost resets the state of w after a loss of the head; h is the current head. A lost event that is
+// forgetLost resets the state of w after the store has lost a newer head than h. A lost event that is
 // sent again is not a duplicate, and h may be behind a gate.
 func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 	w.r.opts.Logger.ErrorContext(ctx, "the store has lost a newer head of the recipient; events may be lost",
@@ -369,14 +369,13 @@ func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 }
 
 // errIntentUnchanged reports that the head was not replaced because another process has changed it, but
-// that the head still has the same intent: it was marked as wanted, or the retention has changed.
+// has preserved its intent. The other process has requested the head or updated the retention.
 var errIntentUnchanged = errors.New("the head has changed, but its intent has not")
 
-// writeHead replaces w.head by h, or fails with client.ErrStale if w.head is not current. A 409 or 412 is
-// ambiguous: an earlier attempt of this write may have been applied. So writeHead reads the head back. If
-// the head has the id of this write, the write succeeds, and w.head becomes the head that was read,
-// because the retention may have changed since. If the head has the same intent as w.head, w.head becomes
-// the head that was read, and the error is errIntentUnchanged.
+// writeHead replaces w.head with h, or fails with client.ErrStale if w.head is not current. After a 409
+// or 412, an earlier attempt of this write may have been applied, so writeHead reads the head. If the
+// head has the id of this write, the write has succeeded. If the head has the same intent as w.head, the
+// error is errIntentUnchanged. In these two cases, w.head becomes the head that was read.
 func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error {
 	h.setWriteID(w.r.client.NewID())
 	before := w.head
@@ -402,7 +401,7 @@ func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error
 	h.etag = etag
 	w.head = h
 	w.forgetAbandoned(h)
-	if before.Watermark < w.newest { // the write has proved that before was current
+	if before.Watermark < w.newest { // the write was conditional, so before was current
 		w.forgetLost(ctx, h)
 	}
 	w.newest = max(w.newest, h.Watermark)

@@ -11,26 +11,26 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A head that has lost whole drawers, with no gate in front of it, would assign their ordinals again,
-// and a cabinet with two drawers of one ordinal cannot be peeked. A head that has lost a part of a
-// drawer would assign the slots of that part again. So before its first Save to a cabinet, a writer
-// queries for drawers that are ahead of the head, concurrently with the reads of its index. If it finds
-// one, it raises the head above that drawer; see save_raise.go. Only the head has lost the events in these
-// drawers. The events are still stored, and are delivered in the order of their slots.
+// A failover may lose newer versions of a head. If no gate is in front of the older head, it would assign
+// the ordinals or slots of existing drawers again, and a cabinet with two drawers of one ordinal cannot be
+// peeked. So before its first Save to a cabinet, a writer queries for drawers that are ahead of the head,
+// concurrently with the reads of its index. If it finds such a drawer, it raises the head above the drawer;
+// see save_raise.go. The events in the drawer are still stored, and are delivered in the order of their
+// slots.
 //
-// No drawer is ahead of a current head without an intent: a Save creates or counts a drawer only under
-// an intent; a rollback raises the head to the ordinals of its intent; a flush counts up to the fill in
-// the head; and only a drawer that the head no longer fills is sealed. A head that was read may be stale.
-// So the first step of the raise replaces that head, and this write is refused if another writer has
-// reserved since.
+// Without a loss, no drawer is ahead of a current head without an intent: a Save creates or counts a drawer
+// only under an intent; a rollback raises the head to the ordinals of its intent; a flush counts up to the
+// fill in the head; and only a drawer that the head no longer fills is sealed. A head that was read may be
+// stale. So the first step of the raise replaces the head, which is refused if another writer has replaced
+// it.
 
-// maxOrdinalGap is the limit for consecutive ordinals without a document of a drawer: a drawer whose events
-// were all in a tail has none. A drawer farther ahead of the head is not the result of a lost head. It is
-// damaged, and a check reports it.
+// maxOrdinalGap limits the number of consecutive ordinals without a drawer document: a drawer has no
+// document if all its events were in a tail. A drawer farther ahead of the head cannot result from a lost
+// head. It is damaged, and a check reports it.
 const maxOrdinalGap = 16
 
-// isAhead reports whether the ordinal of a drawer, or its slots, are above those in a head without an
-// intent. last is the state of the cabinet in that head.
+// isAhead reports whether a drawer has a higher ordinal or more slots than a head without an intent. last
+// is the state of the cabinet in that head.
 func (d *drawer) isAhead(last cabinetState) bool {
 	if d.Ordinal > last.Ordinal {
 		return d.Ordinal <= last.Ordinal+maxOrdinalGap
@@ -38,7 +38,7 @@ func (d *drawer) isAhead(last cabinetState) bool {
 	return last.Drawer != "" && d.ID == last.Drawer && (d.Sealed || d.Count > last.Fill)
 }
 
-// hasAhead reports whether a drawer of a cabinet is ahead of a head. last is the state of the cabinet
+// hasAhead reports whether any drawer of a cabinet is ahead of a head. last is the state of the cabinet
 // in that head.
 func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last cabinetState) (bool, error) {
 	key := cabinetKey(cabinet)
@@ -63,8 +63,8 @@ func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last cab
 	return false, nil
 }
 
-// unprobedCabinets returns the cabinets of the batch for which the writer has not yet queried the drawers
-// ahead of the head.
+// unprobedCabinets returns the cabinets of the batch for which the writer has not yet searched for
+// drawers ahead of the head.
 func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 	var found map[domain.CabinetKey]bool
 	var last domain.CabinetKey
@@ -105,8 +105,8 @@ func (w *recipientWriter) findAhead(ctx context.Context, c *call, cabinets map[d
 	return found, g.Wait()
 }
 
-// refreshIndex refreshes the index up to w.head, and concurrently queries for drawers ahead of w.head in
-// the cabinets of the batch. If it finds one, it raises the head and returns client.ErrStale.
+// refreshIndex updates the index to w.head. Concurrently, it searches for drawers ahead of w.head in the
+// cabinets of the batch. If it finds one, it raises the head and returns client.ErrStale.
 func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domain.EventID) error {
 	var look sync.WaitGroup
 	var ahead map[domain.CabinetKey]bool
@@ -133,9 +133,8 @@ func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domai
 	return nil
 }
 
-// raiseLosses makes the next step of raising the head above all gates, and above all drawers of the
-// cabinets in the head and in the batch. w.head must have no intent. It returns nil if w.head is above
-// these gates and drawers already.
+// raiseLosses takes the next step to raise the head above all gates, and above all drawers of the
+// cabinets in the head and in the batch. w.head must have no intent. It returns nil if no step is needed.
 func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, w.recipient, w.r.opts.Groups.All(), gates); err != nil {
@@ -186,7 +185,8 @@ func (w *recipientWriter) addLoss(lost map[cabinetName]position, cabinet domain.
 	return nil
 }
 
-// isRaised reports whether a raise of h has begun and is not complete. Any writer may complete it.
+// isRaised reports whether a writer has begun to raise h and has not completed the raise. Any writer may
+// complete it.
 func (h *head) isRaised() bool {
 	for _, last := range h.Cabinets {
 		if last.Raise {

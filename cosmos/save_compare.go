@@ -12,15 +12,15 @@ import (
 // Before its first Save to a group, a writer compares the head with the gate of the group; see
 // save_raise.go.
 
-// isInFront reports whether the position of a gate is after all events in a head. last is the state of the
-// cabinet in that head.
+// isInFront reports whether the position of a gate is after all events in a head. last is the state of
+// the cabinet in that head.
 func (at position) isInFront(last cabinetState) bool {
 	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
 		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
 }
 
-// findInFront returns the cabinets in which one of the gates is in front of a head, with the
-// positions of the gates.
+// findInFront returns the cabinets in which a gate is in front of the head h, with the positions of these
+// gates.
 func (h *head) findInFront(gates map[domain.Group]*gate) map[cabinetName]position {
 	var found map[cabinetName]position
 	add := func(name cabinetName, at position) {
@@ -42,11 +42,12 @@ func (h *head) findInFront(gates map[domain.Group]*gate) map[cabinetName]positio
 	return found
 }
 
-// removedCabinets is the key in the result of findInFront for the cabinets that were removed from a gate.
+// removedCabinets is the key in the result of findInFront for all cabinets whose positions were removed
+// from a gate.
 const removedCabinets cabinetName = ""
 
-// readHeadAndGates reads w.head unless it is set. Concurrently it reads the gates of the groups of the
-// batch that were not compared with the head yet.
+// readHeadAndGates reads the head unless w.head is set. Concurrently, it reads the gates of the batch
+// that were not compared with the head yet.
 func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
 	if w.reserved == nil && w.mustReadHead.Swap(false) {
 		w.head = nil
@@ -59,7 +60,7 @@ func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[do
 		if err := w.readHead(ctx, c); err != nil {
 			return nil, err
 		}
-		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // readHead clears w.compared if this head is older than the last one
+		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // readHead clears w.compared if the new head is older than the previous one
 			return nil, err
 		}
 	}
@@ -94,9 +95,9 @@ func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 }
 
 // compareGates records that w.head is not behind the gates. If w.head is behind a gate, or another writer
-// has begun to raise it, compareGates makes the next step of the raise and returns client.ErrStale.
+// has begun to raise it, compareGates takes the next step of the raise and returns client.ErrStale.
 func (w *recipientWriter) compareGates(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
-	if w.head.Watermark > w.head.Reserved { // visible numbers would be assigned again
+	if w.head.Watermark > w.head.Reserved { // a Save would assign numbers of visible events again
 		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
 	}
 	if len(w.head.findInFront(gates)) > 0 || w.head.isRaised() {

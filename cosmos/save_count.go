@@ -14,14 +14,14 @@ import (
 )
 
 // countEvents raises the counts of the drawers of p, or creates the drawers, in one batch for each
-// cabinet. empty reports for each part whether it fills an existing drawer that had no unacknowledged
-// events. It fails with client.ErrStale if a drawer is sealed.
+// cabinet. For each part, empty reports whether the part adds to an existing drawer without
+// unacknowledged events. countEvents fails with client.ErrStale if a drawer is sealed.
 func (w *recipientWriter) countEvents(ctx context.Context, c *call, p *savePlan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for name, at := range partsBy(p.intent, func(part *drawerPart) string { return part.Cabinet }) {
-		for some := range slices.Chunk(at, batchPages) { // one chunk, unless drawers are tiny
+		for some := range slices.Chunk(at, batchPages) { // a single chunk, unless drawers are very small
 			g.Go(func() error {
 				drawers, err := w.countCabinet(ctx, c, p, name, some)
 				for i, d := range drawers {
@@ -35,7 +35,7 @@ func (w *recipientWriter) countEvents(ctx context.Context, c *call, p *savePlan)
 	return empty, g.Wait()
 }
 
-// partsBy returns the indexes of the parts of it, in order, grouped by key.
+// partsBy groups the indexes of the parts of an intent by key. Within each group, they are in order.
 func partsBy(it *intent, key func(*drawerPart) string) map[string][]int {
 	by := make(map[string][]int)
 	for i := range it.Parts {
@@ -48,8 +48,8 @@ func partsBy(it *intent, key func(*drawerPart) string) map[string][]int {
 func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan, name cabinetName, at []int) ([]drawer, error) {
 	key := w.recipient.String() + "|" + name
 	var drawers []drawer
-	// A crash after this write leaves counts that no head covers. Readers trust the fill in
-	// the head, and the rollback resets the counts.
+	// If the node crashes after this write, the counts exceed the fill in the head. Readers trust only
+	// the fill in the head, and a rollback resets the counts.
 	results, err := c.Batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
 		for _, i := range at {
 			part, weight := &p.intent.Parts[i], sumWeights(p.events[i])
@@ -73,14 +73,14 @@ func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan
 		}
 		return drawers, nil
 	}
-	if client.StatusOf(err) == http.StatusBadRequest { // Cosmos cannot increment a member that is not a number
+	if client.StatusOf(err) == http.StatusBadRequest { // Cosmos DB cannot increment a member that is not a number
 		return nil, domain.Errorf(domain.Damaged, "count in drawers of %s: %w", key, err)
 	}
 	if !client.IsRefused(err) {
 		return nil, err
 	}
-	// The batch was refused: either an earlier attempt was applied, or a drawer is sealed. The check
-	// that this intent has written the count is a second line of defence.
+	// The batch was refused: either an earlier attempt was applied, or a drawer is sealed. In addition,
+	// the code checks that the count was written by this intent.
 	for _, i := range at {
 		part := &p.intent.Parts[i]
 		var d drawer
@@ -98,9 +98,9 @@ func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan
 	return drawers, nil
 }
 
-// countUp returns the patch that adds a part to the count of a drawer. Its condition is that the drawer is
+// countUp returns a patch that adds a part to the count of a drawer. Its condition is that the drawer is
 // not sealed and has the count that the plan assumes. The etag is not a condition, because a Dequeue may
-// write the drawer's number of acknowledged slots at any time, which does not affect the count.
+// update the number of acknowledged slots at any time, which does not affect the count.
 func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.PatchOperations {
 	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.endSlot())
@@ -109,8 +109,8 @@ func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.Pat
 	return ops
 }
 
-// sumWeights returns the sum of the weights of events, but at most maxWeighed: numbers in Cosmos are
-// floating point, exact up to 2^53, and the sum is only an estimate for reading ahead.
+// sumWeights returns the sum of the weights of events, up to maxWeighed. Numbers in Cosmos DB are
+// floating point and exact up to 2^53, and the sum is only an estimate for reading ahead.
 func sumWeights(events []numberedEvent) domain.Weight {
 	var sum domain.Weight
 	for _, e := range events {
@@ -119,11 +119,12 @@ func sumWeights(events []numberedEvent) domain.Weight {
 	return sum
 }
 
-// maxWeighed is the limit for a sum of weights. Ten thousand sums of this size can be added exactly.
+// maxWeighed is the limit for the sum of the weights of a part. Ten thousand sums of this size can be
+// added without rounding.
 const maxWeighed = 1 << 38
 
-// writeEntries writes the entries of the parts for which empty is true: the parts with the first
-// unacknowledged events of their drawers. It makes one batch for each origin.
+// writeEntries writes the catalog entries of the parts with the first unacknowledged events of their
+// drawers: the parts for which empty is true. It sends one batch for each origin.
 func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan, empty []bool) error {
 	if !w.r.usesEntries() {
 		return nil
@@ -148,7 +149,7 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 	}
 	for key, some := range entries {
 		g.Go(func() error {
-			for chunk := range slices.Chunk(some, batchPages) { // one chunk, unless drawers are tiny
+			for chunk := range slices.Chunk(some, batchPages) { // a single chunk, unless drawers are very small
 				if err := c.writeEntries(ctx, key, chunk); err != nil {
 					return err
 				}
@@ -159,11 +160,11 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 	return g.Wait()
 }
 
-// writeEntries writes the entries of one partition. It creates the entries of new drawers. It patches
-// existing entries, which keeps the members of newer versions.
+// writeEntries writes the catalog entries of one partition. It creates the entries of new drawers.
+// Existing entries are patched, which preserves the members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEntry) error {
-	// A crash after this write leaves entries for events that are not visible. A Peek chooses cabinets
-	// by the head, and repairs an entry that is too low.
+	// If the node crashes after this write, there are entries for events that are not visible. A Peek
+	// selects cabinets by the head, and repairs an entry with a number that is too low.
 	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
 			if e := &entries[i]; e.exists {
@@ -184,7 +185,7 @@ func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEn
 	return nil
 }
 
-// writeEntry changes an existing entry, or creates it.
+// writeEntry changes an existing catalog entry or creates a new one.
 func (c *call) writeEntry(ctx context.Context, key string, e *catalogEntry) error {
 	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, e.statePatch(), &catalogEntry{})
 	switch {
@@ -201,8 +202,8 @@ func (c *call) writeEntry(ctx context.Context, key string, e *catalogEntry) erro
 	return err
 }
 
-// sealDrawer seals a drawer and returns its final state. The write is a patch, so it acts on the current
-// document even if the caller has a stale copy. Sealing a sealed drawer changes nothing.
+// sealDrawer seals a drawer and returns its final state. Because the write is a patch, it changes the
+// current document even if the caller has read a stale one. Sealing a sealed drawer changes nothing.
 func (c *call) sealDrawer(ctx context.Context, cabinet, id string) (*drawer, error) {
 	ops := client.NewPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
@@ -213,17 +214,17 @@ func (c *call) sealDrawer(ctx context.Context, cabinet, id string) (*drawer, err
 	return &d, nil
 }
 
-// sealAt seals a drawer of an intent with the slots that the drawer had before the intent. If the intent
-// has not created its new drawer yet, sealAt creates it sealed: empty, unless a raise has found pages of the
-// drawer; see save_raise.go.
+// sealAt seals a drawer of an intent at the slot at which the intent begins. If the intent has not
+// created its new drawer yet, sealAt creates a sealed drawer. This drawer is empty, unless a raise has
+// found pages of the drawer; see save_raise.go.
 func (c *call) sealAt(ctx context.Context, cabinet string, p *drawerPart, intent string) error {
 	if p.New {
 		empty := &drawer{
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
 			Count: p.Slot, Sealed: true, WriteID: intent,
 		}
-		// A crash after either write leaves a sealed drawer under a claimed intent. The next writer
-		// seals it again, which changes nothing.
+		// A crash after this write or the next one leaves a sealed drawer under a claimed intent. The
+		// next writer seals it again, which changes nothing.
 		if _, err := c.Put(ctx, c.r.db.cabinets, cabinet, p.Drawer, "", empty); client.StatusOf(err) != http.StatusConflict {
 			return err
 		}

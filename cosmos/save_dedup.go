@@ -7,10 +7,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A digestLookup returns the digest of an event, and whether the recipient has received that event.
+// A digestLookup returns the digest of an event and whether the recipient has received the event.
 type digestLookup func(domain.EventID) (domain.Digest, bool, error)
 
-// batchIDs returns the ids of the events in batch.
+// batchIDs returns the ids of all events in batch.
 func batchIDs(batch []*pendingSave) []domain.EventID {
 	var ids []domain.EventID
 	for _, p := range batch {
@@ -21,9 +21,9 @@ func batchIDs(batch []*pendingSave) []domain.EventID {
 	return ids
 }
 
-// dedupBatch returns the events of batch that are new to the recipient, in order. It records in each Save
-// the conflicts, the duplicates, and the error if the Save is refused. before is the plan of preceding
-// events that are not in the index yet, or nil.
+// dedupBatch returns the events of batch that the recipient has not received yet, in order. It records in
+// each Save the conflicts, the duplicates, and the error if the Save is refused. before is a plan whose
+// events are not in the index yet, or nil.
 func (w *recipientWriter) dedupBatch(batch []*pendingSave, before *savePlan, received digestLookup) ([]numberedEvent, error) {
 	most := 0
 	for _, p := range batch {
@@ -62,7 +62,7 @@ func (w *recipientWriter) dedupBatch(batch []*pendingSave, before *savePlan, rec
 			case digest != p.digests[i]:
 				p.saved.Conflicts = append(p.saved.Conflicts, i)
 			case p.attempted[i]:
-				p.saved.Accepted++ // an earlier attempt has stored the event: its commit was applied, but the reply was lost
+				p.saved.Accepted++ // an earlier attempt has stored the event, but the reply to its commit was lost
 			default:
 				p.saved.Duplicates++
 			}
@@ -71,11 +71,12 @@ func (w *recipientWriter) dedupBatch(batch []*pendingSave, before *savePlan, rec
 	return fresh, nil
 }
 
-// maxCabinets is the limit for the cabinets of a recipient. The head and the gates name all of them, and a
-// document may have up to 2 MB.
+// maxCabinets is the limit for the cabinets of a recipient. The head and the gates contain the names of
+// all cabinets, and a document is limited to 2 MB.
 const maxCabinets = 1000
 
-// cabinetNames is the set of the present cabinets of a recipient and of those that a batch will add.
+// cabinetNames is the set of the current cabinets of a recipient, and of the cabinets that a batch will
+// add.
 type cabinetNames map[cabinetName]bool
 
 func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
@@ -91,9 +92,9 @@ func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
 	return names
 }
 
-// addCabinets adds the cabinets of events. If the recipient would have more than maxCabinets, it adds no
-// cabinet and returns an error. The limit stops a sender that wrongly uses a new content type for every
-// event: a content type is a kind of data.
+// addCabinets adds the cabinets of events to names. If the recipient would then have more than
+// maxCabinets, it returns an error and adds none. The limit protects against a sender that wrongly uses a
+// new content type for every event.
 func (names cabinetNames) addCabinets(recipient domain.ActorID, events []domain.Event) error {
 	fresh := make(cabinetNames)
 	var spelled namer

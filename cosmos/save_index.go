@@ -11,31 +11,31 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An index answers which events a recipient has received. The pages are the authoritative record. The
-// index keeps in memory the part that a Save is likely to need: the ids in the last drawer of each
-// cabinet, and filters of the earlier drawers (see block_filter.go). For the ids of a Save, it reads the
-// missing parts. It evicts the least recently used parts.
+// An index determines which events a recipient has received. The pages are the authoritative record. The
+// index caches the data that a Save is likely to need: the ids in the last drawer of each cabinet, and
+// filters of the earlier drawers (see block_filter.go). For the ids of a Save, it reads the missing data.
+// It evicts the least recently used data.
 //
-// The index has only committed events. Events stay committed, so an id in the index was certainly
-// received. refresh completes the index up to a head.
+// The index contains only committed events, so an id in the index was certainly received. The method
+// refresh adds the events up to a head.
 //
-// Only the caller that leads the writer uses it.
+// Only the caller that leads the writer may use the index.
 type index struct {
 	recipient domain.ActorID
 	cabinets  map[cabinetName]*cabinetIndex
 	limit     int // limit for the memory of the index, in bytes
-	removed   int // RemovedOrdinal of the head: new cabinets begin after this ordinal
+	removed   int // RemovedOrdinal of the head; new cabinets begin after this ordinal
 
 	filter        *storedRecipientFilter
-	replaceFilter bool // the stored filter of the recipient covers slots that no head has
-	upkeep        int  // number of parts saved and cabinets read since filter was stored
+	replaceFilter bool // whether the stored filter of the recipient covers slots that no head contains
+	upkeep        int  // number of saved parts and of cabinet reads since filter was stored
 }
 
 func newIndex(recipient domain.ActorID, limit int) *index {
 	return &index{recipient: recipient, cabinets: make(map[cabinetName]*cabinetIndex), limit: limit, filter: &storedRecipientFilter{}}
 }
 
-// findCabinet returns the index of a cabinet, which it adds if it is missing.
+// findCabinet returns the index of a cabinet. If it is missing, findCabinet adds an empty one.
 func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	cab := x.cabinets[name]
 	if cab == nil {
@@ -49,8 +49,8 @@ func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	return cab, nil
 }
 
-// refresh reads the events of h that the index lacks: all events in the drawers that are being filled and,
-// of the earlier drawers, the filters that are needed for ids.
+// refresh reads the events of h that the index lacks: all events in the drawers that are being filled. Of
+// earlier drawers, it reads only the filters that are needed for ids.
 func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.EventID) error {
 	maps.DeleteFunc(x.cabinets, func(name cabinetName, _ *cabinetIndex) bool { // removed cabinets
 		_, ok := h.Cabinets[name]
@@ -77,7 +77,7 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 			behind = append(behind, cab)
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx) // a failure cancels the other reads
+	g, ctx := errgroup.WithContext(ctx) // a failure cancels the remaining reads
 	g.SetLimit(drawersPerBundle)
 	for _, cab := range behind {
 		g.Go(func() error { return cab.catchUp(ctx, c, hashes) })
@@ -85,8 +85,8 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 	return g.Wait()
 }
 
-// find returns the digests of the received events with the given ids, as of the last refresh. It reads the
-// drawers that may have these events.
+// find returns the digests of the received events with the given ids, as of the last refresh. It reads
+// the drawers that may contain these events.
 func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[domain.EventID]domain.Digest, error) {
 	found := make(map[domain.EventID]domain.Digest)
 	var unknown []domain.EventID
@@ -132,7 +132,7 @@ func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[do
 	return found, nil
 }
 
-// findInMemory returns the digest of an event if that digest is in memory.
+// findInMemory returns the digest of an event if it is in memory.
 func (x *index) findInMemory(id domain.EventID) (domain.Digest, bool) {
 	for _, cab := range x.cabinets {
 		if digest, ok := cab.open.ids[id]; ok {
@@ -142,10 +142,10 @@ func (x *index) findInMemory(id domain.EventID) (domain.Digest, bool) {
 	return domain.Digest{}, false
 }
 
-// errNotRecalled reports that only a read can show whether an event was received.
+// errNotRecalled reports that only a request can determine whether an event was received.
 var errNotRecalled = errors.New("the event may be in a drawer that is not in memory")
 
-// lookUpCached is a digestLookup without requests. It returns errNotRecalled if a request is needed.
+// lookUpCached is a digestLookup that sends no request. It returns errNotRecalled if a request is needed.
 func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	if digest, ok := x.findInMemory(id); ok {
 		return digest, true, nil
@@ -159,14 +159,14 @@ func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	return domain.Digest{}, false, nil
 }
 
-// endSave drops the drawers that were read for one Save.
+// endSave releases the drawers that were read for one Save.
 func (x *index) endSave() {
 	for _, cab := range x.cabinets {
 		cab.loaded, cab.lacking = nil, lackingFilters{}
 	}
 }
 
-// add adds the events of a committed plan. If inTail is true, the events are in tails.
+// add adds the events of a committed plan to the index. inTail states that the events are in tails.
 func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 	x.upkeep += len(p.intent.Parts)
 	for i := range p.intent.Parts {
@@ -174,7 +174,7 @@ func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 		isKnown := x.cabinets[part.Cabinet] != nil
 		cab, err := x.findCabinet(part.Cabinet)
 		if err != nil {
-			continue // impossible: nameOf has returned the name
+			continue // cannot happen, because the name was created by nameOf
 		}
 		if !isKnown {
 			cab.floor = x.removed + 1 // the cabinet is new
@@ -192,9 +192,9 @@ func (x *index) size() int {
 	return size
 }
 
-// shrink evicts parts of the index until its size is within limit, or no part can be evicted. It first
-// evicts the least recently used filters. After that it replaces the digests of the events in the drawers
-// that are being filled by fingerprints, which take a twentieth of the memory.
+// shrink evicts parts of the index until its size is within limit, or nothing can be evicted. It first
+// evicts the least recently used filters. Then it replaces the digests of the events in the drawers that
+// are being filled with fingerprints, which need a twentieth of the memory.
 func (x *index) shrink(limit int) {
 	size := x.size()
 	if size <= limit {
@@ -229,7 +229,7 @@ func (x *index) shrink(limit int) {
 	}
 }
 
-// hashesOf returns the hashes of ids, in order.
+// hashesOf returns the hash of each id, in the same order.
 func hashesOf(ids []domain.EventID) []uint64 {
 	hashes := make([]uint64, len(ids))
 	for i, id := range ids {

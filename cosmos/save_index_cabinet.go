@@ -6,30 +6,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cabinetIndex is the part of the index for one cabinet.
+// A cabinetIndex is the part of an index for one cabinet.
 type cabinetIndex struct {
 	cabinet domain.CabinetKey
 	limit   int // limit for the memory of filters, in bytes
 
-	last   cabinetState // state of the cabinet in the newest head that was observed
-	floor  int          // drawers with a smaller ordinal are not retained
+	last   cabinetState // state of the cabinet in the newest observed head
+	floor  int          // drawers with a smaller ordinal may have been removed
 	sealed int          // drawers up to this ordinal are full or sealed
-	blocks []block      // the blocks that cover the drawers from floor to sealed
+	blocks []block      // blocks that together cover the drawers from floor to sealed
 
 	open     openDrawer
-	previous openDrawer // the drawer that was filled before open, if it was not full
+	previous openDrawer // drawer that was filled before open; empty if that drawer was full
 	resident map[blockSegment]*residentFilter
-	bytes    int // size of the filters in resident
+	bytes    int // size of the filters in resident, in bytes
 	uses     useTime
-	loaded   map[int]loadedDrawer // drawers that were read for the present Save, by ordinal
-	lacking  lackingFilters       // filters that an earlier attempt of the present Save did not find
+	loaded   map[int]loadedDrawer // drawers that were read for the current Save, by ordinal
+	lacking  lackingFilters       // filters that an earlier attempt of the current Save did not find
 }
 
 func newCabinetIndex(cabinet domain.CabinetKey, limit int) *cabinetIndex {
 	return &cabinetIndex{cabinet: cabinet, limit: limit, floor: 1, resident: make(map[blockSegment]*residentFilter)}
 }
 
-// observe adopts the state of the cabinet in a head, unless a newer head was observed.
+// observe updates the state of the cabinet from a head, unless a newer head was observed.
 func (cab *cabinetIndex) observe(last cabinetState, floor int) {
 	sealed := last.Ordinal
 	if last.Drawer != "" {
@@ -38,7 +38,7 @@ func (cab *cabinetIndex) observe(last cabinetState, floor int) {
 	if sealed < cab.sealed || sealed == cab.sealed && last.Drawer == cab.last.Drawer && last.Fill < cab.last.Fill {
 		last, sealed = cab.last, cab.sealed
 	}
-	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // both are compared, because a damaged head may have a different ordinal for the same drawer
+	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // a damaged head may have a different ordinal for the same drawer, so both are compared
 	if floor <= cab.floor && sealed == cab.sealed && isOpen {
 		cab.last = last
 		return
@@ -58,13 +58,13 @@ func (cab *cabinetIndex) observe(last cabinetState, floor int) {
 	}
 }
 
-// isComplete reports whether the index has all events in the drawer that is being filled.
+// isComplete reports whether the index contains all events in the drawer that is being filled.
 func (cab *cabinetIndex) isComplete() bool {
 	return cab.last.Drawer == "" || cab.open.fill >= cab.last.Fill
 }
 
-// catchUp reads the events that the index lacks in the drawer that is being filled and, in the same
-// query, the filters for the first hashes.
+// catchUp reads the missing events of the drawer that is being filled, and the filters for the first
+// hashes.
 func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) error {
 	if n := cab.last.inPages(); len(cab.blocks) == 0 && costOfPages(n, n) <= maxUnread {
 		cab.open.isFilterRead = true // no filter is stored for so few pages
@@ -98,7 +98,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	}
 	inTail := max(0, cab.last.Fill-max(before, cab.last.inPages()))
 	unread := costOfPages(read.pagesRead, cab.open.fill-before-inTail)
-	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // the pages were flushed tails
+	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // the pages were flushed from tails
 		unread *= smallSaves
 	}
 	cab.open.unread += unread + costOfTail(inTail)
@@ -108,10 +108,10 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	return nil
 }
 
-// storeFilter queues a hint that stores the filter of the drawer that is being filled, if the stored filter
-// does not cover too many of its pages. last is the state of the cabinet in a head. The filter covers no
-// slot of the tail: after a failover that loses the head with the tail but not the filter, other events
-// fill these slots.
+// storeFilter queues a hint that stores the filter of the drawer that is being filled, if the stored
+// filter lacks too many pages. last is the state of the cabinet in a head. The filter covers no slot of
+// the tail, because a failover may lose the tail but not the filter, and these slots are then filled with
+// different events.
 func (cab *cabinetIndex) storeFilter(r *Repository, last cabinetState) {
 	if cab.open.drawer != last.Drawer || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return
@@ -126,9 +126,9 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last cabinetState) {
 	r.hints.addFilter(cab.cabinet, f, cab.open.stored)
 }
 
-// add adds the events of a committed part. If the drawer of the part is new, the previous drawer is full,
-// and add queues a hint that seals it, so its next reader need not. If inTail is true, the events are in
-// the tail.
+// add adds the events of a committed part to the index. If the part begins a new drawer, the previous
+// drawer is full, and add queues a hint that seals it, so that no reader has to. inTail states that the
+// events are in the tail.
 func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numberedEvent, inTail bool) {
 	last := cabinetState{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
 	if part.New {
@@ -145,10 +145,10 @@ func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numberedE
 		cab.open.isFilterRead = true // no filter is stored for a new drawer
 	}
 	if cab.open.drawer != part.Drawer || cab.open.fill != part.Slot {
-		return // the index lacks events before the part: refresh reads all of them
+		return // the index lacks events before the part, which refresh will read
 	}
 	cab.last = last
-	if cab.open.misfit != "" { // only after a commit: with a stale head, every filter may seem to be a misfit
+	if cab.open.misfit != "" { // checked only after a commit, because with a stale head, every filter may seem to be a misfit
 		cab.open.stored = &storedFilter{etag: cab.open.misfit, count: -1}
 		cab.open.misfit, cab.open.unread = "", cab.open.unread+maxUnread
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// shortFilters has the stored filters that do not cover all slots of their drawers. The value is nil for a
-// drawer without a stored filter.
+// shortFilters contains stored filters that do not cover all slots of their drawers. The value is nil if
+// no filter of the drawer is stored.
 type shortFilters map[blockSegment]*loadedFilter
 
-// completeShort makes filters of the drawers in short, in the order of their ordinals. If a filter of an
-// older version is stored, it uses that one.
+// completeShort completes the filters of the drawers in short, in the order of their ordinals. It prefers
+// a stored filter in an older format, if there is one.
 func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short shortFilters) error {
 	for len(short) > 0 {
 		drawers := slices.SortedFunc(maps.Keys(short), blockSegment.compare)
 		limit := len(drawers)
 		if limit > drawersPerBundle {
-			limit = 0 // no limit, for fewer requests
+			limit = 0 // with no limit, fewer requests are needed
 		}
 		extents, err := c.readExtents(ctx, cab.cabinet, cab.last, drawers[0].firstOrdinal(), limit)
 		if err != nil {
@@ -39,11 +39,11 @@ func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short short
 	return nil
 }
 
-// completeFilters makes the filters of the drawers in extents that are also in short, and removes these
-// drawers from short.
+// completeFilters completes the filters of the drawers that are in extents and in short, and removes
+// these drawers from short.
 func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents []extent, short shortFilters) error {
 	filters := make([]*residentFilter, len(extents))
-	var g errgroup.Group // no context: after a failure, the filters in progress are still completed, for the next attempt
+	var g errgroup.Group // without a context, so that a failure does not cancel filters that the next attempt can use
 	var failed atomic.Bool
 	g.SetLimit(drawersPerBundle)
 	for i, e := range extents {
@@ -74,8 +74,8 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 	return err
 }
 
-// completeFilter returns the filter of a sealed drawer, and queues a hint that stores the filter for the
-// next reader. known has the events in the first slots of the drawer.
+// completeFilter returns the filter of a sealed drawer, and queues a hint that stores this filter for the
+// next reader. known contains the events in the first slots of the drawer.
 func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e extent, known *openDrawer, hasFilter bool) (*residentFilter, error) {
 	if known.fill < e.limit && !hasFilter {
 		older, err := c.readOlderFilter(ctx, e)
@@ -87,7 +87,7 @@ func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e 
 		}
 	}
 	if known.fill < e.limit {
-		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // nil: a sealed drawer has no tail
+		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // the last argument is nil because a sealed drawer has no tail
 		if err != nil {
 			return nil, err
 		}

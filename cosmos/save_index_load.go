@@ -8,16 +8,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A loadedDrawer has the ids and digests of the events of a drawer, in the slots below until.
+// A loadedDrawer contains the ids and digests of the events of a drawer, in the slots below until.
 type loadedDrawer struct {
 	ids     map[domain.EventID]domain.Digest
 	until   int
-	isWhole bool // the drawer is sealed and ids has all its events
+	isWhole bool // whether the drawer is sealed and ids contains all its events
 }
 
 // loadDrawer returns the events of a drawer. For the drawer that is being filled, it returns only the
-// events that the index has as fingerprints. It reads a drawer once for a Save. If the Save continues with
-// a newer head, it also reads the events that were added to the drawer since.
+// events whose digests are not in memory. Each Save reads a drawer at most once, except for events that
+// were added before a repeated attempt.
 func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
 	isOpen := cab.last.Drawer != "" && ordinal == cab.last.Ordinal
 	known, ok := cab.loaded[ordinal]
@@ -52,11 +52,11 @@ func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (
 }
 
 // pagesOfIndex is the number of pages that the index reads in one request: 2 MB if the pages are full. It
-// is large because the index uses all pages that it reads.
+// is large because the index needs all these pages.
 const pagesOfIndex = 32
 
 // readIDs reads the ids and digests of the events in a range of slots. newest is the tail of the cabinet,
-// which may have some of these slots. hasLost reports that some of the slots are lost.
+// which may contain some of these slots. hasLost reports that some of the events are lost.
 func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange, newest *tail) (ids map[domain.EventID]domain.Digest, hasLost bool, err error) {
 	ids = make(map[domain.EventID]domain.Digest, min(s.To-s.From, maxRound))
 	read := c.readDrawer(cabinet, s, newest)

@@ -10,18 +10,18 @@ import (
 // drawer may have the format of an older version of the hub.
 type residentFilter struct {
 	set     *fingerprintSet
-	hasLost bool   // set lacks ids of lost events, which a backup may restore: it is not merged
-	older   filter // a filter in the format of an older version; used if set is nil
+	hasLost bool   // whether set lacks lost events, which a backup may restore; if so, it is not merged
+	older   filter // filter in the format of an older version; used if set is nil
 	used    useTime
 }
 
-// A useTime is the logical time at which a filter was used: a counter of uses.
+// A useTime is a logical time: the number of previous uses of filters.
 type useTime uint64
 
-// Compare sorts earlier uses first.
+// Compare orders earlier uses first.
 func (t useTime) Compare(u useTime) int { return cmp.Compare(t, u) }
 
-// markUsed records a use of f.
+// markUsed records that f was used.
 func (cab *cabinetIndex) markUsed(f *residentFilter) {
 	cab.uses++
 	f.used = cab.uses
@@ -56,7 +56,7 @@ func (cab *cabinetIndex) evictFilter(at blockSegment) {
 	}
 }
 
-// evictOldest evicts the least recently used filters until the remaining filters take up to cab.limit
+// evictOldest evicts the least recently used filters until the remaining filters need at most cab.limit
 // bytes.
 func (cab *cabinetIndex) evictOldest() {
 	if cab.bytes <= cab.limit {

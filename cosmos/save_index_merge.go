@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// maxMemoryMerge is the highest level of the filters that are merged in memory. At this level, a merge
-// takes 0.3 s for 2.5 million events. Filters of higher levels are merged from stored filters.
+// maxMemoryMerge is the highest level of the filters that are merged in memory. At this level, a merge of
+// 2.5 million events takes 0.3 s. Filters of higher levels are merged from stored filters.
 const maxMemoryMerge = 4
 
-// mergedBlocks has the filters of blocks that end with the same drawer.
+// mergedBlocks contains the filters of merged blocks that end with the same drawer.
 type mergedBlocks struct {
-	sets [][]*fingerprintSet // as mergeSets returns them
-	next block               // the smallest block that was not merged
+	sets [][]*fingerprintSet // each is a result of mergeSets
+	next block               // smallest block that was not merged
 }
 
-// mergeBehind merges the filters of the blocks that end with a drawer. It replaces the filters in memory by
-// the merged filter, and stops at the first block with a child whose filter is not in memory.
+// mergeBehind merges the filters of the blocks that end with a drawer. In memory, it replaces the filters
+// of the children with the merged filter. It stops at the first block with a child whose filter is not in
+// memory.
 func (cab *cabinetIndex) mergeBehind(ordinal int) mergedBlocks {
 	var merged mergedBlocks
 	b := drawerBlock(ordinal).parent()
@@ -50,8 +51,8 @@ func (cab *cabinetIndex) mergeBehind(ordinal int) mergedBlocks {
 	return merged
 }
 
-// mergeAbsent queues hints that merge and store the filters in absent, if the filters of all children of
-// their blocks are in memory.
+// mergeAbsent queues hints that merge and store the filters in absent, if the filters of all children are
+// in memory.
 func (cab *cabinetIndex) mergeAbsent(c *call, absent map[blockSegment]bool) {
 	type step struct {
 		block

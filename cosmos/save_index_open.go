@@ -6,51 +6,53 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An openDrawer is the part of the index for the drawer that a cabinet is filling: the events in the slots
-// below fill. The events in slots below from are known only as fingerprints, from a stored filter or to
-// save memory. The events in later slots are known with their digests.
+// An openDrawer is the part of an index for the drawer that is being filled. It covers the events in the
+// slots below fill. Events in slots below from are known only as fingerprints, either from a stored
+// filter or to save memory. Events in later slots are known with their digests.
 type openDrawer struct {
-	drawer       string // "": no drawer is open
+	drawer       string // empty if no drawer is being filled
 	ordinal      int
-	isFilterRead bool // the stored filter was read, or does not exist
+	isFilterRead bool // whether the stored filter was read or does not exist
 	fill         int
-	hasLost      bool // some of the events are lost and their ids are unknown, so the filter must not be stored
+	hasLost      bool // whether events with unknown ids are lost, so that the filter must not be stored
 	from         int
 	filter       *fingerprintSet // nil if from is 0
 	ids          map[domain.EventID]domain.Digest
 	stored       *storedFilter
 	misfit       azcore.ETag // etag of a stored filter that must be replaced
-	unread       int         // costOfPages of the events that the stored filter does not cover; small Saves count more
+	unread       int         // result of costOfPages for the events that the stored filter does not cover; small Saves count more
 }
 
 // maxUnread limits the pages that the stored filter of a drawer does not cover: sixteen pages of a few
 // events each, or five full pages. A node that does not know the recipient reads the filter and these
-// pages. With a lower limit, a cold Save costs less, but warm Saves replace the filter more often: 21 RU
-// each time, for a drawer that is half full.
+// pages. With a lower limit, such a node reads less, but Saves replace the filter more often, at 21 RU
+// for a half-full drawer.
 const maxUnread = 16 * costOfPage
 
-// costOfPages returns the cost of reading pages, in units of one event. The cost of a page itself is that of
-// 400 events, which fill a third of a page.
+// costOfPages returns the cost of reading pages, in units of one event. A page costs as much as 400
+// events, which fill a third of a page.
 func costOfPages(pages, events int) int { return pages*costOfPage + events }
 
 const costOfPage = 400
 
-// costOfTail returns the future cost of reading the events of a tail, after they were flushed to pages of
-// about 24 events.
+// costOfTail returns the cost of reading the events of a tail after they were flushed to pages of about
+// 24 events.
 func costOfTail(events int) int { return costOfPages(0, events) + events*costOfPage/24 }
 
-// A small Save costs a third of a large one, so a cold small Save may read a third as many pages. To lower
-// the limit to a third while Saves have one event each, each of these Saves counts as three.
+// A small Save costs a third of a large one. So through a node that does not know the recipient, it may
+// read a third as many pages. To reach the limit after a third of the pages, each small Save counts as
+// three.
 const (
 	smallSaves    = 3
 	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // added to unread for each small Save
 	fewSmallPages = maxUnread / costOfPage / smallSaves
 )
 
-// adoptStored adopts the stored filter of the drawer, which may be nil. limit is the fill that a head or
-// the drawer states. A filter that covers slots from limit on is not used: either the head is stale, or a
-// failover has lost a newer head and other events will fill these slots. The slots from inPages on are in
-// a tail. Older versions store filters that cover slots of a tail; such a filter is replaced.
+// adoptStored uses f, the stored filter of the drawer or nil. limit is the fill of the drawer according
+// to a head or the drawer. A filter that covers slots from limit upwards is not used: either the head is
+// stale, or a failover has lost a newer head and these slots will be filled with different events. Slots
+// from inPages upwards are in a tail. Older versions store filters that cover slots of a tail; such a
+// filter is replaced.
 func (o *openDrawer) adoptStored(f *loadedFilter, limit, inPages int) {
 	o.isFilterRead = true
 	switch {
@@ -77,7 +79,7 @@ func (o *openDrawer) add(id domain.EventID, digest domain.Digest) {
 	o.fill++
 }
 
-// drawerFilter returns the filter of all events in o.
+// drawerFilter returns a filter of all events in o.
 func (o *openDrawer) drawerFilter() *drawerFilter {
 	set := o.filter
 	if len(o.ids) > 0 || set == nil {
@@ -90,7 +92,7 @@ func (o *openDrawer) drawerFilter() *drawerFilter {
 	return &drawerFilter{drawer: o.drawer, ordinal: o.ordinal, count: o.fill, set: set}
 }
 
-// foldIDs replaces the ids and digests in o by fingerprints.
+// foldIDs replaces the ids and digests in o with fingerprints.
 func (o *openDrawer) foldIDs() {
 	if len(o.ids) > 0 {
 		o.filter, o.from, o.ids = o.drawerFilter().set, o.fill, nil

@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// filtersAtOnce is the limit for the filters that are read before the first filter is used and may be
-// evicted: 8 MB if the filters are full.
+// filtersAtOnce limits the number of filters that are read together and stay in memory until all were
+// used: 8 MB if the filters are full.
 const filtersAtOnce = 400
 
-// countFitting returns the largest n for which the first n hashes together need up to filtersAtOnce filters
-// that are not in memory.
+// countFitting returns how many of the first hashes together need at most filtersAtOnce filters that are
+// not in memory.
 func (cab *cabinetIndex) countFitting(hashes []uint64) int {
 	missing := make(map[blockSegment]bool)
 	for i, hash := range hashes {
@@ -27,7 +27,8 @@ func (cab *cabinetIndex) countFitting(hashes []uint64) int {
 	return len(hashes)
 }
 
-// findSuspects returns, for each hash, the ordinals of the drawers that may have the event with that hash.
+// findSuspects returns, for each hash, the ordinals of the drawers that may contain the event with this
+// hash.
 func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uint64) (map[uint64][]int, error) {
 	found := make(map[uint64][]int)
 	for len(hashes) > 0 {
@@ -39,7 +40,7 @@ func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uin
 		for _, hash := range some {
 			ordinals, ok := cab.suspectOrdinals(hash)
 			if !ok {
-				return nil, client.ErrStale // impossible: fetchFilters has read them
+				return nil, client.ErrStale // cannot happen, because fetchFilters has read the filters
 			}
 			if len(ordinals) > 0 {
 				found[hash] = ordinals
@@ -52,8 +53,8 @@ func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uin
 	return found, nil
 }
 
-// suspectOrdinals returns the ordinals of the drawers that may have the event with a hash. It does not
-// consider events whose digests are in memory. It returns false if a needed filter is not in memory.
+// suspectOrdinals returns the ordinals of the drawers that may contain the event with a hash. It ignores
+// events whose digests are in memory. It returns false if a needed filter is not in memory.
 func (cab *cabinetIndex) suspectOrdinals(hash uint64) ([]int, bool) {
 	var found []int
 	for _, b := range cab.blocks {
@@ -96,8 +97,9 @@ func (cab *cabinetIndex) ordinalsIn(b block, hash uint64, to []int) ([]int, bool
 	return to, true
 }
 
-// collectMissing adds to missing the segments of b, or of the blocks in b, whose filters must be read for a
-// hash. Segments in absent are not stored; the filters of their children are used instead.
+// collectMissing adds to missing the segments whose filters must be read for a hash. It considers b and
+// the blocks inside b. If a segment is in absent, no filter is stored, and the filters of the child
+// blocks are used instead.
 func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing map[blockSegment]bool) {
 	at := b.segmentOf(hash)
 	switch {
@@ -113,8 +115,8 @@ func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing ma
 	}
 }
 
-// hasFilters reports whether the filters for a hash are in memory: the filter of b, or those of all blocks
-// in b.
+// hasFilters reports whether the filters for a hash are in memory: either the filter of b, or the filters
+// of all blocks inside b.
 func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 	if cab.resident[b.segmentOf(hash)] != nil {
 		return true
@@ -131,14 +133,14 @@ func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 }
 
 // lackingFilters records which filters fetchFilters did not find. If an attempt fails because a drawer is
-// not visible yet, the next attempt reads only the drawer, not the filters again.
+// not visible yet, the next attempt does not read the filters again.
 type lackingFilters struct {
-	absent map[blockSegment]bool // segments without a stored filter; at level 0 also those that cover a part of the drawer
-	short  shortFilters          // the drawers of level 0 in absent, each with its filter if that covers a part of the drawer
+	absent map[blockSegment]bool // segments without a stored filter, and drawers whose stored filter covers only some slots
+	short  shortFilters          // drawers in absent, each with its incomplete filter, or nil
 }
 
-// fetchFilters reads the filters that are needed for hashes. It also reads the filter of the drawer that is
-// being filled, unless that was read before.
+// fetchFilters reads the filters that are needed for hashes. It also reads the filter of the drawer that
+// is being filled, unless it was read before.
 func (cab *cabinetIndex) fetchFilters(ctx context.Context, c *call, hashes []uint64) error {
 	if cab.lacking.absent == nil {
 		cab.lacking = lackingFilters{make(map[blockSegment]bool), make(shortFilters)}

@@ -6,36 +6,36 @@ import (
 	"slices"
 )
 
-// The index adopts the filter of the recipient. It stores the filter again when the stored filter does not
-// cover the pages of too many cabinets, because a node that does not know the recipient reads each of
-// these cabinets.
+// The index uses the filter of the recipient, and stores it again when the stored filter lacks the pages
+// of too many cabinets, because a node that does not know the recipient reads each of these cabinets.
 
-// unfilteredLimit returns the limit for the cabinets of a recipient with pages that its stored filter
-// does not cover. A cold Save may cost three times as much as a warm one. With more cabinets, the head
-// costs more to write, so a cold Save may read more of these cabinets.
+// unfilteredLimit limits the number of cabinets with pages that the stored filter of a recipient lacks. A
+// Save through a node that does not know the recipient may cost three times as much as usual. With more
+// cabinets, the usual cost is higher, so the limit is higher.
 func (r *Repository) unfilteredLimit(cabinets int) int {
 	return r.opts.MaxUnfilteredCabinets + cabinets/32
 }
 
-// filterLimit returns the limit for the size of a recipient's filter in bytes. With few cabinets, a filter
-// of this size costs as much as 16 requests; with many cabinets, the limit is about the size of the head.
+// filterLimit returns the limit for the size of a recipient's filter in bytes. With few cabinets, writing
+// a filter of this size costs as much as 16 requests. With many cabinets, the limit is about the size of
+// the head.
 func filterLimit(cabinets int) int { return max(32<<10, 256*cabinets) }
 
-// bytesPerUpkeep is the number of bytes of the filter that may be written for each part of a Save and for
-// each cabinet that was read. The write costs about 2 % of the part or the read.
+// bytesPerUpkeep is the number of bytes of the filter that may be written for each saved part and for
+// each cabinet that was read. This write adds about 2 % to the cost.
 const bytesPerUpkeep = 1 << 10
 
 // hasPagesBehind reports whether the index lacks pages of the drawer that is being filled.
 func (cab *cabinetIndex) hasPagesBehind() bool { return cab.open.fill < cab.last.inPages() }
 
-// hasUnreadPages reports whether the drawer that is being filled has pages, and neither these pages nor
+// hasUnreadPages reports whether the drawer that is being filled has pages, and neither the pages nor
 // their filter were read.
 func (cab *cabinetIndex) hasUnreadPages() bool {
 	return cab.open.drawer != "" && !cab.open.isFilterRead && cab.hasPagesBehind()
 }
 
-// adoptFilter reads the filter of the recipient if the pages of more than Options.MaxUnfilteredCabinets cabinets are
-// unread, and adopts the drawers that the filter covers.
+// adoptFilter reads the filter of the recipient if the pages of more than Options.MaxUnfilteredCabinets
+// cabinets are unread. Then it adds the drawers in the filter to the index.
 func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	unread := make(map[string]*cabinetIndex)
 	for _, cab := range x.cabinets {
@@ -50,7 +50,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if sizeOf(drawers) > filterLimit(len(x.cabinets)) { // the filter was larger: since then, most cabinets were removed
+	if sizeOf(drawers) > filterLimit(len(x.cabinets)) { // this size is possible because most cabinets were removed after the filter was stored
 		x.replaceFilter = true
 	}
 	for i := range drawers {
@@ -70,9 +70,10 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	return nil
 }
 
-// adoptFilter adopts the part of the recipient's filter for the drawer. limit is the number of slots in
-// pages that the head states. adoptFilter returns false if the filter covers more slots: either the head
-// is stale, or the store has lost a newer head and other events will fill these slots.
+// adoptFilter uses the part of the recipient's filter for this drawer. limit is the number of slots that
+// are in pages according to the head. adoptFilter returns false if the filter covers more slots: either
+// the head is stale, or the store has lost a newer head and these slots will be filled with different
+// events.
 func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	if d.count > limit {
 		return false
@@ -84,7 +85,7 @@ func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	return true
 }
 
-// fingerprintKeys returns the keys of all events in o.
+// fingerprintKeys returns the fingerprint keys of all events in o.
 func (o *openDrawer) fingerprintKeys() []fingerprintKey {
 	keys := keysOf(o.ids)
 	if o.filter != nil {
@@ -103,14 +104,14 @@ func (cab *cabinetIndex) canBeFiltered(last cabinetState) bool {
 	return ok && idText(number) == last.Drawer // false only if the head is damaged
 }
 
-// A filterPart is the part of a cabinet that the filter of the recipient may cover.
+// A filterPart is a drawer that the filter of the recipient may cover.
 type filterPart struct {
 	open  *openDrawer
-	count int // the slots below count are in pages
+	count int // slots below count are in pages
 }
 
-// smallestParts returns the parts whose drawers have the fewest events, as many as fit into a filter of up
-// to limit bytes, and the size of that filter.
+// smallestParts returns the parts whose drawers have the fewest events, as many as fit into a filter of
+// limit bytes. It also returns the size of that filter.
 func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int) {
 	slices.SortFunc(all, func(a, b filterPart) int {
 		return cmp.Or(cmp.Compare(a.open.fill, b.open.fill), cmp.Compare(a.open.drawer, b.open.drawer))
@@ -138,9 +139,9 @@ func (s *storedRecipientFilter) countLacking(parts []filterPart) int {
 	return n
 }
 
-// storeFilters queues hints that store the filters of drawers and the filter of the recipient, if the stored
-// filters do not cover too many pages. h is the head that a Save has just written; for some cabinets, the
-// index has only the state of an older head.
+// storeFilters queues hints that store the filters of drawers and the filter of the recipient, if the
+// stored filters lack too many pages. h is the head that a Save has just written. For some cabinets, the
+// index may contain only the state of an older head.
 func (x *index) storeFilters(r *Repository, h *head) {
 	for name, last := range h.Cabinets {
 		// The filter of a full drawer is stored when the next drawer begins.
@@ -151,8 +152,8 @@ func (x *index) storeFilters(r *Repository, h *head) {
 	x.storeFilter(r, h)
 }
 
-// storeFilter queues a hint that stores the filter of the recipient, if the stored filter does not cover the
-// pages of too many cabinets.
+// storeFilter queues a hint that stores the filter of the recipient, if the stored filter lacks the pages
+// of too many cabinets.
 func (x *index) storeFilter(r *Repository, h *head) {
 	var parts []filterPart
 	for name, last := range h.Cabinets {

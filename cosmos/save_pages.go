@@ -14,20 +14,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Pages are written in concurrent batches of about this size. Cosmos permits 2 MB and 100 operations in a
-// batch. It charges for the content of a batch, so several small batches cost as much as a large batch, and
-// the first one can be sent sooner.
+// Pages are written in concurrent batches of about this size. Cosmos DB permits 2 MB and 100 operations
+// in a batch. It charges for the content of a batch, so several small batches cost as much as a large
+// one, and the first batch can be sent sooner.
 const (
 	batchBytes = 128 << 10
 	batchPages = 50
 )
 
-// partsAtOnce is the limit for the parts of a Save that are written concurrently. A Save usually has few
-// parts, but it may have a thousand.
+// partsAtOnce limits the parts of a Save that are written concurrently. A Save usually has few parts, but
+// may have a thousand.
 const partsAtOnce = 32
 
-// insertPages creates the pages of p. Their order does not matter, because they become visible only by the
-// commit.
+// insertPages creates the pages of p, in any order, because they become visible only when p is committed.
 func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -37,10 +36,10 @@ func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan)
 	return g.Wait()
 }
 
-// A pageBatch has pages that are created together.
+// A pageBatch contains pages that are created together.
 type pageBatch struct {
-	*drawerPage          // the first page
-	docs        [][]byte // all pages, encoded
+	*drawerPage          // first page of the batch
+	docs        [][]byte // all pages of the batch, encoded
 }
 
 // pageBatches returns the pages of p in batches. Every call returns the same batches.
@@ -61,14 +60,14 @@ func (p *savePlan) pageBatches() []pageBatch {
 	return all
 }
 
-// objectName returns the name of the object with the payloads of part i. The name contains the ids of the
-// drawer and of the intent.
+// objectName returns the name of the object that stores the payloads of part i. The name contains the ids
+// of the drawer and of the intent.
 func (p *savePlan) objectName(i int) string {
 	part := &p.intent.Parts[i]
 	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
 }
 
-// payloadFolder returns the folder of the payloads of a drawer in the content store.
+// payloadFolder returns the folder in the content store that contains the payloads of a drawer.
 func payloadFolder(drawer string) string { return "payloads/" + drawer }
 
 // putPayloads stores the payloads of p, in one object for each part that has payloads.
@@ -79,7 +78,7 @@ func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 		if payloads := payloadsOf(events); payloads != nil {
 			g.Go(func() error {
 				err := w.r.content.Put(ctx, p.objectName(i), payloads)
-				if domain.KindOf(err) == domain.Conflict { // only this plan uses the name, so an earlier attempt has stored the same object
+				if domain.KindOf(err) == domain.Conflict { // only this plan uses this name, so an earlier attempt has stored the same object
 					err = nil
 				}
 				return err
@@ -100,12 +99,12 @@ func (w *recipientWriter) dropPayloads(ctx context.Context, p *savePlan) {
 	w.deleteObjects(ctx, names)
 }
 
-// deletionTimeout limits the deletion of objects that no document refers to, because the next Saves of
-// the recipient wait for it.
+// deletionTimeout limits the deletion of unreferenced objects, because the next Saves of the recipient
+// wait for it.
 const deletionTimeout = 2 * time.Second
 
-// deleteObjects tries to delete objects, even if ctx has ended: the sweep does not delete the objects of a
-// drawer that was never created.
+// deleteObjects tries to delete objects, even if ctx has ended, because the sweep does not delete the
+// objects of a drawer that was never created.
 func (w *recipientWriter) deleteObjects(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deletionTimeout)
 	defer cancel()
@@ -140,7 +139,7 @@ func pagesOf(it *intent, object string, part *drawerPart, events []numberedEvent
 	return pages
 }
 
-// payloadsOf returns the concatenated payloads of events, or nil.
+// payloadsOf returns a reader of the concatenated payloads of events, or nil if there are none.
 func payloadsOf(events []numberedEvent) io.Reader {
 	var readers []io.Reader
 	for _, e := range events {
@@ -155,9 +154,9 @@ func payloadsOf(events []numberedEvent) io.Reader {
 }
 
 func (w *recipientWriter) createPages(ctx context.Context, c *call, some pageBatch) error {
-	// A crash after this write leaves some pages of the intent. No head covers the slots of these pages,
-	// so no reader returns them. The rollback seals the drawer below these slots, and the sweep deletes
-	// the pages with the drawer.
+	// A crash after this write leaves some pages of the intent. No head includes the slots of these
+	// pages, so no reader returns them. The rollback seals the drawer below these slots, and the sweep
+	// deletes the pages with the drawer.
 	_, err := c.Batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		for _, doc := range some.docs {
 			b.CreateItem(doc, nil)
@@ -166,9 +165,9 @@ func (w *recipientWriter) createPages(ctx context.Context, c *call, some pageBat
 	if !client.IsRefused(err) {
 		return err
 	}
-	// A page exists already. If it belongs to this intent, an earlier attempt of the batch was applied, as
-	// a whole. The seal of a drawer prevents a page of another intent; this comparison is a second line
-	// of defence.
+	// A page exists already. If it belongs to this intent, an earlier attempt has created the whole
+	// batch. A page of another intent is impossible, because rollbacks seal drawers; this comparison
+	// checks it nevertheless.
 	var first drawerPage
 	_, err = c.Read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {

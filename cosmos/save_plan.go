@@ -4,23 +4,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A savePlan is an intent together with its events.
+// A savePlan contains an intent and its events.
 type savePlan struct {
 	intent *intent
-	events [][]numberedEvent // the events of each part
+	events [][]numberedEvent // events of each part of the intent
 
-	batches func() []pageBatch // pageBatches; the pages are encoded once
-	fronts  []bool             // true for a part whose first event the commit stores as a front; nil: no part
+	batches func() []pageBatch // calls pageBatches once and caches the result, so that pages are encoded only once
+	fronts  []bool             // whether the commit stores the first event of each part as the front of its cabinet; nil: no part
 }
 
-// planSave assigns sequence numbers and slots to events: the numbers and slots after those in h. The events
-// must be in order and new to the recipient.
+// planSave assigns the numbers and slots that follow the last ones in h to events. The events must be in
+// order and new to the recipient.
 func planSave(h *head, events []numberedEvent, capacity int, owner string, newID func() string) *savePlan {
 	p := &savePlan{intent: &intent{
 		ID: newID(), Owner: owner,
 		First: h.Reserved + 1, Last: h.Reserved + domain.Sequence(len(events)),
 	}}
-	filling := make(map[cabinetName]int) // index of the part for the next event of each cabinet
+	filling := make(map[cabinetName]int) // for each cabinet, index of the part that its next event belongs to
 	var names namer
 	for i := range events {
 		e := events[i]
@@ -44,22 +44,22 @@ func planSave(h *head, events []numberedEvent, capacity int, owner string, newID
 	return p
 }
 
-// entriesReady reports for each part whether its entry can be written before the counts. This is true for
-// a new drawer, in which no event waits yet, unless the Save first fills an older drawer of the cabinet.
-// The older drawer may need an entry too, and both are written together: a Peek that read only the later
-// entry would use it as the smallest one of the cabinet.
+// entriesReady reports for each part whether its catalog entry can be written before the counts. This is
+// true for a new drawer, unless the Save first fills an older drawer of the same cabinet. The older
+// drawer may need an entry, too. Both entries are then written together, because a Peek that reads only
+// the later entry would use it as the first one of the cabinet.
 func (p *savePlan) entriesReady() []bool {
-	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
+	ready, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
 		older[part.Cabinet] = older[part.Cabinet] || !part.New
-		begun[i] = !older[part.Cabinet]
+		ready[i] = !older[part.Cabinet]
 	}
-	return begun
+	return ready
 }
 
-// nextPart returns an empty part at the end of the cabinet: in its last drawer, or in a new drawer if the
-// last one is full or closed.
+// nextPart returns an empty part at the end of the cabinet: in its last drawer or, if the last drawer is
+// full or closed, in a new one.
 func (p *savePlan) nextPart(h *head, name cabinetName, capacity int, newID func() string) drawerPart {
 	last := h.cabinetState(name)
 	ordinal := last.Ordinal

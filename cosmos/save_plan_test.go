@@ -16,7 +16,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	a, b := nameOf(series.Cabinet()), nameOf(charges.Cabinet())
 	h := &head{Reserved: 100, Watermark: 90, Cabinets: map[cabinetName]cabinetState{
 		a: {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 88, Total: 40},
-		b: {Ordinal: 7, Sequence: 90, Total: 3}, // after a rollback, the head has no drawer for the cabinet
+		b: {Ordinal: 7, Sequence: 90, Total: 3}, // after a rollback, the head contains no current drawer of the cabinet
 	}}
 	names := 0
 	newID := func() string { names++; return fmt.Sprintf("new%d", names) }

@@ -10,27 +10,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// After a failover or a restored backup, each partition may be at a different time. A head that has lost
-// more writes than a gate would assign slots and numbers that the gate has already passed, and events with
-// these would never be peeked. So before its first Save to a group, a writer reads the gate of the group
-// concurrently with the head, and compares them. It also queries for drawers ahead of the head; see
-// save_ahead.go. If it finds a gate in front of the head or a drawer ahead of it, it compares the head with
-// all gates, queries for drawers in all cabinets, and raises the head above all of them in two steps:
+// After a failover or a restored backup, each partition may have the state of a different time. A head that
+// has lost more writes than a gate would assign slots and numbers that are below the position of the gate.
+// Events with these slots would never be peeked. So before its first Save to a group, a writer reads the
+// head and the gate of the group concurrently, and compares them. It also queries for drawers ahead of the
+// head; see save_ahead.go. If a gate is in front of the head, or a drawer is ahead of the head, it compares
+// the head with all gates, queries all cabinets for drawers, and raises the head above all gates and drawers
+// in two steps:
 //
 //  1. An intent that is aborted from the beginning names the drawer in the head, stored drawers with
 //     higher ordinals, and an empty drawer for each missing ordinal. Its rollback seals these drawers and
 //     raises the head above their ordinals. A drawer that was not sealed is sealed after its pages, so
 //     that events which only the head has lost are retained. The write of the intent also sets Raise in
-//     the cabinets of the head, because after the rollback no other member shows that a raise is in
+//     the cabinets of the head, because after the rollback no other member records that a raise is in
 //     progress.
-//  2. The numbers and the totals of the cabinets are raised to those that the gate has passed, and to
-//     those of the events stored after the gate, as the sealed drawers state. Raise is cleared.
+//  2. The numbers and the totals of the cabinets are raised above the position of the gate, and above the
+//     events in the sealed drawers after that position. Raise is cleared.
 //
-// Each step replaces the head on condition of the etag of the head that was compared, which proves that
-// this head was not stale. The gate may be stale: if a head is current, no gate that was ever stored is in
-// front of it.
+// Each step replaces the head on condition of the etag of the compared head, so it is refused if that head
+// was stale. The gate may be stale: if no write was lost, no present or past gate is in front of the
+// current head.
 
-// raiseHead makes the next step of raising the head above the drawers of the cabinets in lost, and above
+// raiseHead takes the next step to raise the head above the drawers of the cabinets in lost, and above
 // the positions of the gates in lost. w.head must have no intent. If the step succeeds, the error is
 // client.ErrStale, and the caller reads the head again.
 func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabinetName]position) error {
@@ -60,23 +61,24 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 			next.Cabinets[name] = last
 		}
 	}
-	// A crash after this write leaves the aborted intent, whose rollback any writer completes. Raise stays
-	// set in the head, and the next writer raises the numbers.
+	// If the node crashes after this write, any writer completes the rollback of the aborted intent.
+	// Raise remains set in the head, and the next writer raises the numbers.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return asStale(err)
 	}
-	w.index = newIndex(w.recipient, w.r.indexLimit()) // the old index may have lost events
+	w.index = newIndex(w.recipient, w.r.indexLimit()) // the old index may contain lost events
 	c.AddRetries(len(it.Parts))
 	return w.rollBackIntent(ctx, c)
 }
 
-// maxRaise is the limit for the drawers by which a head is raised, because the intent that names them must
-// fit into a document. A gate that is farther in front is damaged, or the backup is from another hub.
+// maxRaise limits the number of drawers by which a head is raised, because the intent that lists these
+// drawers must fit into a document. A gate that is farther in front is damaged, or the backup is from a
+// different hub.
 const maxRaise = 10_000
 
-// partsToSeal returns the drawers of a cabinet that must be sealed, or created sealed, before the head can
-// be raised above them. It also returns h without the tail of the cabinet: partsToSeal has written the
-// events of the tail to pages. The intent is added to that head.
+// partsToSeal returns the drawers of a cabinet that must be sealed, or created as sealed, before the head
+// can be raised above them. It first writes the tail of the cabinet to a page. It also returns h without
+// this tail; the caller adds the intent to the returned head.
 func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []drawerPart, error) {
 	cabinet, err := cabinetOf(w.recipient, name)
 	if err != nil {
@@ -97,7 +99,8 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 			highest = max(highest, d.Ordinal)
 		}
 	}
-	// Each drawer that the gate has passed had an event, unless a rollback has left it empty.
+	// Each drawer that the gate has passed contained an event, unless a rollback has sealed the drawer
+	// empty.
 	if events := max(at.Total-last.Total, 0); at.Ordinal-last.Ordinal > maxOrdinalGap && int64(at.Ordinal-last.Ordinal) > 2*events+maxOrdinalGap {
 		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its gate is %d drawers in front of its head, and %d events", cabinetKey(cabinet), at.Ordinal-last.Ordinal, events)
 	}
@@ -130,8 +133,8 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 	return h, parts, nil
 }
 
-// sealedFill returns the slot at which the drawer in a head must be sealed, and the head without a tail of
-// the cabinet. d is the document of the drawer, or nil if none is stored.
+// sealedFill returns the slot at which the drawer in a head must be sealed, and the head without the tail
+// of the cabinet. d is the document of the drawer, or nil if the drawer has no document.
 func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
 	name := nameOf(cabinet)
 	last := h.Cabinets[name]
@@ -146,8 +149,8 @@ func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabi
 		if err != nil {
 			return nil, 0, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 		}
-		// A crash after this write leaves a page that the next attempt finds. The rollback of the
-		// intent counts the page.
+		// A crash after this write leaves a page, which the next attempt finds. The rollback of the
+		// intent counts the events of the page.
 		until, err := c.createFlushedPage(ctx, cabinet, t, w.r.client.NewID())
 		if err != nil {
 			return nil, 0, err
@@ -157,7 +160,7 @@ func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabi
 	return h, last.Fill, nil
 }
 
-// dropTail returns h without the tail of a cabinet, whose events are in pages.
+// dropTail returns h without the tail of a cabinet whose events are in pages.
 func (h *head) dropTail(name cabinetName) *head {
 	last := h.Cabinets[name]
 	if len(last.Tail) == 0 {
@@ -180,7 +183,7 @@ func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id strin
 }
 
 // raiseHead raises the head of a recipient above all gates in front of it and all drawers ahead of it. A
-// check with repair calls raiseHead.
+// check with repair calls it.
 func (c *call) raiseHead(ctx context.Context, recipient domain.ActorID) error {
 	w := newWriter(c.r, recipient)
 	return c.Retry(ctx, func() error {

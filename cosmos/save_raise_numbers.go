@@ -22,7 +22,7 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 			return err
 		}
 		last := next.cabinetState(name)
-		last.Front = front{} // the number of the front may belong to a lost event
+		last.Front = front{} // the number in the front may belong to a lost event
 		at = last.sinceBase(at)
 		waiting, sequence, err := c.countBehind(ctx, cabinet, last, next.cabinetFloor(name), at)
 		if err != nil {
@@ -35,8 +35,8 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 		next.Watermark = max(next.Watermark, last.Sequence)
 		next.Reserved = max(next.Reserved, next.Watermark)
 	}
-	// A crash before this write leaves a head with sealed drawers, in which Raise is set. The next writer
-	// makes this write.
+	// If the node crashes before this write, the drawers are sealed, and Raise is set in the head. The
+	// next writer repeats this write.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return asStale(err)
 	}
@@ -47,8 +47,8 @@ func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[ca
 	return client.ErrStale
 }
 
-// countBehind returns the number of events that are stored in sealed drawers after a position, and an
-// upper bound of their sequence numbers.
+// countBehind returns the number of events in sealed drawers after a position, and an upper bound of
+// their sequence numbers.
 func (c *call) countBehind(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
 	from := max(at.Ordinal, floor)
 	extents, err := c.readExtents(ctx, cabinet, last, from, 0)

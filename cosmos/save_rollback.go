@@ -11,24 +11,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// A process does not roll back an intent of another process during its lease. The lease doubles with every
-// rollback since the last commit, so that rollbacks become rarer if the store is so slow that Saves outlast
-// the lease. A commit does not reset the lease while another process waits. Otherwise the process that is
-// rolled back each time would always have the shortest lease. Correctness does not depend on the lease.
+// A process does not roll back an intent of another process during its lease. The lease doubles with
+// every rollback since the last commit, so that rollbacks become rarer if Saves take longer than the
+// lease. While another process waits, a commit does not reset the lease; otherwise a slow process would be
+// rolled back again and again. Correctness does not depend on the lease.
 const (
 	lease      = 2 * time.Second
 	maxDoubled = 3
 	leasePoll  = 200 * time.Millisecond
 )
 
-// A firstSeen records when a writer first read a head with an intent.
+// A firstSeen records when a writer first read a head with a certain intent.
 type firstSeen struct {
 	intent string
 	since  time.Time
 }
 
-// resolveIntent handles an intent in w.head that this round has not written: it waits for the owner of the
-// intent, or rolls the intent back. After that the caller reads the head and starts again.
+// resolveIntent handles an intent in w.head that this round has not written. It waits for the owner of
+// the intent, or rolls the intent back. Then the caller reads the head and starts again.
 func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
 		return w.awaitIntent(ctx, c)
@@ -36,8 +36,8 @@ func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	return w.rollBackIntent(ctx, c)
 }
 
-// mayBeAlive reports whether the owner of the intent in w.head still has its lease. It is false for an
-// intent of this process: its Saves run one after another, so the Save of that intent has ended.
+// mayBeAlive reports whether the lease of the intent in w.head has not expired. It returns false for an
+// intent of this process, because its Saves run sequentially, so the Save of that intent has ended.
 func (w *recipientWriter) mayBeAlive() bool {
 	it := w.head.Intent
 	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
@@ -51,14 +51,14 @@ func (w *recipientWriter) mayBeAlive() bool {
 	return now.Sub(w.foreign.since) < patience+w.r.client.Jitter(patience/4)
 }
 
-// awaitIntent reads the head until the intent is removed or its lease has expired. It does not use the
-// retry budget of the call, because waiting for an active owner is not a failure. It marks the head as
-// wanted, so that the owner's commit does not reserve for its next Saves.
+// awaitIntent reads the head until the intent is removed or its lease has expired. Waiting for an active
+// owner is not a failure, so these requests do not count as retries. It marks the head as wanted, so that
+// the owner's commit does not store an intent for the owner's next Saves.
 func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
-			// A crash after this write leaves the mark, which is removed with the intent. The mark costs
-			// the owner one reservation.
+			// A crash after this write leaves the mark, which is removed together with the intent.
+			// Because of the mark, the owner needs one more write.
 			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, client.ErrStale) && !errors.Is(err, errIntentUnchanged) {
 				return err
 			}
@@ -74,16 +74,17 @@ func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// A rollbackProgress remembers which drawers of an intent were sealed, so that an attempt of a rollback of
-// many drawers continues the work of the previous attempt.
+// A rollbackProgress records which drawers of an intent were sealed, so that a repeated attempt to roll
+// back many drawers does not seal them again.
 type rollbackProgress struct {
 	intent string
 	mu     sync.Mutex
-	sealed map[string]bool // by id of the drawer
+	sealed map[string]bool // drawers that were sealed, by id
 }
 
-// rollBackIntent rolls back the intent in w.head. It claims the intent, so that the owner cannot commit;
-// seals the drawers of the intent, so that the owner cannot count; and removes the intent.
+// rollBackIntent rolls back the intent in w.head. It claims the intent, so that the owner cannot commit.
+// It seals the drawers of the intent, so that the owner cannot raise their counts. Then it removes the
+// intent.
 func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	it := w.head.Intent
 	if !it.Aborted {
@@ -104,8 +105,9 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 			continue
 		}
 		g.Go(func() error {
-			// Each drawer has its own budget of retries, because an intent may have a thousand drawers. A
-			// crash after this write leaves some drawers sealed; the next writer seals the remaining ones.
+			// Each drawer has its own limit for retries, because an intent may have a thousand drawers.
+			// If the node crashes after this write, some drawers are sealed, and the next writer seals
+			// the remaining ones.
 			err := w.r.beginCall("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
 				w.rollback.addDrawer(p.Drawer)
@@ -116,8 +118,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	// A crash after this write leaves a complete rollback. Only the log line and the metric are
-	// missing.
+	// If the node crashes after this write, the rollback is complete. It is only missing from the log and
+	// the metrics.
 	if err := w.writeHead(ctx, c, w.head.clearIntent()); err != nil {
 		return asStale(err)
 	}
@@ -128,7 +130,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// asStale returns client.ErrStale instead of errIntentUnchanged: a rollback reads a changed head again.
+// asStale replaces errIntentUnchanged with client.ErrStale, because a rollback must read a changed head
+// again. It returns any other error unchanged.
 func asStale(err error) error {
 	if errors.Is(err, errIntentUnchanged) {
 		return client.ErrStale

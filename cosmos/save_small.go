@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Save is small if its events fit into the tails of their cabinets. A small Save is one conditional
-// replacement of the head, without an intent, which makes its events visible. If a tail has not enough
-// room, the tail is first flushed to a page, and the same replacement of the head removes it. Every other
-// Save is large; the tails of its cabinets are flushed before its intent is reserved.
+// A Save is small if its events fit into the tails of their cabinets. One conditional replacement of the
+// head makes the events visible, without an intent. If a tail has not enough room, its events are first
+// flushed to a page, and the replacement of the head removes them from the tail. All other Saves are
+// large: the tails of their cabinets are flushed before the intent is stored.
 
-// The limits for all tails of a head together. The head has up to about 8 KB, because the price of a write
-// grows with every KB.
+// The limits for the total size of a head and its tails. A head has up to about 8 KB, because each KB
+// increases the cost of a write.
 const (
 	headBytes   = 8 << 10
 	minAllTails = 3 << 10
 	maxAllTails = 4 << 10
 )
 
-// makeRoom flushes the tails that have no room for the fresh events. It returns the plan of the events and
-// base, the head on which the plan is based: w.head without the flushed tails. next is the head with the
-// events of a small Save, or nil if the Save is large.
+// makeRoom flushes the tails that are too full for the fresh events. It returns the plan of the events
+// and base, which is w.head without the flushed tails. next is base with the events of a small Save, or
+// nil if the Save is large.
 func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numberedEvent) (base *head, p *savePlan, next *head, err error) {
 	base = w.head
 	for {
@@ -44,7 +44,7 @@ func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbere
 }
 
 // fitTails returns h with the events of p in its tails, or nil if p is large. If a tail must be flushed
-// first, full is the cabinet of that tail.
+// first, full is the name of its cabinet.
 func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabinetName, err error) {
 	if !w.isSmall(p) {
 		for i := range p.intent.Parts {
@@ -71,8 +71,8 @@ func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabin
 	return nil, h.longestTail(), nil
 }
 
-// isSmall reports whether the events of each cabinet of p fit into one drawer and one tail, and all events
-// of p into a head.
+// isSmall reports whether the events of each cabinet fit into one drawer and one tail, and all events of
+// p fit into the head.
 func (w *recipientWriter) isSmall(p *savePlan) bool {
 	limit := w.r.opts.TailEvents
 	if limit <= 0 {
@@ -91,7 +91,7 @@ func (w *recipientWriter) isSmall(p *savePlan) bool {
 	return size <= minAllTails
 }
 
-// tailEventBytes is the approximate size of an event in the tail of a head, without a payload.
+// tailEventBytes is the approximate size of an event in a tail, without its payload.
 const tailEventBytes = 55
 
 // longestTail returns the cabinet of h with the most events in its tail, or "" if all tails are empty.
@@ -106,8 +106,8 @@ func (h *head) longestTail() cabinetName {
 	return longest
 }
 
-// storedEvents returns the events of each part of p as they are stored in a tail. Events with stored
-// payloads have the names of the objects.
+// storedEvents returns the events of each part of p in the form in which a tail stores them. An event
+// whose payload was stored contains the name of the payload object.
 func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 	all := make([][]storedEvent, len(p.events))
 	for i, events := range p.events {
@@ -129,11 +129,11 @@ func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 	return all
 }
 
-// saveSmall stores the payloads of p, and replaces the head by next, which has the events of p in its
-// tails.
+// saveSmall stores the payloads of p and replaces the head with next, whose tails contain the events of
+// p.
 func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p *savePlan) error {
-	// A crash after these writes leaves objects that no document refers to. The sweep deletes them with
-	// their drawer. If their drawer is never created, the objects are never deleted.
+	// A crash after these writes leaves objects that no document refers to. The sweep that removes their
+	// drawer deletes them. If the drawer is never created, the objects are never deleted.
 	if err := w.putObjects(ctx, p); err != nil {
 		return err
 	}
@@ -145,13 +145,13 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	for _, save := range w.batch {
 		save.beginAttempt()
 	}
-	// A crash after this write leaves visible events, which count as duplicates when they are
-	// sent again.
+	// If the node crashes after this write, the events are visible. They count as duplicates when they
+	// are sent again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
-			// The head does not have this write, but another node has written the head. A retry that
-			// finds an event saved counts it as a duplicate: this write may have been based on a stale
-			// head, which did not show that the event had been received before.
+			// Another node has replaced the head. If the next attempt finds an event of this Save, it
+			// counts the event as a duplicate: this write may have been based on a stale head, so the
+			// event may have been received earlier.
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
@@ -168,12 +168,12 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	return nil
 }
 
-// refusalsBeforeRequest is the number of refusals after which a small Save marks the head as wanted. Small
-// Saves leave no intent in the head, so other nodes cannot see that this node waits.
+// refusalsBeforeRequest is the number of refusals after which a small Save marks the head as wanted.
+// Small Saves store no intent, so other nodes cannot detect that this node waits.
 const refusalsBeforeRequest = 2
 
-// requestHead counts a refusal. At the limit it marks the head as wanted, so that another node that writes
-// the head continually pauses once.
+// requestHead counts a refusal. At the limit, it marks the head as wanted, so that a node that
+// continually writes the head pauses once.
 func (w *recipientWriter) requestHead(ctx context.Context, c *call) {
 	w.refusals++
 	if w.refusals != refusalsBeforeRequest {
@@ -186,10 +186,11 @@ func (w *recipientWriter) requestHead(ctx context.Context, c *call) {
 }
 
 // gatherPause is the minimum time between two small Saves of a writer. During this time, the Saves of a
-// busy recipient are queued, so that they are stored together and cost as much as large ones.
+// busy recipient are queued, so that they are stored together at the cost of a large Save.
 const gatherPause = 25 * time.Millisecond
 
-// awaitSaves waits until the pause after a small Save has passed, unless enough Saves are queued.
+// awaitSaves waits until gatherPause has passed since the last small Save, unless enough Saves are
+// queued.
 func (w *recipientWriter) awaitSaves(ctx context.Context) {
 	if w.savedSmall.IsZero() {
 		return
@@ -201,15 +202,15 @@ func (w *recipientWriter) awaitSaves(ctx context.Context) {
 	}
 }
 
-// A payloadObject is a stored object with the payloads of events of a batch.
+// A payloadObject is an object in the content store with payloads of a batch.
 type payloadObject struct {
 	name   string
 	drawer string
 	ids    []domain.EventID
 }
 
-// putObjects stores the payloads of p, one object for each cabinet. It reuses an object of an earlier
-// attempt for the same drawer with the same payloads.
+// putObjects stores the payloads of p, in one object for each cabinet. It reuses an object that an
+// earlier attempt has stored for the same drawer with the same payloads.
 func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -240,7 +241,7 @@ func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 		g.Go(func() error { return w.r.content.Put(ctx, o.name, payloadsOf(events)) })
 	}
 	err := g.Wait()
-	if err != nil { // a Put may have stored its object before it failed
+	if err != nil { // Put may store the object and nevertheless return an error
 		for _, o := range w.objects {
 			w.superseded = append(w.superseded, o.name)
 		}
@@ -249,7 +250,7 @@ func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 	return err
 }
 
-// hasPayloadsOf reports whether o has the same payloads as want.
+// hasPayloadsOf reports whether o is in the same drawer and has the same payloads as want.
 func (o *payloadObject) hasPayloadsOf(want *payloadObject) bool {
 	if o.drawer != want.drawer || len(o.ids) != len(want.ids) {
 		return false
@@ -262,8 +263,8 @@ func (o *payloadObject) hasPayloadsOf(want *payloadObject) bool {
 	return true
 }
 
-// dropObjects deletes the objects to which no saved event of a finished batch refers. If a write of c may
-// have been applied without a reply, it deletes no object: saved events may refer to it.
+// dropObjects deletes the objects of a finished batch to which no saved event refers. If the outcome of a
+// write of c is unknown, it deletes nothing, because saved events may refer to the objects.
 func (w *recipientWriter) dropObjects(ctx context.Context, c *call) {
 	for _, o := range w.objects {
 		w.superseded = append(w.superseded, o.name)

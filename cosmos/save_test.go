@@ -143,7 +143,8 @@ func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
 	}
 }
 
-// The Saves overlap, as those for a busy recipient do, so the writer of the recipient is never idle.
+// The Saves for a busy recipient overlap, so its writer is never idle. The memory for ids must stay below
+// the limit.
 func TestTheMemoryForIDsIsBoundedWhileCallersOverlap(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	actor := repositorytest.NewActor()

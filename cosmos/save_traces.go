@@ -8,45 +8,45 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The span in which events were saved is stored once for each Save: in the member saves of a page, and for
-// a tail in the member saves of the cabinet in the head. A flush moves the spans with the events. Only
-// spans of sampled traces are stored, without trace state, and only if Options.StoreTraces is true. They
-// add about 32 bytes to a Save.
+// The span in which events were saved is stored once for each Save, in the member "saves": for events in a
+// page, this is a member of the page; for events in a tail, it is a member of the cabinet in the head. A
+// flush moves the spans together with the events. Only spans of sampled traces are stored, without trace
+// state, and only if Options.StoreTraces is true. They add about 32 bytes to a Save.
 //
-// A span is 16 random bytes of the trace and 8 random bytes of the span, so it cannot be compressed. The
-// additional cost of a Save of one event is 0.8 RU if every trace is sampled. Almost all of it is caused
-// by the head: each Save also writes the spans of up to Options.TailEvents earlier Saves again. A separate
-// document would cost 5 RU for each Save. If spans were kept in memory, a Peek on another node would not
-// find them. With the trace state, even cut to 256 bytes, the cost would be ten times as high; a link to
-// a span works without it.
+// A span consists of 16 random bytes for the trace and 8 random bytes for the span, so it cannot be
+// compressed. The additional cost of a Save of one event is 0.8 RU if every trace is sampled. Almost all of
+// this cost is caused by the head, because each Save also writes the spans of up to Options.TailEvents
+// earlier Saves again. A separate document would cost 5 RU for each Save. If spans were only in memory, a
+// Peek on another node would not find them. The trace state, even if truncated to 256 bytes, would increase
+// the cost tenfold; a link to a span does not need it.
 //
-// The hub does not promise to retain spans. A version that does not know spans drops those of the tails
-// that it flushes, and spans that cannot be decoded count as missing.
+// The hub does not guarantee that spans are retained. A version that does not know spans discards the spans
+// of the tails that it flushes. Spans that cannot be decoded count as missing.
 //
-// The spans are encoded in one byte string. For each run of slots it has a uvarint, the number of slots
-// times 4 plus
+// The spans are encoded in one byte string. For each run of slots, it contains a uvarint: the number of
+// slots times 4, plus
 //
 //	0  no span is known
 //	1  the trace, 16 bytes, and the span, 8 bytes, follow
-//	2  the span, 8 bytes, follows; the trace is the one of the previous run
+//	2  the span, 8 bytes, follows; the trace is that of the previous run
 //
 // Slots after the last run have no span. In a head, two uvarints precede the runs: the ordinal of the
-// drawer and the first slot. They show whether a version that does not know spans has continued the tail
-// in another drawer.
+// drawer and the first slot. They reveal whether a version that does not know spans has continued the tail
+// in a new drawer.
 const (
 	noSpan = iota
 	newTrace
 	sameTrace
 )
 
-// A saveRun is a range of slots whose events one span saved.
+// A saveRun is a range of slots whose events were saved in the same span.
 type saveRun struct {
 	from, until int
 	span        domain.TraceContext
 }
 
-// appendSaves appends the encoding of runs, which must be in order. from is the slot at which the encoding
-// begins.
+// appendSaves appends the encoded runs to data. The runs must be in order, and from is the first slot of
+// the encoding.
 func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	var last domain.TraceID
 	for _, r := range runs {
@@ -67,7 +67,7 @@ func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	return data
 }
 
-// decodeSaves decodes runs. from is the first slot of the first run. It returns nil if data cannot be
+// decodeSaves decodes runs. from is the first slot of the encoding. It returns nil if data cannot be
 // decoded.
 func decodeSaves(data []byte, from int) []saveRun {
 	d := decoder{b: data}
@@ -111,7 +111,8 @@ func savesOf(events []numberedEvent, slot int) []saveRun {
 	return runs
 }
 
-// appendRun appends r to runs, or extends the last run if both have the same span.
+// appendRun appends r to runs. If r continues the last run with the same span, appendRun extends that run
+// instead.
 func appendRun(runs []saveRun, r saveRun) []saveRun {
 	if n := len(runs); n > 0 && runs[n-1].until == r.from && runs[n-1].span == r.span {
 		runs[n-1].until = r.until
@@ -120,7 +121,7 @@ func appendRun(runs []saveRun, r saveRun) []saveRun {
 	return append(runs, r)
 }
 
-// clipSaves returns the parts of runs in the slots from from up to, but not including, until.
+// clipSaves returns the parts of runs that are in the slots [from, until).
 func clipSaves(runs []saveRun, from, until int) []saveRun {
 	var clipped []saveRun
 	for _, r := range runs {
@@ -139,7 +140,7 @@ func encodeSaves(runs []saveRun, from int) packed {
 	return appendSaves(nil, from, runs)
 }
 
-// encodeTailSaves encodes the runs of a tail for the member Saves of its cabinet.
+// encodeTailSaves encodes the runs of a tail for the field Saves of a cabinetState.
 func (c cabinetState) encodeTailSaves(runs []saveRun) packed {
 	if len(runs) == 0 {
 		return nil
@@ -149,7 +150,7 @@ func (c cabinetState) encodeTailSaves(runs []saveRun) packed {
 	return appendSaves(data, c.inPages(), runs)
 }
 
-// tailSaves returns the stored spans in which the events of the tail were saved.
+// tailSaves decodes the spans in which the events of the tail were saved.
 func (c cabinetState) tailSaves() []saveRun {
 	if len(c.Saves) == 0 || len(c.Tail) == 0 {
 		return nil
@@ -162,19 +163,19 @@ func (c cabinetState) tailSaves() []saveRun {
 	return clipSaves(decodeSaves(d.b, int(from)), c.inPages(), c.Fill)
 }
 
-// saveRuns returns the stored spans in which the events of p were saved.
+// saveRuns decodes the spans in which the events of p were saved.
 func (p *drawerPage) saveRuns() []saveRun {
 	return clipSaves(decodeSaves(p.Saves, p.Slot), p.Slot, p.Until)
 }
 
-// pageSaves collects the spans of the pages that a run has read. It is safe for concurrent use, because a
-// run reads drawers concurrently.
+// pageSaves collects the spans in the pages of a run. It is safe for concurrent use, because drawers are
+// read concurrently.
 type pageSaves struct {
 	mu   sync.Mutex
-	runs map[int][]saveRun // keyed by the ordinal of the drawer
+	runs map[int][]saveRun // by ordinal of the drawer
 }
 
-// add adds the spans of a page.
+// add adds the spans in a page.
 func (s *pageSaves) add(ordinal int, p *drawerPage) {
 	runs := p.saveRuns()
 	if len(runs) == 0 {
@@ -214,8 +215,8 @@ func (r *eventRange) Saves(n, limit int) []domain.TraceContext {
 	return spans
 }
 
-// encodeSpan encodes a span for a bundle or a notice. It returns nil for the zero context.
+// encodeSpan encodes a span for a bundle or a notice. It returns nil for the zero span.
 func encodeSpan(c domain.TraceContext) packed { return c.AppendStored(nil) }
 
-// decodeSpan decodes the result of encodeSpan. It returns the zero context if p is empty.
+// decodeSpan decodes a span that encodeSpan has encoded. It returns the zero span if p is empty.
 func (p packed) decodeSpan() domain.TraceContext { return domain.ParseStored(p) }

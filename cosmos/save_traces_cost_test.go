@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// traceCost returns the request units for each event from its Save to its Dequeue. It saves events in Saves
-// of n events, each Save in a separate trace, and peeks whenever the given number of events is waiting.
+// traceCost returns the request units per event from its Save to its Dequeue. Each Save has n events and
+// a separate trace. Whenever the given number of events is waiting, they are peeked and dequeued.
 func traceCost(t *testing.T, storeTraces bool, n, events, waiting int) float64 {
 	t.Helper()
 	r := newRig(t, embedded.Options{})
@@ -33,7 +33,7 @@ func traceCost(t *testing.T, storeTraces bool, n, events, waiting int) float64 {
 			require.NoError(t, err)
 		}
 	}
-	save(max(n, 30)) // creates the mailbox before the measurement
+	save(max(n, 30)) // this Save creates the mailbox before the measurement begins
 	begin := r.engine.RequestUnits()
 	for saved := 0; saved < events; saved += waiting {
 		save(waiting)
@@ -51,15 +51,14 @@ func traceCost(t *testing.T, storeTraces bool, n, events, waiting int) float64 {
 	return (r.engine.RequestUnits() - begin) / float64(events)
 }
 
-// Saves of many events cost as much with traces as without. A Save of one event makes the head larger. For
-// a head of 1 to 2 KB this costs most: 0.8 RU of 12 if every trace is sampled, and proportionally less if
-// fewer are sampled.
+// With traces, Saves of many events cost the same as without. A Save of one event costs at most 0.8 RU of
+// 12 more, if every trace is sampled, because the head is larger.
 func TestTraces_CostPerEvent(t *testing.T) {
 	for _, c := range []struct {
 		n, events, waiting int
 		limit              float64
 	}{{1, 60, 1, 1}, {1, 120, 10, 1}, {1, 240, 120, 1}, {10, 1200, 600, 0.03}, {100, 2000, 1000, 0.001}, {1000, 4000, 2000, 0.001}} {
-		synctest.Test(t, func(t *testing.T) { // waits take no real time in a bubble
+		synctest.Test(t, func(t *testing.T) { // in a synctest bubble, waits take no real time
 			off, on := traceCost(t, false, c.n, c.events, c.waiting), traceCost(t, true, c.n, c.events, c.waiting)
 			t.Logf("%4d events a Save, %5d a bundle: %.3f RU an event, with traces %.4f more (%.1f %%)", c.n, c.waiting, off, on-off, (on-off)/off*100)
 			assert.LessOrEqual(t, on-off, c.limit)

@@ -81,8 +81,8 @@ func TestSpan_OfABundleIsOmittedUnlessSampledAndIntact(t *testing.T) {
 	assert.Nil(t, encodeSpan(domain.TraceContext{TraceID: domain.TraceID{1}, SpanID: domain.SpanID{1}}), "not sampled")
 }
 
-// storedTexts makes Saves, a Peek and a Dequeue in span c. It returns the stored documents without their
-// ids and times, each with the number of its occurrences.
+// storedTexts makes Saves, a Peek and a Dequeue in the span c. It returns the stored documents without
+// ids and times, and how often each occurs.
 func storedTexts(t *testing.T, storeTraces bool, c domain.TraceContext) map[string]int {
 	t.Helper()
 	r := newRig(t, embedded.Options{})

@@ -13,18 +13,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The Saves of one recipient in one process are queued. At the end of a round, the next round stores the
+// The Saves of one recipient in one process are queued. When a round ends, the next round stores the
 // queued Saves together; see client.Leader.
 
-// A pendingSave is a Save that waits for its outcome.
+// A pendingSave is a Save that waits for its result.
 type pendingSave struct {
 	events  []domain.Event
 	digests []domain.Digest
 	span    *domain.TraceContext // span of the request; nil if spans are not stored
 
 	fresh     []int  // indexes of the new events, set by dedupBatch
-	attempted []bool // true for an event in a commit whose outcome is unknown
-	refused   error  // set by dedupBatch if no event of the Save may be stored
+	attempted []bool // for each event, whether it was in a commit whose outcome is unknown
+	refused   error  // set by dedupBatch if no event of this Save may be stored
 	saved     repository.Saved
 }
 
@@ -40,14 +40,14 @@ func newPending(events []domain.Event) *pendingSave {
 	return p
 }
 
-// beginAttempt records that a commit with the fresh events is about to be written.
+// beginAttempt records that a commit with the new events is about to be written.
 func (p *pendingSave) beginAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = true
 	}
 }
 
-// endAttempt records that the commit with the fresh events was not applied.
+// endAttempt records that the commit with the new events was not applied.
 func (p *pendingSave) endAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = false
@@ -61,50 +61,51 @@ type recipientWriter struct {
 
 	leader *client.Leader[*pendingSave]
 
-	// Only the caller that is the leader may use the following fields.
-	head     *head // the head that was last read or written; nil if it must be read
+	// Only the caller that leads the current round may use the following fields.
+	head     *head // head that was last read or written; nil if it must be read
 	index    *index
-	batch    []*pendingSave // the Saves of this round
-	reserved *savePlan      // the plan of batch, if the previous commit has reserved its intent
+	batch    []*pendingSave // Saves of the current round
+	reserved *savePlan      // plan of batch, if the previous commit has stored its intent
 	foreign  firstSeen
 	rollback rollbackProgress
 
-	headIsRead bool // the head was read in this round
+	headIsRead bool // whether the head was read in this round
 
-	yields bool // the next round lets another process write the head first
-	alone  bool // saveOneByOne stores the Saves of this round
+	yields bool // whether the next round lets another process write the head first
+	alone  bool // whether saveOneByOne stores the Saves of this round
 
 	compared  map[domain.Group]bool      // groups whose gates were compared with the head and are not in front of it
 	probed    map[domain.CabinetKey]bool // cabinets that were queried and have no drawer ahead of the head
-	abandoned string                     // Abandoned in the head on which the index is based
-	newest    domain.Sequence            // the highest watermark of a head that was read or written
+	abandoned string                     // value of Abandoned in the head from which the index was built
+	newest    domain.Sequence            // highest watermark of a head that was read or written
 
-	// The following fields are for small Saves.
-	objects    map[cabinetName]payloadObject // objects stored for the batch, before a commit refers to them
-	superseded []string                      // names of objects that later attempts do not use
+	// The following fields are used only by small Saves.
+	objects    map[cabinetName]payloadObject // objects that were stored for the batch before its commit
+	superseded []string                      // names of stored objects that later attempts do not use
 	refusals   int                           // how often a write of this batch was refused
-	savedSmall time.Time                     // when the last small Save ended; zero if another Save has followed
+	savedSmall time.Time                     // when the last small Save ended; zero if a large Save followed
 
-	mustReadHead atomic.Bool // an operator's action on this node has changed the head, so it must be read again
+	mustReadHead atomic.Bool // set if an operator's action on this node has changed the head
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
 }
 
-// saveTimeout limits the duration of a round. A round does not end with the context of a caller.
+// saveTimeout limits the duration of a round, because a round continues after the context of a caller has
+// ended.
 const saveTimeout = 20 * time.Second
 
-// maxRound is the limit for the events of the Saves that one round stores together.
+// maxRound limits the number of events that one round stores.
 const maxRound = 10_000
 
-// newWriter returns a writer with an empty index and without a head.
+// newWriter returns a writer without a head and with an empty index.
 func newWriter(r *Repository, recipient domain.ActorID) *recipientWriter {
 	w := &recipientWriter{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
 	w.leader = client.NewLeader[*pendingSave]("save", saveTimeout, w.runRound, w.reset)
 	return w
 }
 
-// save queues p, waits for the round that stores it, and returns the result of p.
+// save queues p, waits for the round that stores p, and returns the result.
 func (w *recipientWriter) save(ctx context.Context, p *pendingSave) (repository.Saved, error) {
 	if err := w.leader.Do(ctx, p); err != nil {
 		return repository.Saved{}, err
@@ -112,7 +113,7 @@ func (w *recipientWriter) save(ctx context.Context, p *pendingSave) (repository.
 	return p.saved, nil
 }
 
-// reset drops the leader's state after a panic.
+// reset discards the state of the writer after a panic.
 func (w *recipientWriter) reset() {
 	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
 	w.compared, w.probed = nil, nil
@@ -134,21 +135,20 @@ func (w *recipientWriter) takeBatch() {
 	})...)
 }
 
-// completeBatch returns the outcomes to the callers of batch.
+// completeBatch returns the results to the callers of the Saves in batch.
 func (w *recipientWriter) completeBatch(batch []*pendingSave, err error) {
 	for _, p := range batch {
 		w.leader.Complete(p, cmp.Or(p.refused, err))
 	}
 }
 
-// writers has the writers that are in use and, within a limit for memory, the most recently used idle
-// writers.
+// writers contains the writers in use and the most recently used idle writers, within a memory limit.
 type writers struct {
 	r *Repository
 
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
-	order *list.List // the *recipientWriters, most recently used first
+	order *list.List // list of *recipientWriter, most recently used first
 	bytes int
 }
 
@@ -170,7 +170,7 @@ func (ws *writers) acquire(recipient domain.ActorID) *recipientWriter {
 	return w
 }
 
-// forgetHead makes the writer of a recipient, if it exists, read the head before its next Save.
+// forgetHead makes the writer of a recipient, if there is one, read the head before its next Save.
 func (ws *writers) forgetHead(recipient domain.ActorID) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -182,12 +182,12 @@ func (ws *writers) forgetHead(recipient domain.ActorID) {
 // indexLimit returns the limit in bytes for the index of one recipient between two Saves.
 func (r *Repository) indexLimit() int { return r.opts.IndexBytes / 2 }
 
-// smallIndex is a size in bytes. To free memory, a smaller index is dropped together with its writer, and a
-// larger one is first shrunk to this size.
+// smallIndex is a size in bytes. To free memory, a larger index is first shrunk to this size, and a
+// smaller one is removed together with its writer.
 const smallIndex = 64 << 10
 
-// release returns w to ws. While all writers together take too much memory, release evicts the filters of
-// the least recently used writers; a writer whose index is small is removed.
+// release returns w to ws. While all writers together use too much memory, release shrinks the indexes of
+// the least recently used writers, and removes a writer whose index is small.
 func (ws *writers) release(w *recipientWriter) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -195,7 +195,7 @@ func (ws *writers) release(w *recipientWriter) {
 	if w.users > 0 {
 		return
 	}
-	ws.resize(w) // w is not in use, so no caller changes the index
+	ws.resize(w) // no caller uses w, so its index does not change
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*recipientWriter), e.Prev()
 		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {

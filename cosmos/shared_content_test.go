@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A sharedHub is a hub with a content store that it shares with domains, and one that it does not share. The
-// list of ids of a bundle is in the shared store, and the content of the bundle in the other store, both
-// in the folder of the bundle's run.
+// A sharedHub is a node with a content store that it shares with domains, and a private one. The list of
+// ids of a bundle is in the shared store, and the content of the bundle in the private one, both in the
+// folder of the bundle's first drawer.
 type sharedHub struct {
 	*keeper
 	shared *memory.Content
@@ -29,8 +29,8 @@ func newSharing(t *testing.T, capacity int) *sharedHub {
 	return s
 }
 
-// openAnswered opens a bundle of waiting events with its list of ids, as the hub does, and stores its
-// content.
+// openAnswered opens the next bundle with its list of ids, as the hub does, and stores the content of the
+// bundle.
 func (s *sharedHub) openAnswered() domain.Bundle {
 	s.Helper()
 	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
@@ -56,8 +56,8 @@ func (s *sharedHub) dequeueBundle(b domain.Bundle) {
 	s.node.AwaitHints(s.Context(), s.actor)
 }
 
-// requireShared requires that the lists and the contents of bundles exist if want is true, and that they do
-// not exist otherwise.
+// requireShared requires that the lists and the contents of bundles exist if want is true, and do not
+// exist if want is false.
 func (s *sharedHub) requireShared(want bool, bundles ...domain.Bundle) {
 	s.Helper()
 	for _, b := range bundles {
@@ -73,16 +73,17 @@ func (s *sharedHub) requireShared(want bool, bundles ...domain.Bundle) {
 	}
 }
 
-// The folder must also be removed if the drawer has no payloads.
+// The folder with the list of a bundle is removed with the first drawer of the bundle, even if the drawer
+// has no payloads.
 func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	s := newSharing(t, 3)
-	s.saveEvents(7) // fills two drawers and begins a third one
+	s.saveEvents(7) // fill two drawers and begin a third one
 	long := s.openAnswered()
 	s.dequeueBundle(long)
-	s.saveEvents(3) // the bundle of these events begins in the third drawer and ends in the fourth
+	s.saveEvents(3) // the bundle with these events begins in the third drawer and ends in the fourth
 	short := s.openAnswered()
 	s.saveEvents(1)
-	for range 4 * 7 { // seven days, in steps of a quarter
+	for range 4 * 7 { // seven days, in steps of a quarter of a day
 		s.passTime(6 * time.Hour)
 		s.runSweep()
 		s.requireShared(true, long, short)
@@ -100,15 +101,15 @@ func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay may reopen the bundle just before the retention ends, and the bundle may stay open forever after
-// that.
+// A Replay may reopen a bundle just before the retention ends, and the bundle may then stay open forever.
+// Its list and content must exist as long as it is open.
 func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // time between the Replay and the end of the retention
 		for _, swept := range []bool{true, false} {
 			s := newSharing(t, 3)
 			s.saveEvents(7)
 			s.dequeueBundle(s.openAnswered())
-			s.runSweep() // makes a milestone
+			s.runSweep() // this sweep adds a milestone
 			s.passTime(day)
 			s.saveEvents(7)
 			b := s.openAnswered()
@@ -174,7 +175,7 @@ func TestUnlimitedRetention_KeepsSharedContent(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A lockedContent refuses to delete folders.
+// A lockedContent is a content store that refuses to delete folders.
 type lockedContent struct{ repository.Content }
 
 func (lockedContent) DeleteFolder(context.Context, string) error {

@@ -12,11 +12,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Save reads a part of the drawer that is being filled, because the stored filter shows that the drawer
-// may have one of its events. Before the Save writes, another node adds events to the drawer.
+// A Save reads a part of the drawer that is being filled, because the stored filter indicates that the
+// drawer may contain one of its events. Before the Save writes, another node adds events to the drawer.
+// The Save must find the new events, too.
 func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 	for _, tails := range []int{0, 4} {
-		for _, more := range []int{1, 4, 25} { // events in the same drawer, in its tail, and in later drawers
+		for _, more := range []int{1, 4, 25} { // added to the same drawer, to its tail, or also to later drawers
 			t.Run(fmt.Sprintf("tails of %d, %d more", tails, more), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newTrust(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// storeStrays stores heads and notices in partitions that belong to no recipient: the partition key is a
-// number, or an invalid id.
+// storeStrays stores heads and notices whose partition key is a number or an invalid id, so that they
+// belong to no recipient.
 func (s *trust) storeStrays(db database) {
 	s.Helper()
 	for text, key := range map[string]azcosmos.PartitionKey{`7`: azcosmos.NewPartitionKeyNumber(7), `"|"`: azcosmos.NewPartitionKeyString("|")} {
@@ -41,7 +41,7 @@ func TestStrayDocuments_AffectNoRecipient(t *testing.T) {
 	require.EqualValues(t, 1, report.Recipients)
 	damage := 0
 	for _, f := range report.Findings {
-		if f.Damage { // the other findings report missing hints, because this node writes none
+		if f.Damage { // this node writes no hints, so all other findings report missing hints
 			require.Equal(t, unreadable, f.Kind)
 			require.Equal(t, "a head", f.Where)
 			damage++

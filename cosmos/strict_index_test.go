@@ -18,7 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// withoutKey returns the containers as an older version provisioned them: it did not index partition keys.
+// withoutKey returns containers as an older version of the hub created them, without an index on the
+// partition key.
 func withoutKey() byHand {
 	containers := newByHand()
 	for _, spec := range Containers() {
@@ -62,7 +63,7 @@ func TestProvision_AddsThePartitionKeyToTheIndexOfAnEarlierVersion(t *testing.T)
 	require.Empty(t, log.String())
 }
 
-// unitsOfMailboxes returns the request units of all calls of a few mailboxes, from the first Save to the
+// unitsOfMailboxes returns the request units of all calls for a few mailboxes, from the first Save to the
 // last sweep.
 func unitsOfMailboxes(t *testing.T, containers byHand, strict bool) float64 {
 	t.Helper()

@@ -22,11 +22,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyResults is the name of the file that make survey-figures writes. If it is empty, the tests use few
-// mailboxes.
+// surveyResults is the name of the file to which make survey-figures writes the results. If it is empty,
+// the tests use few mailboxes.
 var surveyResults = os.Getenv("MESSAGEHUB_SURVEY_RESULTS")
 
-// A surveyMeter is a survey whose request units are counted.
+// A surveyMeter is a survey with metrics that count its request units.
 type surveyMeter struct {
 	*survey.Survey
 	registry *prometheus.Registry
@@ -38,7 +38,7 @@ func newSurveyMeter(r *rig, node *Repository, seed uint64) *surveyMeter {
 	return m
 }
 
-// metric returns the sum of the series of a metric.
+// metric returns the sum of all series of a metric.
 func (m *surveyMeter) metric(t testing.TB, name string) (sum float64) {
 	t.Helper()
 	families, err := m.registry.Gather()
@@ -58,15 +58,15 @@ func (m *surveyMeter) units(t testing.TB) float64 {
 	return m.metric(t, "messagehub_cosmos_request_units_total")
 }
 
-// surveyFigures has the results of TestSurvey_StaysWithinItsFigures, in simulated time.
+// surveyFigures are the results of TestSurvey_StaysWithinItsFigures, measured in simulated time.
 type surveyFigures struct {
 	name                   string
 	mailboxes              int
-	walkUnits, walkSeconds float64 // request units and seconds for each mailbox
+	walkUnits, walkSeconds float64 // request units and seconds of the first walk, for each mailbox
 	minutes                []surveyMinutes
 }
 
-// surveyMinutes has the results of minutes in each of which 1,000 mailboxes change.
+// surveyMinutes are the results of a measurement in which 1,000 mailboxes change in each minute.
 type surveyMinutes struct {
 	name      string
 	documents int     // number of documents that change in a minute
@@ -75,8 +75,8 @@ type surveyMinutes struct {
 	behind    time.Duration
 }
 
-// A mailboxChange changes a mailbox without an open bundle, and returns the number of
-// documents of the containers catalog and bundles that it has changed.
+// A mailboxChange changes a mailbox without an open bundle. It returns the number of documents that it
+// has changed in the containers catalog and bundles.
 type mailboxChange func(node *Repository, r *rig, actor domain.ActorID) int
 
 func saveOne(t testing.TB) mailboxChange {
@@ -94,7 +94,7 @@ func savePeekAndDequeue(t testing.TB) mailboxChange {
 		require.NoError(t, err)
 		_, err = node.Acknowledge(context.Background(), actor, b.ID)
 		require.NoError(t, err)
-		return n + 2 // the Dequeue changes the gate and the bundle
+		return n + 2 // the Dequeue changes two documents, the gate and the bundle
 	}
 }
 
@@ -159,7 +159,8 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	return f
 }
 
-// TestSurvey_StaysWithinItsFigures measures the cost and the delay of a survey in simulated time.
+// TestSurvey_StaysWithinItsFigures measures the request units and the delay of a survey in simulated
+// time.
 func TestSurvey_StaysWithinItsFigures(t *testing.T) {
 	mailboxes, perMinute, minutes := 400, 200, 2
 	if surveyResults != "" {
@@ -184,7 +185,7 @@ func TestSurvey_StaysWithinItsFigures(t *testing.T) {
 	}
 }
 
-// surveyedPeeks has durations of Peeks in simulated time, alone and during a survey.
+// surveyedPeeks are the durations of Peeks in simulated time, without and with a concurrent survey.
 type surveyedPeeks struct {
 	throughput    string
 	alone, beside time.Duration // p99
@@ -192,7 +193,7 @@ type surveyedPeeks struct {
 }
 
 // measurePeeksDuringSurvey measures Peeks on an account that enforces its provisioned throughput, while a
-// survey walks the containers and follows their feeds.
+// survey reads all mailboxes and then their changes.
 func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 	for _, suggested := range []bool{false, true} {
 		inBubble(t, fmt.Sprint("peeks, suggested throughput ", suggested), func(t *testing.T) {
@@ -247,7 +248,7 @@ func measurePeeksDuringSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 
 func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	peeks := 600
-	if raced { // the race detector is too slow for this measurement
+	if raced { // with the race detector, this measurement would take too long
 		peeks = 60
 	}
 	for _, p := range measurePeeksDuringSurvey(t, peeks) {
@@ -255,12 +256,12 @@ func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	}
 }
 
-// surveyedLists has the results of listing many mailboxes, in real time.
+// surveyedLists are the results of listing many mailboxes, measured in real time.
 type surveyedLists struct {
 	mailboxes int
-	bytes     float64       // memory for each mailbox
-	load      time.Duration // time of the first list on a node that does not survey
-	list      time.Duration // longest time of several requests for a page of 100 mailboxes
+	bytes     float64       // memory for each mailbox, in bytes
+	load      time.Duration // duration of the first list on a node that does not survey
+	list      time.Duration // longest duration of several requests for a page of 100 mailboxes
 	stored    float64       // stored bytes for each mailbox
 }
 

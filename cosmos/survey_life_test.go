@@ -33,8 +33,8 @@ func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	return ids
 }
 
-// When the log is long, the survey replaces the log by a snapshot and removes the old documents. A node that
-// only reads the survey continues, and a node that starts reads the snapshot.
+// When its log is long, the survey replaces the log with a snapshot and removes the old documents. A node
+// that only reads the survey is not disturbed, and a node that starts reads the snapshot.
 func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -77,8 +77,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	})
 }
 
-// A process that dies while it writes a snapshot leaves parts of the snapshot. The next process removes
-// these parts.
+// A process dies while it writes a snapshot. The next process removes the incomplete snapshot.
 func TestSurvey_RemovesTheSnapshotPartsOfADeadNode(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -103,7 +102,7 @@ func TestSurvey_RemovesTheSnapshotPartsOfADeadNode(t *testing.T) {
 	})
 }
 
-// If documents of the survey are lost, the survey begins again.
+// If documents of the survey are lost, the survey starts again and reads all mailboxes.
 func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 	for name, lose := range map[string]func(c *client.Call, node *Repository, ids []string) error{
 		"the state": func(c *client.Call, node *Repository, _ []string) error {
@@ -167,7 +166,8 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 	}
 }
 
-// The containers split into physical partitions while a node surveys.
+// The containers split into more physical partitions while a node surveys. The survey must not miss any
+// change.
 func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -197,7 +197,7 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 	})
 }
 
-// The survey does not exceed its limit of request units per second, even if many documents change.
+// The survey stays within its limit of request units per second, even if many documents change.
 func TestSurvey_StaysWithinItsBudget(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
@@ -222,15 +222,15 @@ func TestSurvey_StaysWithinItsBudget(t *testing.T) {
 			}
 			waitInBubble(10 * time.Second)
 			now := m.units(t)
-			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // a page of 50 documents may exceed the limit, because it is charged as a whole
+			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // 70 exceeds the limit, because a page of 50 documents is charged as a whole
 			last = now
 		}
 		require.Positive(t, last)
 	})
 }
 
-// If two nodes survey at the same time, the writes of one node are refused, and only the other node exports
-// metrics.
+// If two nodes survey at the same time, the writes of one node are refused, and only the other node
+// exports metrics.
 func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -250,7 +250,7 @@ func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 		require.True(t, isOwner)
 		f.step()
 		waitInBubble(time.Minute)
-		isOwner, err = a.Round(context.Background()) // the round stores nothing
+		isOwner, err = a.Round(context.Background()) // this round must store nothing
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		require.Equal(t, []int{0, 1}, []int{age(a), age(b)})
@@ -279,8 +279,8 @@ func countSeries(t testing.TB, m *surveyMeter, name string) int {
 	return 0
 }
 
-// If an account refuses the feed because a permission is missing, the survey reports the refusal, and lists
-// are still served.
+// If an account refuses to return changes because a permission is missing, the survey reports the
+// refusal, and lists are still served.
 func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -300,8 +300,8 @@ func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	require.Zero(t, lines.At())
 }
 
-// A node loses the lease of the survey while it has lines that it has not stored. When it acquires the lease
-// again, it stores these lines.
+// A node loses the lease of the survey before it has stored some lines. When it acquires the lease again,
+// it stores these lines.
 func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -318,7 +318,7 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		for range 5 {
 			f.step()
 		}
-		runRound(t, s) // s reads the changes, and does not store them yet
+		runRound(t, s) // s reads the changes but does not store them yet
 		waitInBubble(time.Minute)
 		line.Break(func(_ int, req *http.Request) faulty.Fault {
 			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {

@@ -37,8 +37,8 @@ func newSurveyedTraffic(t testing.TB, r *rig, node *Repository, seed uint64) *su
 	return f
 }
 
-// step makes one random call. A call that fails because no event waits, or no bundle is open, changes no
-// document.
+// step makes one random call. A call that fails because no event waits, or because no bundle is open,
+// changes no document.
 func (f *surveyedTraffic) step() {
 	ctx, actor := context.Background(), f.actors[f.rng.IntN(len(f.actors))]
 	origin := []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[f.rng.IntN(3)]
@@ -89,7 +89,8 @@ func (f *surveyedTraffic) step() {
 	waitInBubble(time.Duration(f.rng.IntN(3000)) * time.Millisecond) // simulated time
 }
 
-// open opens a bundle. Every second bundle is in content mode request: a domain produces its content.
+// open opens a bundle. Every second bundle has the content mode request, in which a domain produces its
+// content.
 func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	ctx := context.Background()
 	next, err := f.node.NextUnacknowledged(ctx, actor, []domain.Group{group})
@@ -111,7 +112,7 @@ func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	return err
 }
 
-// settleSurveys runs rounds of surveys until they have read all changes.
+// settleSurveys runs rounds of surveys until the surveys have read all changes.
 func settleSurveys(t testing.TB, surveys ...*survey.Survey) {
 	t.Helper()
 	for range 40 {
@@ -121,12 +122,12 @@ func settleSurveys(t testing.TB, surveys ...*survey.Survey) {
 				return
 			}
 		}
-		waitInBubble(10 * time.Second) // simulated time, in which a lease may expire
+		waitInBubble(10 * time.Second) // in this time, a lease may expire
 	}
 	t.Fatal("no node surveys")
 }
 
-// requireLines compares the lines of each survey with the store.
+// requireLines requires that the lines of each survey match the store.
 func (f *surveyedTraffic) requireLines(surveys ...*survey.Survey) {
 	f.t.Helper()
 	for _, s := range surveys {
@@ -165,8 +166,9 @@ func TestSurvey_LinesEqualTheStoreOnceTrafficStops(t *testing.T) {
 	}
 }
 
-// Two nodes survey in turn. Each is paused or dies at random requests, and replies are lost. The other node
-// continues from the stored state, and in the end both nodes return the right lines.
+// Two nodes alternate in surveying. At random requests, the active node is paused or dies, and replies
+// are lost. The other node continues from the stored state. At the end, both nodes return the right
+// lines.
 func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 	for seed := range uint64(12) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -211,7 +213,7 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 				}
 			}
 			settleSurveys(t, surveys...)
-			waitInBubble(time.Minute) // simulated time, until the next round stores the changes
+			waitInBubble(time.Minute) // in this time, a round stores the changes
 			settleSurveys(t, surveys...)
 			waitInBubble(time.Minute)
 			f.requireLines(surveys...)
@@ -219,8 +221,8 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 	}
 }
 
-// A survey reads the tokens of the feeds before the walk, so the feeds return the changes that the walk
-// misses.
+// A survey reads the change-feed tokens before it first reads all mailboxes. So the feeds return the
+// changes that it misses in that time.
 func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -237,7 +239,7 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 		line := &faulty.Transport{Next: r.engine.Transport()}
 		s := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{})
 		line.Break(func(call int, _ *http.Request) faulty.Fault {
-			if call%2 == 0 && call < 60 { // changes between the requests of the walk, and a few after the walk
+			if call%2 == 0 && call < 60 { // make changes between the requests of the walk, and a few after the walk
 				actor := actors[call/2%len(actors)]
 				_, err := node.Save(ctx, actor, repositorytest.Events(1, actor))
 				require.NoError(t, err)
@@ -248,7 +250,7 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 		})
 		runRound(t, s)
 		line.Break(nil)
-		runRound(t, s) // reads the changes after the walk
+		runRound(t, s) // this round reads the changes after the walk
 		for _, actor := range actors {
 			requireLine(t, s, node, actor)
 		}
@@ -296,23 +298,23 @@ func TestSurvey_ListsAMailboxThatCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	put(damaged, `{"id":"head","partitionKey":"`+damaged.String()+`","cabinets":7}`)
 	put(newer, `{"id":"head","partitionKey":"`+newer.String()+`","v":99}`)
-	check(s) // the survey has read the document from a feed
+	check(s) // s has read the document from a feed
 	r2 := surveyOf(r, node, survey.Options{Exclusive: true})
 	require.NoError(t, c.DeleteIfExists(ctx, node.db.cabinets, "|survey", "state"))
-	check(r2) // the survey has read the document in a walk
+	check(r2) // r2 has read the document in a walk
 
 	put(damaged, string(client.Encode(whole)))
 	runRound(t, r2)
 	requireLine(t, r2, node, damaged)
 }
 
-// rawDocument is the JSON of a document.
+// A rawDocument is a document that is already encoded as JSON.
 type rawDocument string
 
 func (d rawDocument) MarshalJSON() ([]byte, error) { return []byte(d), nil }
 
-// A node dies at each request of a round that stores lines, before or after the store applies the request.
-// The next node has all lines.
+// A node dies at one request of a round that stores lines, for each request, before or after the store
+// applies the request. The next node returns all lines.
 func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n, died := 1, true; died; n++ {
@@ -329,7 +331,7 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				for range 20 {
 					f.step()
 				}
-				waitInBubble(time.Minute) // after this time, the next round stores the changes
+				waitInBubble(time.Minute) // in this time, the next round stores the changes
 				line.CrashAt(n, fault)
 				_, _ = dying.Round(context.Background())
 				died = line.Fired() > 0

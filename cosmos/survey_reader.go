@@ -10,22 +10,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A surveyReader reads heads, gates and bundles for the survey of mailboxes. It computes the backlog of
-// a group as Peek and Dequeue do, from the same documents; see backlog.go.
+// A surveyReader reads heads, gates and bundles for the survey. It computes the backlog of a group from
+// the same documents as Peek and Dequeue; see backlog.go.
 type surveyReader struct{ r *Repository }
 
-// SurveyReader returns the reader for a survey of the mailboxes.
+// SurveyReader returns the reader that a survey of the mailboxes uses.
 func (r *Repository) SurveyReader() survey.Reader { return surveyReader{r} }
 
-// fileDamage is used as the id of a document that is damaged in the file of an embedded engine: the engine
-// cannot report the id.
+// fileDamage replaces the id of a document that is damaged in the file of an embedded engine, because the
+// engine cannot report the id.
 const fileDamage = "|file"
 
 // Groups implements survey.Reader.
 func (s surveyReader) Groups() []domain.Group { return s.r.opts.Groups.All() }
 
-// Walk implements survey.Reader. It reads the gates before the heads. A mailbox without a head has
-// no line, so a line never lacks the gates.
+// Walk implements survey.Reader. It reads the gates before the heads. A mailbox without a head has no
+// line, so every line includes the gates.
 func (surveyReader) Walk() []survey.Query {
 	return []survey.Query{
 		{Container: bundlesContainer, Text: "SELECT * FROM c WHERE c.kind = '" + gateKind + "'"},
@@ -36,7 +36,7 @@ func (surveyReader) Walk() []survey.Query {
 // Followed implements survey.Reader.
 func (surveyReader) Followed() []string { return []string{catalogContainer, bundlesContainer} }
 
-// A surveyedDocument has the members by which the kinds of documents are distinguished.
+// A surveyedDocument contains the members that distinguish the kinds of documents.
 type surveyedDocument struct {
 	ID           string `json:"id"`
 	Kind         string `json:"kind"`
@@ -65,7 +65,7 @@ func (surveyReader) Recipient(container string, doc []byte) (domain.ActorID, boo
 // Apply implements survey.Reader.
 func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []survey.Reference) {
 	var d surveyedDocument
-	_ = json.Unmarshal(doc, &d) // no error: Recipient has parsed the document before
+	_ = json.Unmarshal(doc, &d) // cannot fail, because Recipient has already parsed the document
 	r, err := decodeSurveyRecord(record)
 	if err != nil && !isWalk {
 		wanted = s.mailboxReferences(&d)
@@ -93,9 +93,9 @@ func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk 
 	return r.encode(), wanted
 }
 
-// mailboxReferences returns the head and the gates of a mailbox.
+// mailboxReferences returns references to the head and the gates of a mailbox.
 func (s surveyReader) mailboxReferences(d *surveyedDocument) []survey.Reference {
-	recipient := d.Recipient + d.PartitionKey // one of the two members is empty
+	recipient := d.Recipient + d.PartitionKey // one of these two members is empty
 	refs := []survey.Reference{{Container: catalogContainer, Partition: recipient, ID: headID}}
 	for _, group := range s.Groups() {
 		refs = append(refs, survey.Reference{Container: bundlesContainer, Partition: recipient, ID: gateID(group)})
@@ -144,8 +144,8 @@ func (s surveyReader) applyBundle(c *call, r *surveyRecord, d *surveyedDocument,
 	return nil
 }
 
-// References implements survey.Reader. It returns the gates, the head, the open bundles, and the
-// damaged documents.
+// References implements survey.Reader. It returns references to the gates, the head, the open bundles,
+// and the damaged documents.
 func (s surveyReader) References(recipient domain.ActorID, record []byte) []survey.Reference {
 	name := recipient.String()
 	head := survey.Reference{Container: catalogContainer, Partition: name, ID: headID}
@@ -159,7 +159,7 @@ func (s surveyReader) References(recipient domain.ActorID, record []byte) []surv
 		}
 		return append(refs, head)
 	}
-	r, _ := decodeSurveyRecord(record) // a record that cannot be decoded is empty
+	r, _ := decodeSurveyRecord(record) // if the record cannot be decoded, r is empty
 	for i := range r.groups {
 		if g := &r.groups[i]; g.hasGate {
 			refs = append(refs, ofGate(g.group))
@@ -214,7 +214,7 @@ func (s surveyReader) Mailbox(recipient domain.ActorID, record []byte) (domain.M
 
 // Damaged implements survey.Reader.
 func (surveyReader) Damaged(record []byte, reason string) []byte {
-	r, _ := decodeSurveyRecord(record) // a record that cannot be decoded is empty
+	r, _ := decodeSurveyRecord(record) // if the record cannot be decoded, r is empty
 	r.setDamage(fileDamage, reason)
 	return r.encode()
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A deafReader ignores the results of the feeds while isDeaf is set. This leaves lines that are newer than
-// the store, as after an account has lost writes.
+// A deafReader ignores the results of the feeds while isDeaf is set. The lines then differ from the
+// store, as after an account has lost writes.
 type deafReader struct {
 	survey.Reader
 
@@ -36,7 +36,8 @@ func (d deafReader) Recipient(container string, doc []byte) (domain.ActorID, boo
 	return d.Reader.Recipient(container, doc)
 }
 
-// recheckedAt returns the start time of the last recheck of all lines, and whether that recheck has ended.
+// recheckedAt returns the start time of the last recheck of all lines, and whether that recheck has
+// ended.
 func recheckedAt(t testing.TB, node *Repository) (began time.Time, ended bool) {
 	t.Helper()
 	var doc struct {
@@ -50,7 +51,8 @@ func recheckedAt(t testing.TB, node *Repository) (began time.Time, ended bool) {
 	return doc.Recheck.Began, doc.Recheck.Ended
 }
 
-// recheckLines runs surveys until they have rechecked all lines, for more than six hours of simulated time.
+// recheckLines runs surveys until they have rechecked all lines, which takes more than six hours of
+// simulated time.
 func recheckLines(t testing.TB, node *Repository, each func(), surveys ...*survey.Survey) {
 	t.Helper()
 	before, _ := recheckedAt(t, node)
@@ -83,7 +85,7 @@ func discardMailbox(t testing.TB, node *Repository, actor domain.ActorID) {
 	}
 }
 
-// requireNoLine requires that the list of a survey does not have a mailbox.
+// requireNoLine requires that the list of a survey does not contain a mailbox.
 func requireNoLine(t testing.TB, s *survey.Survey, actor domain.ActorID) {
 	t.Helper()
 	lines, err := s.Surveyed(context.Background())
@@ -96,7 +98,7 @@ func requireNoLine(t testing.TB, s *survey.Survey, actor domain.ActorID) {
 }
 
 // The store loses writes after the survey has read them, and nodes die at random requests of the recheck.
-// In the end the lines equal the store.
+// At the end, the lines match the store.
 func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 	for seed := range uint64(16) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -126,7 +128,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			lost := f.actors[len(f.actors)-1]
 			f.actors = f.actors[:len(f.actors)-1]
 			discardMailbox(t, node, lost)
-			if gate := gateID(allGroups[rng.IntN(len(allGroups))]); rng.IntN(2) == 0 { // the store loses a gate only
+			if gate := gateID(allGroups[rng.IntN(len(allGroups))]); rng.IntN(2) == 0 { // the store loses only a gate
 				_ = node.beginCall("test").DeleteIfExists(context.Background(), node.db.bundles, f.actors[0].String(), gate)
 			}
 			waitInBubble(10 * time.Minute)
@@ -155,8 +157,8 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 	}
 }
 
-// Queries and reads of a recheck return old versions of changing documents. The lines must stay as the
-// feeds have returned them.
+// Queries and reads of a recheck return old versions of changing documents. The recheck must not replace
+// lines that are based on newer versions from the feeds.
 func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 	for seed := range uint64(4) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -181,7 +183,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 				require.True(t, isOwner)
 				lag = func() time.Duration { return 0 }
 			}
-			requireReadings := func() { // compares before a later change corrects a line
+			requireReadings := func() { // compare before a later change could correct a line
 				for _, actor := range f.actors {
 					in, err := node.Inspect(context.Background(), actor)
 					require.NoError(t, err)
@@ -193,7 +195,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			for range 20 {
 				f.step()
 			}
-			for _, actor := range f.actors { // damaged mailboxes are rechecked every five minutes
+			for _, actor := range f.actors { // damage these mailboxes, because damaged mailboxes are rechecked every five minutes
 				_, err := node.beginCall("test").Put(context.Background(), node.db.bundles, actor.String(), "gate.?", "", map[string]string{"id": "gate.?", "kind": gateKind, "recipient": actor.String()})
 				require.NoError(t, err)
 			}
@@ -205,7 +207,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 					f.step()
 					round()
 				}
-				waitInBubble(2 * time.Minute) // the survey reads the changed documents again
+				waitInBubble(2 * time.Minute) // in this time, the survey reads the changed documents again
 				round()
 				round()
 				requireReadings()
@@ -218,8 +220,8 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 	}
 }
 
-// The line of a damaged mailbox is corrected within minutes after the damaged document was removed, or
-// after it was repaired and the feed did not return the repair.
+// A document is damaged. Within minutes after it was removed, or was repaired without a change in the
+// feed, the line of its mailbox is correct.
 func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -274,7 +276,8 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 	})
 }
 
-// Rechecks use up to a tenth of the request units of the survey. If all lines are right, they store no line.
+// Rechecks use up to a tenth of the request units of the survey. If all lines are correct, rechecks store
+// no line.
 func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
@@ -302,7 +305,7 @@ func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 		for ended := false; !ended; _, ended = recheckedAt(t, node) {
 			waitInBubble(10 * time.Second)
 			runRound(t, m.Survey)
-			waitInBubble(30 * time.Second) // after this time, the position of the recheck is stored
+			waitInBubble(30 * time.Second) // in this time, the position of the recheck is stored
 			runRound(t, m.Survey)
 		}
 		took, spent := time.Since(began), m.units(t)-units
@@ -313,7 +316,7 @@ func TestSurvey_RecheckStaysWithinItsShare(t *testing.T) {
 	})
 }
 
-// A recheck continues at the position that the previous node has stored.
+// A recheck continues at the position that a previous node has stored.
 func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -362,7 +365,7 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			_, err := node.beginCall("test").Read(ctx, node.db.cabinets, "|survey", "state", &doc)
 			require.NoError(t, err)
 			positions[string(doc.Recheck)] = true
-			s = newSurvey() // replaces a process that has died
+			s = newSurvey() // another process replaces the dead one
 			waitInBubble(2 * time.Minute)
 			runRound(t, s)
 			waitInBubble(2 * time.Minute)

@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A surveyRecord has the state of the head, the gates and the bundles of a mailbox that a survey needs.
-// When one of these documents changes, the survey computes the line again without a read of the others. A
-// record with one cabinet takes about 70 bytes, and each further cabinet about 35 bytes.
+// A surveyRecord stores the state of a mailbox from which a survey computes its line. When the head, a
+// gate or a bundle changes, the survey reads only this document. A record with one cabinet takes about 70
+// bytes, and each further cabinet about 35 bytes.
 type surveyRecord struct {
 	hasHead  bool
-	groups   []surveyedGroup   // sorted by name
+	groups   []surveyedGroup   // sorted by group name
 	cabinets []surveyedCabinet // sorted by hash
 	damages  []surveyedDamage
 }
 
-// A surveyedGroup is the gate of a group and its bundles.
+// A surveyedGroup is the state of a gate and its bundles.
 type surveyedGroup struct {
 	group   domain.Group
 	hasGate bool
@@ -32,7 +32,7 @@ type surveyedGroup struct {
 	open   domain.BundleID
 	opened millis
 
-	failing      domain.BundleID // the bundle whose content the domain fails to produce
+	failing      domain.BundleID // id of the bundle whose content the domain fails to produce
 	failures     int
 	failingSince millis
 
@@ -40,31 +40,31 @@ type surveyedGroup struct {
 	lastDequeue millis
 }
 
-// A surveyedCabinet is the state of a cabinet in head and gate.
+// A surveyedCabinet is the state of a cabinet according to the head and a gate.
 type surveyedCabinet struct {
-	hash     uint64 // hashOfCabinet of the cabinet's name
+	hash     uint64 // hash of the cabinet's name; see hashOfCabinet
 	group    domain.Group
 	isInHead bool
-	received cabinetState // the members that the backlog needs: no tail, but marks of the events in the tail
+	received cabinetState // members that the backlog needs: marks for the events in the tail replace the tail
 	isInGate bool
 	position position
 }
 
-// A surveyedDamage is a document that cannot be read.
+// A surveyedDamage records a document that cannot be read.
 type surveyedDamage struct{ document, reason string }
 
-// maxSurveyedMarks is the limit for the marks of a cabinet in a record. A head has fewer marks.
+// maxSurveyedMarks limits the marks of a cabinet in a record. A head has fewer marks.
 const maxSurveyedMarks = 64
 
-// hashOfCabinet returns the hash of the name of a cabinet. A mailbox has up to 1,000 cabinets, so two of
-// them practically never have the same 64 bits.
+// hashOfCabinet returns the 64-bit hash of a cabinet's name. A mailbox has up to 1,000 cabinets, so a
+// collision is very unlikely.
 func hashOfCabinet(name cabinetName) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // never fails
 	return h.Sum64()
 }
 
-// ensureGroup returns the entry of a group, which it adds if it is missing.
+// ensureGroup returns the state of a group. If it is missing, ensureGroup adds an empty one.
 func (r *surveyRecord) ensureGroup(group domain.Group) *surveyedGroup {
 	i, found := slices.BinarySearchFunc(r.groups, group, func(g surveyedGroup, group domain.Group) int {
 		return cmp.Compare(g.group.String(), group.String())
@@ -75,7 +75,7 @@ func (r *surveyRecord) ensureGroup(group domain.Group) *surveyedGroup {
 	return &r.groups[i]
 }
 
-// ensureCabinet returns the entry of a cabinet, which it adds if it is missing.
+// ensureCabinet returns the state of a cabinet. If it is missing, ensureCabinet adds an empty one.
 func (r *surveyRecord) ensureCabinet(name cabinetName, group domain.Group) *surveyedCabinet {
 	hash := hashOfCabinet(name)
 	i, found := slices.BinarySearchFunc(r.cabinets, hash, func(c surveyedCabinet, hash uint64) int { return cmp.Compare(c.hash, hash) })
@@ -85,7 +85,8 @@ func (r *surveyRecord) ensureCabinet(name cabinetName, group domain.Group) *surv
 	return &r.cabinets[i]
 }
 
-// setDamage records the reason why a document cannot be read. An empty reason removes the damage from r.
+// setDamage records the reason why a document cannot be read. An empty reason removes the damage of the
+// document from r.
 func (r *surveyRecord) setDamage(document, reason string) {
 	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { return d.document == document })
 	if reason != "" && len(r.damages) < maxSurveyedDamages {
@@ -95,13 +96,13 @@ func (r *surveyRecord) setDamage(document, reason string) {
 
 const maxSurveyedDamages = 8
 
-// clipReason cuts reason to 400 bytes.
+// clipReason truncates reason to 400 bytes.
 func clipReason(reason string) string {
 	const limit = 400
 	return strings.ToValidUTF8(reason[:min(len(reason), limit)], "\uFFFD")
 }
 
-// setHead updates r with the state in a head.
+// setHead updates r from a head.
 func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group, error)) {
 	r.hasHead = true
 	for i := range r.cabinets {
@@ -110,7 +111,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	for name, last := range h.Cabinets {
 		group, err := groupOf(name)
 		if err != nil {
-			continue // the configuration does not have the origin, so its events are not counted
+			continue // no group is configured for the origin, so its events are not counted
 		}
 		c := r.ensureCabinet(name, group)
 		c.isInHead = true
@@ -122,7 +123,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	r.prune()
 }
 
-// allMarks returns the marks of a cabinet and additional marks for the events in its tail.
+// allMarks returns the marks of a cabinet and marks for the events in its tail.
 func (c cabinetState) allMarks() []mark {
 	marks := slices.Clone(c.Marks)
 	t, err := c.decodeTail(domain.CabinetKey{})
@@ -141,8 +142,8 @@ func (c cabinetState) allMarks() []mark {
 	return marks
 }
 
-// setGate updates r with the state in a gate. isMovedBack reports that the gate was moved back: the record
-// now lacks marks, which the caller must read from the head.
+// setGate updates r from a gate. isMovedBack reports that the gate was moved back, so that r lacks marks,
+// which the caller must read from the head.
 func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	s := r.ensureGroup(group)
 	s.hasGate, s.frozen, s.removed = true, g.Frozen, g.Removed
@@ -154,7 +155,7 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	if s.failing != s.open {
 		s.failing, s.failures, s.failingSince = domain.BundleID{}, 0, 0
 	}
-	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { // damage of bundles that were closed since
+	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { // remove the damage of bundles that are no longer open
 		id, err := domain.ParseBundleID(d.document)
 		return err == nil && !r.isOpen(id)
 	})
@@ -163,7 +164,7 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 		if c.group != group || !c.isInGate {
 			continue
 		}
-		c.isInGate = false // set again below if g has the cabinet
+		c.isInGate = false // set again below if the cabinet is in g
 	}
 	for name, at := range g.At {
 		c := r.ensureCabinet(name, group)
@@ -180,12 +181,12 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	return isMovedBack
 }
 
-// isOpen reports whether a bundle is the open bundle of a gate in r.
+// isOpen reports whether a bundle is the open bundle of a group in r.
 func (r *surveyRecord) isOpen(id domain.BundleID) bool {
 	return slices.ContainsFunc(r.groups, func(g surveyedGroup) bool { return g.open == id })
 }
 
-// setBundle updates r with the state in a bundle. stored is the time of the last write of the bundle.
+// setBundle updates r from a bundle. stored is the time of the last write of the bundle.
 func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.Group, stored millis) {
 	s := r.ensureGroup(group)
 	s.lastPeek = max(s.lastPeek, millisOf(d.Opened))
@@ -204,14 +205,14 @@ func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.
 	}
 }
 
-// keepHistory copies from the previous record the values of bundles that may have been removed: the times
-// of the last Peek and Dequeue, and the start of a domain's failures.
+// keepHistory copies values of possibly removed bundles from the previous record: the times of the last
+// Peek and Dequeue, and the time at which a domain began to fail.
 func (r *surveyRecord) keepHistory(before *surveyRecord) {
 	for i := range before.groups {
 		old := &before.groups[i]
 		j := slices.IndexFunc(r.groups, func(g surveyedGroup) bool { return g.group == old.group })
 		if j < 0 || !r.groups[j].hasGate {
-			continue // the gate is lost, so its bundles are lost as well
+			continue // the gate is lost, so its bundles are lost, too
 		}
 		g := &r.groups[j]
 		g.lastPeek = cmp.Or(g.lastPeek, old.lastPeek)
@@ -224,8 +225,8 @@ func (r *surveyRecord) keepHistory(before *surveyRecord) {
 	}
 }
 
-// prune removes the cabinets that are neither in the head nor in a gate, and the marks below the positions
-// of the gates, which are needed only after a gate was moved back.
+// prune removes the cabinets that are neither in the head nor in a gate. It also removes the marks below
+// the positions of the gates, which are needed only after a gate was moved back.
 func (r *surveyRecord) prune() {
 	r.cabinets = slices.DeleteFunc(r.cabinets, func(c surveyedCabinet) bool { return !c.isInHead && !c.isInGate })
 	for i := range r.cabinets {
@@ -242,7 +243,7 @@ func (r *surveyRecord) prune() {
 			}
 		}
 		marks = marks[min(begin, len(marks)):]
-		if n := len(marks); n > maxSurveyedMarks { // dropping marks may make the computed age too high
+		if n := len(marks); n > maxSurveyedMarks { // without all marks, the computed age may be too high
 			marks = slices.Concat(marks[:1], marks[n-maxSurveyedMarks+1:])
 		}
 		c.received.Marks = marks
@@ -258,7 +259,7 @@ func (r *surveyRecord) positionOf(c *surveyedCabinet) position {
 	return c.received.sinceBase(at)
 }
 
-// toMailbox returns the line of the mailbox. If isFrozen is true, groups without a gate are frozen.
+// toMailbox returns the line of the mailbox. If isFrozen is true, groups without a gate count as frozen.
 func (r *surveyRecord) toMailbox(recipient domain.ActorID, groups []domain.Group, isFrozen bool) domain.Mailbox {
 	m := domain.Mailbox{Recipient: recipient}
 	if len(r.damages) > 0 {
@@ -299,7 +300,7 @@ func (r *surveyRecord) toMailbox(recipient domain.ActorID, groups []domain.Group
 // surveyRecordVersion is the first byte of an encoded record.
 const surveyRecordVersion = 1
 
-// The flags of encoded records.
+// The flags in encoded records.
 const (
 	hasHeadFlag = 1 << iota
 	hasGateFlag
@@ -311,7 +312,7 @@ const (
 	baseFlag
 )
 
-// encode encodes a record.
+// encode returns the encoded record.
 func (r *surveyRecord) encode() []byte {
 	b := []byte{surveyRecordVersion, 0}
 	if r.hasHead {
@@ -394,7 +395,7 @@ func (r *surveyRecord) encode() []byte {
 
 var errSurveyRecord = errors.New("the record of a mailbox in the survey cannot be decoded")
 
-// A surveyDecoder decodes a record. After the first failure, all values are zero.
+// A surveyDecoder decodes a record. After the first failure, it returns zero values.
 type surveyDecoder struct {
 	b      []byte
 	failed bool
@@ -420,8 +421,8 @@ func (d *surveyDecoder) readNumber() int64 {
 	return n
 }
 
-// readCount reads a number of encoded items. It fails if the number is larger than the remaining bytes:
-// each item takes at least one byte.
+// readCount decodes the number of items that follow. It fails if the number exceeds the remaining bytes,
+// because each item takes at least one byte.
 func (d *surveyDecoder) readCount() int {
 	n := d.readNumber()
 	if n < 0 || n > int64(len(d.b)) {
@@ -462,7 +463,7 @@ func (d *surveyDecoder) readBundleID() (id domain.BundleID) {
 	return id
 }
 
-// decodeSurveyRecord decodes the result of encode. A nil record is decoded as an empty one.
+// decodeSurveyRecord decodes a record that encode has returned. A nil record is decoded as an empty one.
 func decodeSurveyRecord(record []byte) (*surveyRecord, error) {
 	r := &surveyRecord{}
 	if record == nil {

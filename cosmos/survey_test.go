@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyOf returns a survey of the store of a rig, with a separate connection.
+// surveyOf returns a survey that reads the store of a rig over a separate connection.
 func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	if opts.Clock == nil {
 		opts.Clock = node.opts.Clock
@@ -29,7 +29,7 @@ func runRound(t testing.TB, s *survey.Survey) {
 	require.True(t, isOwner, "another node surveys")
 }
 
-// requireLine compares the line of a mailbox with the result of Inspect.
+// requireLine requires that the line of a mailbox matches the result of Inspect.
 func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	line := requireReading(t, s, node, recipient)
@@ -37,7 +37,8 @@ func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient dom
 	return line
 }
 
-// requireReading compares the line of a mailbox with the result of Inspect. The mailbox may be damaged.
+// requireReading requires that the line of a mailbox matches the result of Inspect. The mailbox may be
+// damaged.
 func requireReading(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	ctx := context.Background()
@@ -108,5 +109,5 @@ func TestSurvey_LineFollowsSavePeekAndDequeue(t *testing.T) {
 	require.WithinDuration(t, b.Opened, line.LastPeek(), 1e6)
 }
 
-// waitInBubble lets simulated time pass.
+// waitInBubble waits for a period of simulated time.
 func waitInBubble(d time.Duration) { <-time.After(d) }

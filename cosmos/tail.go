@@ -9,19 +9,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The newest events of a cabinet may stay in the head until they are enough for a page. These events are
-// the tail of the cabinet: the slots from Paged up to Fill of the drawer in the head. The events in a tail
-// are committed and never change. A drawer whose events are all in a tail may have no document yet.
+// The newest events of a cabinet may be stored in the head until there are enough for a page. These
+// events are the tail of the cabinet: the slots from Paged up to Fill of the drawer in the head. The
+// events in a tail are committed and never change. If all events of a drawer are in the tail, the drawer
+// may have no document yet.
 
 // A tail is the decoded tail of a cabinet. A nil *tail is empty.
 type tail struct {
 	drawer string
 	paged  int // slot of the first event
 	events []storedEvent
-	saves  []saveRun // the stored spans in which the events were saved
+	saves  []saveRun // spans in which the events were saved, if they are stored
 }
 
-// maxTail is the limit for the events of a tail that a node reads. The limit for tails that it writes is
+// maxTail limits the events of a tail that a node reads. The limit for tails that a node writes is
 // Options.TailEvents.
 const maxTail = 256
 
@@ -36,8 +37,8 @@ func (c cabinetState) inPages() int {
 // tailLen returns the number of events in the tail.
 func (c cabinetState) tailLen() int { return c.Fill - c.inPages() }
 
-// isPageless reports whether all events of the last drawer are in the tail. Such a drawer may have neither
-// a page nor a document.
+// isPageless reports whether all events of the last drawer are in the tail. Such a drawer may have
+// neither a page nor a document.
 func (c cabinetState) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
 
 // decodeTail returns the tail of a cabinet, or nil if the cabinet has no tail.
@@ -69,7 +70,7 @@ func (c cabinetState) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 
 var errTail = errors.New("the events in a head cannot be decoded")
 
-// encodeTail encodes events for the tail. The first event is in slot c.Paged.
+// encodeTail encodes events as the tail. The first event is in slot c.Paged.
 func (c cabinetState) encodeTail(events []storedEvent) packed {
 	if len(events) == 0 {
 		return nil
@@ -78,12 +79,12 @@ func (c cabinetState) encodeTail(events []storedEvent) packed {
 	return binary.LittleEndian.AppendUint32(data, c.tailSum(data))
 }
 
-// tailSum returns the CRC-32C of encoded events and of the members that determine their numbers and slots.
+// tailSum returns the CRC-32C of encoded events and of the members that determine their slots.
 func (c cabinetState) tailSum(data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, fmt.Appendf(nil, "|%s|%d", c.Drawer, c.Paged))
 }
 
-// tailBytes returns the size in bytes of all tails of h in its document.
+// tailBytes returns the encoded size in bytes of all tails of h.
 func (h *head) tailBytes() int {
 	n := 0
 	for _, c := range h.Cabinets {
@@ -92,7 +93,7 @@ func (h *head) tailBytes() int {
 	return n
 }
 
-// hasTail reports whether a cabinet of h has a tail.
+// hasTail reports whether any cabinet of h has a tail.
 func (h *head) hasTail() bool {
 	for _, c := range h.Cabinets {
 		if len(c.Tail) > 0 {
@@ -121,7 +122,7 @@ func (h *head) validateTails() error {
 	return nil
 }
 
-// slotEvents returns the events of slots from to until, which are all in t.
+// slotEvents returns the events in the slots [from, until), which must all be in t.
 func (t *tail) slotEvents(from, until int) []storedEvent {
 	return t.events[from-t.paged : until-t.paged]
 }

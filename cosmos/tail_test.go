@@ -81,7 +81,7 @@ func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 	require.Error(t, filling.Validate(), "an intent over a tail")
 }
 
-// tailHead returns a head with two events in a page and n events in the tail after it.
+// tailHead returns a head with two events in a page, followed by n events in the tail.
 func tailHead(t *testing.T, n int) *head {
 	actor := repositorytest.NewActor()
 	events := repositorytest.Events(n, actor, repositorytest.WithOrigin(domain.TimeSeries), repositorytest.WithContentType("x"))
@@ -114,7 +114,7 @@ func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
 	require.Equal(t, cabinetState{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
 }
 
-// A tailStore is a store whose nodes keep tails in the head.
+// A tailStore is a store whose nodes write tails.
 type tailStore struct {
 	*testing.T
 	*rig
@@ -267,7 +267,7 @@ func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 			}
 			return faulty.None
 		})
-		line.setBefore(atNth(2, isHeadReplacement, func() error { // runs before the write is sent again
+		line.setBefore(atNth(2, isHeadReplacement, func() error { // this function runs before the write is sent again
 			s.saveEvents(other, second)
 			return nil
 		}))
@@ -317,7 +317,7 @@ type namedContent struct {
 	repository.Content
 	mu      sync.Mutex
 	names   map[string]bool
-	refuses int // number of the first Put that fails, as do all later ones; 0: no Put fails
+	refuses int // number of the first Put that fails; all later ones fail, too; 0: no Put fails
 	puts    int
 }
 
@@ -388,9 +388,9 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 	}
 }
 
-// TestASweep_RemovesADrawerBehindAGateInFront simulates a failover that lost acknowledged events.
-// The position of the gate is in the drawer of the lost events. The drawer in the head is an earlier
-// drawer with all its events in the tail, so it is never closed by its age.
+// A failover loses acknowledged events. The position of the gate is in the drawer of the lost events. In
+// the head, the cabinet has an earlier drawer with all its events in the tail, so the drawer is never
+// closed because of its age. A sweep must remove it.
 func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saveEvents(2, repositorytest.WithPayload(`{"a":1}`))
@@ -419,7 +419,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 		_, err := k.content.Open(t.Context(), e.PayloadAt)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed nevertheless")
 	}
-	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // a new node, which has not served the recipient before
+	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // a new node that has not served the recipient yet
 	more := k.saveEvents(1)
 	require.Equal(t, more[0].ID, k.takeBundle().Events[0].ID)
 }
@@ -522,7 +522,7 @@ func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 			require.NoError(t, err)
 			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 			require.NoError(t, err)
-			node.AwaitHints(t.Context(), s.actor) // waits for the hints of the Dequeue, so that the counts include them
+			node.AwaitHints(t.Context(), s.actor) // wait for the hints of the Dequeue, so that the counts include them
 			<-time.After(time.Second)
 		}
 		lives()
@@ -560,18 +560,18 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 	})
 }
 
-// A Dequeue of events in a tail changes no entry, so the entry of the drawer keeps pointing at an
-// acknowledged event of the tail. The check must accept this, and the next Peek and the sweep find the
-// drawer without the entry.
+// A Dequeue of events in a tail changes no catalog entry, so the entry still points at an acknowledged
+// event of the tail. A check must accept this entry. The next Peek and the sweep must find the drawer
+// without the entry.
 func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
-	k.saveEvents(6) // a large Save, which writes an entry
+	k.saveEvents(6) // a large Save, which writes a catalog entry
 	k.saveEvents(2, repositorytest.WithoutBundling)
-	require.Equal(t, 6, k.takeBundle().Count) // the entry points at the next event, which is in the tail
+	require.Equal(t, 6, k.takeBundle().Count) // the entry then points at the next event, which is in the tail
 	k.takeBundle()
 	k.takeBundle()
 	for range 6 {
-		k.saveEvents(1, repositorytest.WithoutBundling) // fills this drawer and begins the next one
+		k.saveEvents(1, repositorytest.WithoutBundling) // fill this drawer and begin the next one
 		k.takeBundle()
 		report, err := k.node.Check(t.Context(), CheckOptions{Recipient: k.actor})
 		require.NoError(t, err)

@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Each of these tests causes a situation in which the protocol would fail without one of its rules.
+// Each test in this file creates a situation in which the protocol would fail without one of its rules.
 
-// A tap is the connection of one node. A test can run a function before each request.
+// A tap is the connection of one node. A test can set a function that runs before each request.
 type tap struct {
 	next faulty.Doer
 
@@ -47,7 +47,7 @@ func (t *tap) setBefore(before func(*http.Request) error) {
 	t.before = before
 }
 
-// tappedNode starts a node with a tap.
+// tappedNode starts a node that uses a tap.
 func (r *rig) tappedNode(opts Options) (*Repository, *tap) {
 	r.t.Helper()
 	line := &tap{next: r.line}
@@ -55,8 +55,8 @@ func (r *rig) tappedNode(opts Options) (*Repository, *tap) {
 	return New(db, r.content, opts), line
 }
 
-// isHeadReplacement reports whether req replaces the head of a recipient. The first replacement of a large
-// Save is the reservation, and the second one is the commit.
+// isHeadReplacement reports whether req replaces the head of a recipient. The first replacement of a
+// large Save stores the intent, and the second one is the commit.
 func isHeadReplacement(req *http.Request) bool {
 	return req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/docs/"+headID)
 }
@@ -65,7 +65,7 @@ func isQuery(req *http.Request) bool { return req.Header.Get("x-ms-documentdb-qu
 
 func isWrite(req *http.Request) bool { return req.Method != http.MethodGet && !isQuery(req) }
 
-// atNth returns a function for setBefore that calls do at the n-th request that matches.
+// atNth returns a function for setBefore that calls do at the n-th matching request.
 func atNth(n int, matches func(*http.Request) bool, do func() error) func(*http.Request) error {
 	var mu sync.Mutex
 	seen := 0
@@ -105,7 +105,7 @@ func (s *trust) save(node *Repository, saver int, events []domain.Event) {
 	s.ledger.Saved(saver, events...)
 }
 
-// drainAll dequeues all bundles through a new node and compares their events with the ledger.
+// drainAll dequeues all bundles through a new node and requires that they contain the saved events.
 func (s *trust) drainAll() {
 	s.Helper()
 	require.NoError(s, s.auditMailbox(s.actor))
@@ -117,7 +117,7 @@ func (s *trust) drainAll() {
 func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
-	s.save(node, 0, repositorytest.Events(12, s.actor)) // fills one drawer, and two slots of the next
+	s.save(node, 0, repositorytest.Events(12, s.actor)) // fill one drawer and two slots of the next one
 
 	var dead atomic.Bool // set at the commit
 	commit := atNth(2, isHeadReplacement, func() error { dead.Store(true); return nil })
@@ -159,7 +159,7 @@ func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
 		defer close(saved)
 		s.save(other, 1, repositorytest.Events(4, s.actor))
 	}()
-	<-undoes // the rollback has read the intent, and is about to make its first write
+	<-undoes // the rollback has read the intent and is about to send its first write
 	close(mayCommit)
 	saves.Wait()
 	close(mayUndo)
@@ -177,7 +177,7 @@ func TestAWatermarkAboveAnIntent_DoesNotProveItsCommit(t *testing.T) {
 	var saves sync.WaitGroup
 	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
 	<-commits
-	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the slow Save, and raises the watermark above its numbers
+	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // this Save rolls back the slow Save and raises the watermark above its numbers
 	close(mayCommit)
 	saves.Wait()
 	s.drainAll()
@@ -193,8 +193,8 @@ func TestAnIndexFromStaleReads_IsNotUsed(t *testing.T) {
 	}
 }
 
-// saveAfterStaleReads sends saved events again, to a node with an empty memory. Its read of the head is
-// current, and its reads of the drawers are stale.
+// saveAfterStaleReads sends saved events again to a node with an empty memory. The node reads the current
+// head and stale drawers.
 func saveAfterStaleReads(t *testing.T, age int, reads int32) {
 	var left atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
@@ -221,8 +221,9 @@ func saveAfterStaleReads(t *testing.T, age int, reads int32) {
 	s.drainAll()
 }
 
-// TestStaleEntries_DoNotReorderCabinets saves into a drawer that has room and whose events are all
-// acknowledged, and into the next drawer. It peeks with stale entries of every age.
+// A drawer has free slots, and all its events are acknowledged. A Save fills this drawer and the next one,
+// and adds an event to a second cabinet. A Peek that reads stale catalog entries still returns the first
+// saved event.
 func TestStaleEntries_DoNotReorderCabinets(t *testing.T) {
 	for age := range 12 {
 		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekWithStaleEntries(t, age) })

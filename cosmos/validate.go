@@ -7,18 +7,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Numbers in documents determine how much a node reads, and how much memory it uses. A number that no hub
-// could have written is damage, like a document that is not JSON, and must not cause unlimited work.
+// Numbers in documents determine how much a node reads and how much memory it uses. A number that no hub
+// could have written counts as damage, like invalid JSON, and must not cause unlimited work.
 
-// maxSlots is more than the number of slots of any drawer: the capacity is at most a million.
+// maxSlots is above the number of slots of any drawer, because the capacity is at most a million.
 const maxSlots = 1 << 20
 
-// maxOrdinal is more than any ordinal: a cabinet with this number of drawers would have more than a hundred
-// billion events.
+// maxOrdinal is above any ordinal, because a cabinet with this number of drawers would have more than a
+// hundred billion events.
 const maxOrdinal = 1 << 24
 
-// isName reports whether text may be the id of a drawer. Without this check, Cosmos would refuse a request
-// with an invalid id as a bad request, and the damage would not be reported as damage.
+// isName reports whether text may be the id of a drawer. Without this check, Cosmos DB would refuse a
+// request with an invalid id as a bad request, so the damage would not be detected.
 func isName(text string) bool {
 	return len(text) <= 100 && strings.IndexFunc(text, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -68,7 +68,7 @@ func (d *bundleDoc) Validate() error {
 	if d.Count < 0 || domain.Weight(d.Count) > domain.MaxBundleWeight { // each event weighs at least 1
 		return fmt.Errorf("bundle %s has %d events", d.ID, d.Count)
 	}
-	if !isName(d.WriteID) { // the write id becomes a part of a condition
+	if !isName(d.WriteID) { // the write id is inserted into a condition
 		return fmt.Errorf("bundle %s has the write id %q", d.ID, d.WriteID)
 	}
 	if len(d.Ranges) == 0 {

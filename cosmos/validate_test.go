@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The simulation found that a check of a page with an impossible slot ended the process, because the check
-// allocated memory for that number of slots. A bundle without slots had the same effect.
+// A document contains an impossible number, for example a huge number of slots. A check must report the
+// damage, and must not allocate memory for that number.
 func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damagedStore){
@@ -67,8 +67,8 @@ func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	}
 }
 
-// A Save increments the count of a drawer by a patch, and Cosmos refuses to increment a member that is not a
-// number. The simulation found that the refusal was returned as an unknown error.
+// The count of a drawer is not a number, so Cosmos DB refuses the patch of a Save that increments it. The
+// Save must return damage, not an unknown error.
 func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	d := newDamagedStore(t)
 	drawers := d.readDrawers(d.main)
@@ -77,8 +77,8 @@ func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }
 
-// The simulation found that a Peek panicked: it searched for the position of the bundle in the gate of the
-// other group.
+// The document of an open bundle contains a different group from its gate. A Peek must return an error of
+// the kind Damaged and not panic.
 func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamagedStore(t)
@@ -90,7 +90,8 @@ func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	})
 }
 
-// The simulation found that a Peek panicked: it read the slots of the bundle from a tail that did not exist.
+// The document of an open bundle contains a range without slots. Reading the bundle must return an error of
+// the kind Damaged and not panic.
 func TestAnOpenBundleWithARangeOfNoSlotsIsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamagedStore(t)

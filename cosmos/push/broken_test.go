@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// A variant is a configuration of the store and its account on which the tests run.
+// A variant configures the store and the simulated account of one run of a test.
 type variant struct {
 	name   string
 	engine embedded.Options
@@ -22,8 +22,7 @@ var variants = []variant{
 	{name: "small segments on a session account", engine: embedded.Options{Consistency: "Session"}, opts: Options{SegmentBytes: 3000}},
 }
 
-// lifeMessages is the number of messages of a life. They are enough for a page, two retries and two dead
-// letters.
+// Eight messages are enough to fill a page and to produce two retries and two dead letters.
 const lifeMessages = 8
 
 func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
@@ -39,14 +38,14 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+					synctest.Test(t, func(t *testing.T) { // in a synctest bubble, backoffs take no real time
 						for n := 1; ; n++ {
 							l := newLife(t, newRig(t, v.engine), lifeMessages, retries < 0, v.opts)
 							node := l.startStore(retries)
 							l.line.BreakOne(n, fault)
 							again := 3
 							if retries == 0 && fault != faulty.ForeignPrecondition {
-								again = 0 // a call with retries survives a single fault
+								again = 0 // if the store retries its requests, no step of the life may fail after a single fault
 							}
 							require.NoError(t, l.runLife(node, again), "call %d", n)
 							broken := l.line.Calls() >= n
@@ -68,8 +67,8 @@ func TestACrashBeforeEveryWrite_LosesNothing(t *testing.T) { crashEverywhere(t, 
 
 func TestACrashAfterEveryWrite_LosesNothing(t *testing.T) { crashEverywhere(t, faulty.ReplyLostAfter) }
 
-// crashEverywhere runs a life once for each request of its node: at that request, the node ends with the
-// fault last, and another node continues.
+// crashEverywhere repeats the life of some messages. In run n, the node crashes at its nth request, with
+// the fault last, and another node continues.
 func crashEverywhere(t *testing.T, last faulty.Fault) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {

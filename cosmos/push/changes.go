@@ -19,26 +19,25 @@ import (
 // Observe implements [repository.Changes].
 func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
 
-// A watchedWrite describes a write that replaces the document of a resource. The resource may be
-// watched.
+// A watchedWrite describes a write that replaces the document of a resource, which may be watched.
 type watchedWrite struct {
 	resource domain.Resource
-	event    domain.ChangeEvent // empty for a creation
+	event    domain.ChangeEvent // empty if the write creates the resource
 	etag     azcore.ETag        // etag of the replaced document; "" if the document is new
 	doc      any
-	mark     *watchedMark // mark of the replaced document
+	mark     *watchedMark // whether the replaced document is watched, and its last version
 }
 
-// replaceWatched makes a write and returns the new etag. If the resource is watched, the same write
-// stores the change, which is published later. The write is conditional on the etag of the document that
-// has w.mark, so it is refused if the mark is stale.
+// replaceWatched replaces the document of a resource and returns the new etag. If the resource is
+// watched, the same batch stores the change, which is published later. The write is refused if w.mark is
+// stale, because it is conditional on the etag of the document that contains w.mark.
 func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWrite) (azcore.ETag, error) {
 	at, err := watchableOf(w.resource)
 	if err != nil {
 		return "", err
 	}
-	// A crash before this write leaves nothing. A crash after it leaves the resource and the change for
-	// its watches.
+	// A crash before this write has no effect. If the node crashes after this write, the resource is
+	// replaced, and the change for its watches is stored.
 	if w.event == "" || !w.mark.IsWatched {
 		return c.Put(ctx, s.cursors, at.key, at.id, w.etag, w.doc)
 	}
@@ -51,12 +50,13 @@ func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWr
 	if err != nil {
 		return "", err
 	}
-	s.observe(change) // if the outcome of a write is unknown, Unpublished finds its change
+	s.observe(change) // if the outcome of the write is unknown, a later call of Unpublished finds the change
 	return results[0].ETag, nil
 }
 
-// MarkWatched implements [repository.Changes]. Its patch acts on the current document. A write of a change
-// is conditional on the etag, so it is refused if the document was read before the patch.
+// MarkWatched implements [repository.Changes]. It patches the current document. A concurrent change of
+// the resource is refused if it read the document before the patch, because its write is conditional on
+// the etag.
 func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (version int64, err error) {
 	c := s.client.Begin("mark watched")
 	at, err := watchableOf(r)
@@ -71,8 +71,8 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent 
 		ops := client.NewPatch(at.kind, conditions...)
 		ops.AppendSet("/watched", true)
 		var mark watchedMark
-		// A crash after this write leaves a marked resource: its changes are published, although no watch
-		// receives them.
+		// If the node crashes after this write, the resource is marked as watched, and its changes are
+		// published although it has no watch.
 		err := c.Patch(ctx, s.cursors, at.key, at.id, ops, &mark)
 		switch isMissing := client.IsNotFound(err); {
 		case err == nil:
@@ -119,7 +119,8 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	c := s.client.Begin("remove change")
 	at, err := watchableOf(change.Resource)
 	if err == nil {
-		// After a crash before this write, the change is published again, and recognized as a duplicate.
+		// If the node crashes before this write, the change is published again, and the stream recognizes
+		// the duplicate.
 		err = c.DeleteIfExists(ctx, s.cursors, at.key, at.changeID(change.Version))
 	}
 	return c.Outcome("remove a change of "+change.Resource.String(), err)
@@ -137,10 +138,11 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 		return false, nil
 	}
 	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: toMicros(now), Document: last.Document}
-	// After a crash after this write, no node searches for changes until the next turn.
+	// If the node crashes after this write, no node searches for unpublished changes until the interval
+	// has passed.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
-		return false, nil // another node has taken the turn
+		return false, nil // another node searches for unpublished changes in this interval
 	}
 	return err == nil, c.Outcome("take the turn to look for changes", err)
 }

@@ -7,10 +7,10 @@ const (
 	cursorsContainer = "cursors"
 )
 
-// Containers returns the containers of the push side.
+// Containers returns the specifications of the containers in which this package stores documents.
 func Containers() []client.ContainerSpec {
 	const (
-		name   = 64 // maximum length of the name of a topic, a channel or an actor
+		name   = 64 // limit for the length of the name of a topic, a channel or an actor
 		stream = len("dequeued|") + name + len("|9999999")
 		cursor = 3*name + len("||")
 	)

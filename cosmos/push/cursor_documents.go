@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of a cursor. The name of a kind is also the value of the member kind.
+// The kinds of documents of a cursor. Each document stores the name of its kind in the member "kind".
 var (
 	cursorDocument = client.DocumentKind{Name: "cursor", Format: 1}
 	retryDocument  = client.DocumentKind{Name: "retry", Format: 1}
@@ -23,9 +23,9 @@ var (
 
 const cursorID = "cursor"
 
-// A cursorDoc is the stored form of a domain.Standing. It has no nested objects: an older version of the
-// hub that replaces the document preserves unknown members of the document, but not those of nested
-// objects. Empty members are not stored, because documents below 1 KB cost least to write.
+// A cursorDoc is the stored form of a domain.Standing. It has no nested objects, because an older version
+// of the hub that replaces the document preserves only unknown members at the top level. Empty members
+// are omitted, because documents below 1 KB cost least to write.
 type cursorDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -45,9 +45,9 @@ type cursorDoc struct {
 	Attempts  int64 `json:"attempts,omitempty"`
 
 	Retries int    `json:"retries,omitempty"`
-	Late    int    `json:"late,omitempty"`   // number of retries with few attempts left
-	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits, because a JSON number has only 53 bits
-	Listed  int64  `json:"listed,omitempty"` // in microseconds, like all times of the document
+	Late    int    `json:"late,omitempty"`   // number of retries with few remaining attempts
+	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits, because a JSON number is exact only up to 53 bits
+	Listed  int64  `json:"listed,omitempty"` // in microseconds, like all times in this document
 
 	State     string `json:"state,omitempty"` // "": active
 	Reason    string `json:"reason,omitempty"`
@@ -63,37 +63,37 @@ type cursorDoc struct {
 	Limit          int      `json:"limit,omitempty"`
 	Released       bool     `json:"released,omitempty"`
 	Careful        bool     `json:"careful,omitempty"`
-	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspect entries, including those of retries
-	CarefulRetries int      `json:"carefulRetries,omitempty"` // number of suspect retries; only older versions store it
+	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // entries, including those of retries, during whose delivery an earlier owner may have crashed
+	CarefulRetries int      `json:"carefulRetries,omitempty"` // number of suspect retries; only older versions of the hub store this member
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
-	Claim          string   `json:"claim,omitempty"` // the Entry, Count and By of a domain.Claim
+	Claim          string   `json:"claim,omitempty"` // members Entry, Count and By of a domain.Claim, as text
 
-	Followed      int      `json:"followed,omitempty"` // number of the last request that the owner has carried out
+	Followed      int      `json:"followed,omitempty"` // number of the last replay request that the owner of the cursor has carried out
 	ReplayID      string   `json:"replayId,omitempty"`
 	ReplayNumber  int      `json:"replayNumber,omitempty"`
 	ReplayFrom    int64    `json:"replayFrom,omitempty"`
 	ReplayTo      int64    `json:"replayTo,omitempty"`
 	ReplayFilter  string   `json:"replayFilter,omitempty"`
-	ReplayDead    bool     `json:"replayDead,omitempty"` // the replay covers dead letters only
+	ReplayDead    bool     `json:"replayDead,omitempty"` // whether the replay is limited to dead letters
 	ReplayRate    int      `json:"replayRate,omitempty"`
-	ReplayState   string   `json:"replayState,omitempty"` // empty while the replay runs
+	ReplayState   string   `json:"replayState,omitempty"` // state of the replay; empty while the replay runs
 	ReplayAt      string   `json:"replayAt,omitempty"`
-	ReplayEnd     []string `json:"replayEnd,omitempty"` // for each priority with entries, the last entry to replay
+	ReplayEnd     []string `json:"replayEnd,omitempty"` // the last entry to replay, for each priority with entries
 	ReplaySeen    int64    `json:"replaySeen,omitempty"`
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
-	HeldID      string   `json:"heldId,omitempty"`      // id of the bundle that the consumer has fetched
-	Held        []string `json:"held,omitempty"`        // positions of the bundle's deliveries that are neither open nor retries
-	HeldRetries []string `json:"heldRetries,omitempty"` // positions of the bundle's deliveries that are retries
+	HeldID      string   `json:"heldId,omitempty"`      // id of the open bundle that the consumer has fetched
+	Held        []string `json:"held,omitempty"`        // positions of the deliveries in the open bundle that were neither open nor retries
+	HeldRetries []string `json:"heldRetries,omitempty"` // positions of the retries in the open bundle
 	Dequeued    []string `json:"dequeued,omitempty"`    // ids of the bundles that were dequeued last
 
 	Recent   []string `json:"recent,omitempty"`
-	Marks    []string `json:"marks,omitempty"`    // each is a time in microseconds and a number for each priority
-	Expiries []string `json:"expiries,omitempty"` // each is a first entry, the number after the last entry, and a time
+	Marks    []string `json:"marks,omitempty"`    // each mark is a time in microseconds and a number for each priority
+	Expiries []string `json:"expiries,omitempty"` // each expiry is a first entry, the number after the last entry, and a time
 
-	Retired bool  `json:"retired,omitempty"` // the cursor is closed, empty, and in no shard
-	TTL     int64 `json:"ttl,omitempty"`     // in seconds; only in a retired cursor
+	Retired bool  `json:"retired,omitempty"` // whether the cursor is closed, has no deliveries, and is no longer listed in a shard
+	TTL     int64 `json:"ttl,omitempty"`     // time to live in seconds; only a retired cursor has one
 	client.Document
 
 	etag azcore.ETag
@@ -145,7 +145,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	return d
 }
 
-// toStanding returns the standing in d.
+// toStanding parses the standing that d stores.
 func (d *cursorDoc) toStanding() (domain.Standing, error) {
 	var p documentParser
 	s := domain.Standing{
@@ -190,11 +190,11 @@ type retryDoc struct {
 	Position     string   `json:"position"`
 	Published    int64    `json:"published,omitempty"`
 	Attempts     int      `json:"attempts,omitempty"`
-	Replay       int      `json:"replay,omitempty"` // number of the last request that replayed the delivery
+	Replay       int      `json:"replay,omitempty"` // number of the last request that replayed this delivery
 	History      []string `json:"history,omitempty"`
 	Due          int64    `json:"due,omitempty"`
 	Reason       string   `json:"reason,omitempty"`
-	TTL          int64    `json:"ttl,omitempty"` // in seconds; only in a dead letter
+	TTL          int64    `json:"ttl,omitempty"` // time to live in seconds; only a dead letter has one
 	client.Document
 }
 
@@ -205,12 +205,12 @@ func (d *retryDoc) DocumentKind() client.DocumentKind {
 	return retryDocument
 }
 
-// retryID returns the id of the document of a retry. The ids sort in the order of the entries.
+// retryID returns the document id of a retry. The ids sort in the same order as the entries.
 func retryID(e domain.EntryID) string {
 	return fmt.Sprintf("%s%016d", retryPrefix(e.Priority), e.Number)
 }
 
-// retryPrefix returns the prefix of the ids of all retries of a priority.
+// retryPrefix returns the prefix of the document ids of all retries of a priority.
 func retryPrefix(priority int) string { return fmt.Sprintf("retry|%d|", priority) }
 
 func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retryDoc {
@@ -245,16 +245,16 @@ func (d *retryDoc) toRetry() (domain.Retry, error) {
 // An entryDoc is the stored form of a repository.ShardEntry or, if its kind is watched, of a
 // repository.WatchedStream.
 type entryDoc struct {
-	ID           string `json:"id"` // id of the cursor or, for a stream with watches, watchedID
+	ID           string `json:"id"` // id of the cursor; for a stream with watches, the result of watchedID
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	Stream       string `json:"stream"`
 	Due          int64  `json:"due,omitempty"`
-	// Replays are the latest requests to replay, peek or dequeue, in the order of their numbers.
+	// Replays are the latest requests to replay, peek or dequeue, sorted by number.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
-	Changes int64              `json:"changes,omitempty"` // number of changes of the subscription or watch
-	IsPaged bool               `json:"paged,omitempty"`   // the cursor is listed in a page, so the entry may be removed
-	Pages   int                `json:"pages,omitempty"`   // number of pages; only in a document of kind watched
+	Changes int64              `json:"changes,omitempty"` // number of changes of the subscription or watch of the cursor
+	IsPaged bool               `json:"paged,omitempty"`   // whether a watch page lists the cursor, so that this entry may be removed
+	Pages   int                `json:"pages,omitempty"`   // number of watch pages of the stream; only in a document of the kind watched
 	client.Document
 
 	etag azcore.ETag
@@ -267,7 +267,7 @@ func (d *entryDoc) DocumentKind() client.DocumentKind {
 	return entryDocument
 }
 
-// watchedStream returns the stream in d. The kind of d must be watched.
+// watchedStream parses the stream that d stores. The kind of d must be watched.
 func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 	stream, err := domain.ParseStreamName(d.Stream)
 	if err != nil {
@@ -276,7 +276,7 @@ func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 	return repository.WatchedStream{Stream: stream, Pages: d.Pages}, err
 }
 
-// entry returns the shard entry in d.
+// entry parses the shard entry that d stores.
 func (d *entryDoc) entry() (repository.ShardEntry, error) {
 	var p documentParser
 	e := repository.ShardEntry{
@@ -291,7 +291,7 @@ func (d *entryDoc) entry() (repository.ShardEntry, error) {
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 
-// A documentParser parses members of a document. It retains the first error.
+// A documentParser parses the members of a document and retains the first error.
 type documentParser struct{ err error }
 
 func parse[T any](p *documentParser, text string, f func(string) (T, error)) T {
@@ -345,7 +345,7 @@ func parseClaim(text string) (*domain.Claim, error) {
 	return &domain.Claim{Entry: e, Count: n, By: parts[2]}, err
 }
 
-// parseExpiry parses an expiry as makeCursorDoc formats it.
+// parseExpiry parses the text that makeCursorDoc stores for an expiry.
 func parseExpiry(text string) (domain.Expiry, error) {
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 {
@@ -364,8 +364,8 @@ func parseExpiry(text string) (domain.Expiry, error) {
 	return domain.Expiry{From: from, To: n[0], At: fromMicros(n[1])}, nil
 }
 
-// attemptText formats an attempt: its entry, number, beginning, duration in microseconds, status and
-// error.
+// attemptText formats an attempt: the entry, the number, the start time, the duration in microseconds,
+// the status and the error.
 func attemptText(a *domain.Attempt) string {
 	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, toMicros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
 }
@@ -391,7 +391,7 @@ func parseAttempt(text string) (domain.Attempt, error) {
 	}, nil
 }
 
-// markText formats the members of a mark, separated by blanks.
+// markText formats a mark: its time and its numbers, separated by spaces.
 func markText(m *domain.Mark) string {
 	b := strconv.AppendInt(nil, toMicros(m.At), 10)
 	for _, n := range m.Numbers {

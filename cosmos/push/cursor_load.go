@@ -26,7 +26,8 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		if err != nil {
 			return err
 		}
-		// A crash after this write leaves a cursor, although the caller receives no confirmation.
+		// If the node crashes after this write, the cursor exists, although the caller received no
+		// confirmation.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -39,10 +40,10 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 	return c.Outcome("create cursor "+id.String(), err)
 }
 
-// addEntry creates the entry of a cursor that is about to be created.
+// addEntry creates the shard entry of a cursor before the cursor is created.
 func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID, entry *entryDoc, writeID string) error {
-	// A crash after this write leaves an entry without a cursor, which readers skip and a
-	// repeated Create uses.
+	// A crash after this write leaves an entry without a cursor. Readers skip the entry, and a repeated
+	// Create uses it.
 	_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
 	if client.IsRefused(err) { // the entry exists already
 		if err = s.compareCursor(ctx, c, id, writeID); client.IsNotFound(err) {
@@ -62,8 +63,8 @@ func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.Cur
 	return err
 }
 
-// keepEntry changes the etag of an entry whose cursor is about to be created or listed. Another node may
-// be about to delete the entry under its old etag. That delete is then refused.
+// keepEntry changes the etag of a shard entry, because its cursor is about to be created or listed. If
+// another node is about to delete the entry under the old etag, its delete is refused.
 func (s *Store) keepEntry(ctx context.Context, c *client.Call, entry *entryDoc) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendSet("/stream", entry.Stream)
@@ -113,8 +114,8 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 		}
 		cursor, err = domain.OpenCursor(standing, retries, owner, clock())
 		if errors.Is(err, domain.ErrIncomplete) {
-			// The cursor does not match its retries: a settlement was stored between the two reads, or one
-			// of the reads was stale.
+			// The cursor does not match its retries: either a settlement was stored between the reads, or
+			// one read was stale.
 			return client.ErrNotYetVisible
 		}
 		if err != nil {
@@ -126,8 +127,9 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 			version = repository.CursorVersion(doc.etag)
 			return nil
 		}
-		// A crash after this write leaves a proved cursor. If the write is refused, the cursor is
-		// read and proved again, even if an earlier attempt of the write has succeeded.
+		// A crash after this write leaves a cursor that names the new owner. If the write is refused,
+		// Load reads the cursor and writes it again, even if an earlier attempt of the write has
+		// succeeded.
 		version, err = s.writeCursor(ctx, c, id, repository.CursorVersion(doc.etag), &proof, s.client.NewID())
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -178,7 +180,7 @@ func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry
 		}
 	}
 	for _, u := range unreadable {
-		if err == nil || domain.KindOf(err) == domain.NewerFormat { // an error about damage takes precedence over one about a newer format
+		if err == nil || domain.KindOf(err) == domain.NewerFormat { // an error about damage takes precedence over an error about a newer format
 			err = u.Err
 		}
 	}

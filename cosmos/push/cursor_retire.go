@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// How long the documents of a retired cursor remain. The cursor outlives its dead letters, which were
-// written before it was retired. The definition outlives the cursor, so that the id of a subscription
-// cannot be used again while a document of its cursor exists.
+// The retention of the documents of a retired cursor. The cursor outlives its dead letters, which were
+// written before its retirement. The definition outlives the cursor, so that the id of a subscription is
+// not used again while a document of its cursor exists.
 const (
 	retiredCursor     = repository.DeadLetterRetention + repository.DeadLetterRetention/14
 	retiredDefinition = retiredCursor + repository.DeadLetterRetention/14
@@ -47,8 +47,8 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 			return client.ErrStale
 		}
 		doc.WriteID, doc.Retired, doc.TTL = s.client.NewID(), true, ceilSeconds(retiredCursor)
-		// A crash before this write leaves a closed cursor, which its next owner retires. A crash after
-		// it leaves an entry in the shard, which the next load removes.
+		// If the node crashes before this write, the cursor is closed, and its next owner retires it. A
+		// crash after this write leaves an entry in the shard, which the next load of the cursor removes.
 		_, err = c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 			putInBatch(b, cursorID, doc.etag, doc)
 			if definition != nil {
@@ -67,8 +67,8 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 	return c.Outcome("retire cursor "+id.String(), err)
 }
 
-// unlist removes the entry of a retired cursor from its shard. It also removes the cursor of a watch
-// from its page.
+// unlist removes the entry of a retired cursor from its shard. If the cursor belongs to a watch, unlist
+// also removes the cursor from its watch page.
 func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) error {
 	var p documentParser
 	id, stream := parse(&p, retired.PartitionKey, domain.ParseCursorID), parse(&p, retired.Stream, domain.ParseStreamName)
@@ -83,10 +83,9 @@ func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) 
 	return c.DeleteIfExists(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
 }
 
-// unlistExpired removes the entry of a cursor that was not found, if the cursor was retired and has
-// expired. It does not remove the entry of a cursor that is being created: the definition of that cursor
-// is stored before the entry, and Create changes the etag of an existing entry. A watch that is being
-// created needs no entry.
+// unlistExpired removes the shard entry of a missing cursor if the cursor was retired and has expired. It
+// retains the entry of a cursor that is being created: the definition of the cursor is stored before its
+// entry, and Create changes the etag of an existing entry. A watch that is being created needs no entry.
 func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	isSubscription := strings.HasPrefix(id.String(), "s|")
 	if !isSubscription && !isWatch(id) {
@@ -99,8 +98,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	if err != nil {
 		return err
 	}
-	// The cursor is read after the entry. If Create changes the entry after the entry was read, the
-	// delete below is refused. If Create changed the entry before that, the definition exists.
+	// The cursor is read after the entry. If Create changes the entry between these reads, the delete
+	// below is refused. If Create changed the entry earlier, the definition exists.
 	if _, err = s.readCursor(ctx, c, id); !client.IsNotFound(err) {
 		if err == nil {
 			err = client.ErrStale
@@ -115,8 +114,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 			return err
 		}
 	}
-	// A crash before this write leaves an entry without a cursor, which the next owner of the shard tries
-	// to load.
+	// A crash before this write leaves an entry without a cursor. The next owner of the shard tries to
+	// load the missing cursor.
 	err = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	if client.IsRefused(err) || client.IsNotFound(err) {
 		return nil
@@ -124,8 +123,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	return err
 }
 
-// isDefinitionGone reports whether the definition of a retired cursor has expired, or is marked as
-// deleted and has a TTL.
+// isDefinitionGone reports whether the definition of a retired cursor has expired, or was deleted and has
+// a TTL.
 func (s *Store) isDefinitionGone(ctx context.Context, c *client.Call, id domain.CursorID) (bool, error) {
 	definition, err := s.readDefinitionOf(ctx, c, id)
 	if client.IsNotFound(err) {

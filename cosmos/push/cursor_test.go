@@ -14,7 +14,7 @@ import (
 func TestRetriesThatDoNotFitTheCursor_AreNotLoaded(t *testing.T) {
 	for _, change := range []struct {
 		name   string
-		change func(*retryDoc) bool // returns false to delete the document
+		change func(*retryDoc) bool // changes the retry, or returns false to delete its document
 	}{
 		{"one is missing", func(*retryDoc) bool { return false }},
 		{"one has another attempt", func(d *retryDoc) bool { d.Attempts++; return true }},
@@ -48,7 +48,7 @@ func TestRetriesThatDoNotFitTheCursor_AreNotLoaded(t *testing.T) {
 	}
 }
 
-// Every member of a standing is stored, and is the same after a read.
+// A cursor document stores every member of a standing and returns the same standing when it is read.
 func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	stream, err := domain.ParseChannel("c")
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	require.EqualValues(t, 5, r.TTL)
 }
 
-// A replaced document retains the members that a newer version has added.
+// When a document is replaced, members that a newer version has added are preserved.
 func TestReplacedDocuments_KeepUnknownMembers(t *testing.T) {
 	l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
 	node := l.startStore(-1)

@@ -15,7 +15,7 @@ func TestADamagedEntryOfAShard_HidesNoOther(t *testing.T) {
 	node := l.startStore(-1)
 	require.NoError(t, l.createCursor(node))
 	shard := repository.ShardOf(l.id)
-	for _, id := range []string{"0", "zzz"} { // one sorts before the valid entry, one after it
+	for _, id := range []string{"0", "zzz"} { // "0" sorts before the valid entry, and "zzz" after it
 		doc := &entryDoc{ID: id, PartitionKey: shardKey(shard), Kind: entryDocument.Name, Stream: "no stream"}
 		_, err := node.client.Begin("test").Put(t.Context(), node.cursors, doc.PartitionKey, doc.ID, "", doc)
 		require.NoError(t, err)

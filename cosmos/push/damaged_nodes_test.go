@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A logBuffer collects what stores log.
+// A logBuffer collects the log records of stores.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,7 +42,7 @@ func (l *logBuffer) count(text string) int {
 
 func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// overwrite replaces members of a document.
+// overwrite replaces all members of a document except its id and partition key.
 func (s *Store) overwrite(t testing.TB, key, id string, members map[string]any) {
 	t.Helper()
 	ctx, c := context.Background(), s.client.Begin("test")
@@ -86,8 +86,8 @@ func TestAnAssignmentThatCannotBeRead_IsReplacedWhateverItsVersion(t *testing.T)
 	}
 }
 
-// Another node replaces a damaged assignment after this node has read it. The write of this node fails
-// with Conflict.
+// After one node has read a damaged assignment, another node replaces it. The write of the first node
+// fails with Conflict.
 func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	late, other := r.node(Options{}), r.otherStore()
@@ -95,7 +95,7 @@ func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	other.overwrite(t, nodesKey, assignmentID, map[string]any{})
 	var err error
 	r.line.Break(func(call int, _ *http.Request) faulty.Fault {
-		if call == 2 { // the slow node has read the assignment, and not yet replaced it
+		if call == 2 { // at call 2, the slow node has read the assignment but has not replaced it
 			err = other.Assign(context.Background(), repository.Assignment{Version: 5, Owners: [repository.ShardCount]string{"other"}})
 		}
 		return faulty.None
@@ -140,7 +140,7 @@ func TestABeatThatCannotBeRead_HidesNoOtherAndIsStoredAgain(t *testing.T) {
 			beat("a", 4)
 			require.Equal(t, map[string]int64{"a": 4, "b": 1}, seen())
 
-			s.overwrite(t, nodesKey, nodeID("a"), members) // no node reads the damaged document before the next beat
+			s.overwrite(t, nodesKey, nodeID("a"), members) // no node reads the damaged document before the next beat replaces it
 			beat("a", 5)
 			require.Equal(t, map[string]int64{"a": 5, "b": 1}, seen())
 		})

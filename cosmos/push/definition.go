@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readDefinition reads the document of a subscription, whatever its state. It fails with a not-found
-// error if the document does not exist.
+// readDefinition reads the document of a subscription, even if the subscription was deleted. It returns a
+// not-found error if the document does not exist.
 func (s *Store) readDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	return s.readDefinitionOf(ctx, c, id.Cursor())
 }
@@ -26,8 +26,8 @@ func (s *Store) readDefinitionOf(ctx context.Context, c *client.Call, cursor dom
 	return d, err
 }
 
-// findDefinition returns the document of a live subscription. It fails with NotFound if the subscription
-// does not exist or was deleted.
+// findDefinition returns the document of an existing subscription. It returns a NotFound error if the
+// subscription does not exist or was deleted.
 func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	d, err := s.readDefinition(ctx, c, id)
 	if client.IsNotFound(err) {
@@ -46,8 +46,8 @@ func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.Su
 	return d, err
 }
 
-// readDefinitions returns the documents of reservations in the same order. A document that does not
-// exist is nil.
+// readDefinitions returns the definition of each reservation, in the same order. A missing definition is
+// nil.
 func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reservation) ([]*definitionDoc, error) {
 	docs := make([]*definitionDoc, len(all))
 	g, ctx := errgroup.WithContext(ctx)
@@ -65,7 +65,8 @@ func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reser
 	return docs, g.Wait()
 }
 
-// readOwner reads the document of an owner. If it is missing, readOwner returns an empty document.
+// readOwner reads the document with the reservations of an owner. If the document is missing, readOwner
+// returns an empty one.
 func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.ActorID) (*ownerDoc, error) {
 	d := &ownerDoc{}
 	etag, err := c.Read(ctx, s.cursors, ownerKey(owner), ownerID, d)
@@ -76,9 +77,8 @@ func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.Acto
 	return d, err
 }
 
-// writeOwner stores the reservations of an owner, if the document has not changed since it was read.
-// After an ambiguous outcome, the caller reads the document again and acts on its content, whichever
-// write was applied.
+// writeOwner stores the reservations of an owner if the document has not changed since it was read. After
+// an unknown outcome, the caller reads the document again and relies only on its content.
 func (s *Store) writeOwner(ctx context.Context, c *client.Call, d *ownerDoc) error {
 	d.Reserved = make([]string, len(d.reservations))
 	for i, r := range d.reservations {
@@ -119,12 +119,12 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 		return err
 	})
 	if err == nil {
-		_ = s.noteChange(ctx, c, d.ID.Cursor()) // a failure has the same effect as a crash here
+		_ = s.noteChange(ctx, c, d.ID.Cursor()) // a failure has the same effect as a crash before this call
 	}
 	return version, c.Outcome("replace subscription "+d.ID.String(), err)
 }
 
-// changedError returns the error of a call whose version differs from the version in the document. Where
+// changedError returns the error for a stored version that differs from the requested version. Where
 // reads may be stale, it returns ErrStale for the first few times, so that the document is read again.
 func (s *Store) changedError(c *client.Call, misses *int) error {
 	*misses++
@@ -209,8 +209,8 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 		doc, err := s.readDefinition(ctx, c, id)
 		switch {
 		case client.IsNotFound(err):
-			// The read may have been stale. An owner that receives NotFound relies on the
-			// deletion, so NotFound must be certain.
+			// The read may have been stale. Because the owner treats NotFound as a completed deletion,
+			// NotFound must be certain.
 			gone, err := s.isGone(ctx, c, s.cursors, id.Cursor().String(), definitionID)
 			switch {
 			case err != nil:
@@ -223,20 +223,20 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			return err
 		case doc.Owner != owner.String():
 			if misses++; s.account.ReadsMayBeStale() && misses < client.MaxMissing {
-				return client.ErrStale // the read may be older than the owner's creation of the subscription
+				return client.ErrStale // the document may have been read before the owner created the subscription
 			}
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case doc.WriteID == writeID:
 			return nil
 		case !doc.isLive():
 			s.release(ctx, c, owner, id)
-			_ = s.noteChange(ctx, c, id.Cursor()) // likewise
+			_ = s.noteChange(ctx, c, id.Cursor()) // a failure has the same effect as a crash before this call
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case version != "" && doc.etag != azcore.ETag(version):
 			return s.changedError(c, &misses)
 		}
-		// A crash after this write leaves a reservation without a subscription. Another creation frees it
-		// when the owner has reached the limit for reservations.
+		// A crash after this write leaves a reservation without a subscription. When the owner reaches
+		// the limit for reservations, the next creation frees this reservation.
 		next := &definitionDoc{
 			ID: definitionID, PartitionKey: doc.PartitionKey, Kind: definitionDocument.Name, WriteID: writeID,
 			State: definitionDeleted, Owner: doc.Owner, watchedMark: doc.watchedMark, Document: doc.Document,
@@ -249,13 +249,13 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 	})
 	if err == nil {
 		s.release(ctx, c, owner, id)
-		_ = s.noteChange(ctx, c, id.Cursor()) // likewise
+		_ = s.noteChange(ctx, c, id.Cursor()) // a failure has the same effect as a crash before this call
 	}
 	return c.Outcome("delete subscription "+id.String(), err)
 }
 
 // release removes the reservation of a deleted subscription. A failure has the same effect as a crash
-// here.
+// before this call.
 func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.SubscriptionID) {
 	_ = c.Retry(ctx, func() error {
 		list, err := s.readOwner(ctx, c, owner)
@@ -271,24 +271,24 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 	})
 }
 
-// noteChange counts a change of a subscription or watch in the shard entry of its cursor. The owner of
-// the cursor reads this entry whenever it reads the shard, so it finds the change even if no signal
-// reaches it. A change that is counted twice only makes the owner load the cursor.
+// noteChange increments the number of changes in the shard entry of a cursor. The owner of the cursor
+// reads this entry whenever it reads the shard, so it detects the change even without a signal. A change
+// that is counted twice only makes the owner load the cursor.
 func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		err := s.patchChanges(ctx, c, id)
 		if client.IsNotFound(err) {
-			return nil // without a cursor there is no entry
+			return nil // without a cursor, there is no entry to update
 		}
 		return err
 	})
 }
 
-// patchChanges increments the number of changes in the entry of a cursor.
+// patchChanges increments the number of changes in the shard entry of a cursor.
 func (s *Store) patchChanges(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendIncrement("/changes", 1)
-	// After a crash before this write, the owner finds the change by a signal, or when it loads the
-	// cursor.
+	// If the node crashes before this write, the owner of the cursor learns of the change from a signal,
+	// or when it loads the cursor.
 	return c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
 }

@@ -17,20 +17,20 @@ func (s *Store) CreateSubscription(ctx context.Context, d *repository.Definition
 	return a.stored, a.created, c.Outcome("create subscription "+d.ID.String(), err)
 }
 
-// A creation is a call of CreateSubscription.
+// A creation is the state of one call of CreateSubscription.
 type creation struct {
 	store   *Store
 	call    *client.Call
 	wanted  *repository.Definition
 	writeID string
-	waits   int // number of waits for unfinished creations of other nodes
+	waits   int // number of times that the creation waited for unfinished creations by other nodes
 
 	stored  *repository.Definition
 	created bool
 }
 
-// maxWaits is the limit for the waits of a creation for unfinished creations of other nodes. After these
-// waits, it refuses their reservations.
+// maxWaits limits how often a creation waits for unfinished creations by other nodes. Then the creation
+// refuses their reservations.
 const maxWaits = 4
 
 func (a *creation) tryCreate(ctx context.Context) error {
@@ -51,7 +51,7 @@ func (a *creation) tryCreate(ctx context.Context) error {
 		return err
 	}
 	// A crash after this write leaves a reservation without a subscription. A repeated call uses the
-	// reservation. Otherwise another creation refuses it once the owner has reached the limit for
+	// reservation; otherwise, another creation refuses it when the owner reaches the limit for
 	// reservations.
 	reserved, err := a.reserveID(ctx, doc.Refused)
 	if err != nil {
@@ -60,8 +60,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	if slices.Contains(doc.Refused, reserved.refusalText(owner)) {
 		return client.ErrStale
 	}
-	// The document was read before the reservation was made. If the reservation was refused afterwards,
-	// the document has changed, and this write is refused.
+	// The document was read before the reservation was made. If the reservation was refused in the
+	// meantime, the document has changed, and this write is refused.
 	next := &definitionDoc{CreatedBy: a.writeID, Created: toMicros(a.wanted.Created), Document: doc.Document}
 	next.set(a.wanted, a.writeID)
 	etag, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, doc.etag, next)
@@ -77,8 +77,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	return err
 }
 
-// reserveID returns the owner's reservation of the wanted id. It stores a new reservation if the owner
-// has no reservation of the id, or one that is listed in refused.
+// reserveID returns the owner's reservation of the wanted id. It stores a new reservation if there is
+// none, or if the existing reservation is in refused.
 func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {
@@ -101,9 +101,10 @@ func (a *creation) reserveID(ctx context.Context, refused []string) (reservation
 	return made, a.store.writeOwner(ctx, a.call, owner)
 }
 
-// reclaimID is called when an owner has the maximum number of reservations. If some of them have no
-// subscription, it frees these after a few waits and returns [client.ErrStale], so that the creation
-// begins again. Otherwise it returns an error that wraps [repository.ErrSubscriptionLimit].
+// reclaimID is called when an owner has the maximum number of reservations. If some reservations have no
+// subscription, reclaimID waits a few times, frees these reservations, and returns [client.ErrStale], so
+// that the creation starts again. Otherwise it returns an error that wraps
+// [repository.ErrSubscriptionLimit].
 func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	s, c := a.store, a.call
 	docs, err := s.readDefinitions(ctx, c, owner.reservations)
@@ -123,7 +124,8 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	}
 	if len(live) == len(owner.reservations) {
 		if s.account.ReadsMayBeStale() {
-			// The owner's document may be stale. Only a conditional write proves that it is current.
+			// The owner's document may be stale. A conditional write succeeds only if the document is
+			// current.
 			if err := s.writeOwner(ctx, c, owner); err != nil {
 				return err
 			}
@@ -139,7 +141,7 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	}
 	for _, r := range unfinished {
 		// A crash after this write leaves a refused reservation. The creation that made the reservation
-		// replaces it, and any other creation of this owner frees it.
+		// replaces it, or another creation of the same owner frees it.
 		if err := s.refuseReservation(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
 			return err
 		}
@@ -151,9 +153,9 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	return client.ErrStale
 }
 
-// refuseReservation marks a reservation as refused in the definition of its id. A creation that uses the
-// reservation later finds the definition changed, and begins again. doc is the definition that was read,
-// nil if it does not exist.
+// refuseReservation marks a reservation as refused in the definition with the same subscription id. A
+// creation that uses the reservation later detects the changed definition and starts again. doc is the
+// definition that was read, or nil if it does not exist.
 func (s *Store) refuseReservation(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
 	next := &definitionDoc{State: definitionRefused}
 	if doc != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of subscriptions. The name of a kind is also the value of the member kind.
+// The kinds of documents of subscriptions. Each document stores the name of its kind in the member
+// "kind".
 var (
 	definitionDocument = client.DocumentKind{Name: "definition", Format: 1}
 	ownerDocument      = client.DocumentKind{Name: "owner", Format: 1}
@@ -23,23 +24,23 @@ const (
 	ownerID      = "owner"
 )
 
-// The states of a definition. The state of a live subscription is empty.
+// The states of a definition. The state of an existing subscription is the empty string.
 const (
-	definitionDeleted = "deleted" // final, until the document expires
-	definitionRefused = "refused" // reservations of the id were refused, and the id may be reserved again
+	definitionDeleted = "deleted" // the subscription was deleted; the state stays until the document expires
+	definitionRefused = "refused" // only reservations of this id were refused, so the id may be reserved again
 )
 
-// A definitionDoc is the stored form of a repository.Definition. It remains for a while after a
-// deletion, and it records which reservations of the id were refused.
+// A definitionDoc is the stored form of a repository.Definition. It exists for some time after the
+// deletion of the subscription, and records which reservations of the id were refused.
 type definitionDoc struct {
 	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"` // partition key of the cursor's documents
+	PartitionKey string `json:"partitionKey"` // partition key of the documents of the cursor
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
 	CreatedBy    string `json:"createdBy,omitempty"` // id of the write that created the subscription
 
 	State   string   `json:"state,omitempty"`
-	Refused []string `json:"refused,omitempty"` // owner and number of each refused reservation
+	Refused []string `json:"refused,omitempty"` // owner and number of each refused reservation of this id
 
 	Owner            string            `json:"owner,omitempty"`
 	Topic            string            `json:"topic,omitempty"`
@@ -51,21 +52,21 @@ type definitionDoc struct {
 	HMACKeyID        string            `json:"hmacKeyId,omitempty"`
 	Filter           string            `json:"filter,omitempty"`
 	Attachments      map[string]string `json:"attachmentExpressions,omitempty"`
-	Secret           string            `json:"secret,omitempty"`         // sealed
-	Previous         string            `json:"previousSecret,omitempty"` // sealed
+	Secret           string            `json:"secret,omitempty"`         // encrypted
+	Previous         string            `json:"previousSecret,omitempty"` // encrypted
 	PreviousUntil    int64             `json:"previousUntil,omitempty"`  // microseconds
-	Headers          string            `json:"headers,omitempty"`        // sealed
+	Headers          string            `json:"headers,omitempty"`        // encrypted
 	HeaderNames      []string          `json:"headerNames,omitempty"`
 	RotatedFrom      string            `json:"rotatedFrom,omitempty"` // version
 	RotatedAt        int64             `json:"rotatedAt,omitempty"`   // microseconds
 	IsSync           bool              `json:"sync,omitempty"`
-	MaxRate          float64           `json:"maxRate,omitempty"` // calls per second
+	MaxRate          float64           `json:"maxRate,omitempty"` // limit for calls per second
 	MaxConcurrency   int               `json:"maxConcurrency,omitempty"`
 	IsOrdered        bool              `json:"ordered,omitempty"`
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
-	TTL              int64             `json:"ttl,omitempty"`     // in seconds; set when the cursor is retired
+	TTL              int64             `json:"ttl,omitempty"`     // time to live in seconds; set when the cursor is retired
 	watchedMark
 	client.Document
 
@@ -74,10 +75,10 @@ type definitionDoc struct {
 
 func (*definitionDoc) DocumentKind() client.DocumentKind { return definitionDocument }
 
-// isLive reports whether d is a subscription that was not deleted.
+// isLive reports whether d is the definition of a subscription that was not deleted.
 func (d *definitionDoc) isLive() bool { return d.State == "" }
 
-// set copies the members that the owner of the subscription chooses.
+// set copies the members that the owner of the subscription may choose.
 func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = definitionID, from.ID.Cursor().String(), definitionDocument.Name, writeID
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
@@ -110,14 +111,14 @@ func (d *definitionDoc) toDefinition() (*repository.Definition, error) {
 	return found, nil
 }
 
-// An ownerDoc lists the subscriptions of an owner. It is replaced If-Match, so the number of its
-// reservations is exact.
+// An ownerDoc lists the subscriptions of an owner. Each write is conditional on the etag, so the number
+// of reservations is exact.
 type ownerDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
 	Kind         string   `json:"kind"`
 	Next         int64    `json:"next"`               // number of the next reservation
-	Reserved     []string `json:"reserved,omitempty"` // each is the id of a subscription and the number of its reservation
+	Reserved     []string `json:"reserved,omitempty"` // each text is the id of a subscription and the number of its reservation
 	client.Document
 
 	etag         azcore.ETag
@@ -126,7 +127,7 @@ type ownerDoc struct {
 
 func (*ownerDoc) DocumentKind() client.DocumentKind { return ownerDocument }
 
-// Validate parses the reservations of a document that was read.
+// Validate parses the reservations of an owner document that was read.
 func (d *ownerDoc) Validate() (err error) {
 	d.reservations = make([]reservation, len(d.Reserved))
 	for i, text := range d.Reserved {
@@ -139,8 +140,8 @@ func (d *ownerDoc) Validate() (err error) {
 
 func ownerKey(owner domain.ActorID) string { return "owner|" + owner.String() }
 
-// A reservation entitles an owner to create a subscription. Its number is unique among all reservations
-// that the owner has ever had.
+// A reservation entitles an owner to create a subscription. Its number is unique among all past and
+// present reservations of the owner.
 type reservation struct {
 	id     domain.SubscriptionID
 	number int64
@@ -148,7 +149,7 @@ type reservation struct {
 
 func (r reservation) String() string { return fmt.Sprintf("%s %d", r.id, r.number) }
 
-// refusalText returns the text by which a definition names a refused reservation of an owner.
+// refusalText returns the text that a definition stores for a refused reservation.
 func (r reservation) refusalText(owner domain.ActorID) string {
 	return fmt.Sprintf("%s %d", owner, r.number)
 }

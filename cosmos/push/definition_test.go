@@ -25,7 +25,7 @@ func (r *rig) otherStore() *Store {
 	return New(db, r.content, Options{})
 }
 
-// createDefinition stores a subscription while the connection works.
+// createDefinition stores a subscription and requires success.
 func (r *rig) createDefinition(s *Store, d *repository.Definition) *repository.Definition {
 	r.t.Helper()
 	stored, _, err := s.CreateSubscription(context.Background(), d)
@@ -34,7 +34,7 @@ func (r *rig) createDefinition(s *Store, d *repository.Definition) *repository.D
 }
 
 // fillOwner creates subscriptions of an owner until a creation is refused. It then requires that the
-// owner has domain.MaxSubscriptions subscriptions, and no further reservations.
+// owner has domain.MaxSubscriptions subscriptions and no other reservations.
 func (r *rig) fillOwner(owner domain.ActorID) {
 	r.t.Helper()
 	s := r.otherStore()
@@ -61,7 +61,7 @@ func (r *rig) wantFull(s *Store, owner domain.ActorID) {
 // A definitionLife creates two subscriptions, changes one, and deletes the other.
 type definitionLife struct {
 	kept, deleted *repository.Definition
-	begun         int // number of steps that were begun
+	begun         int // number of steps that were started
 }
 
 func newDefinitionLife() *definitionLife {
@@ -95,7 +95,7 @@ func (l *definitionLife) runLife(s *Store) error {
 	return nil
 }
 
-// wantEnded requires the documents that a complete life leaves.
+// wantEnded requires the documents that should exist after all steps of the life.
 func (l *definitionLife) wantEnded(r *rig) {
 	r.t.Helper()
 	s := r.otherStore()
@@ -145,8 +145,8 @@ func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// A node that ends anywhere in a creation or a deletion leaves no reservation that counts against the
-// limit forever.
+// A node that crashes at any request of a creation or a deletion leaves no reservation that counts
+// against the limit forever.
 func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	}
 }
 
-// Before each request of a creation, another node fills the list of the owner. Whether the creation
-// succeeds or fails, the owner has the maximum number of subscriptions afterwards.
+// Before each request of a creation, another node creates the maximum number of subscriptions. Whether
+// the creation succeeds or fails, the owner then has the maximum number of subscriptions.
 func TestALateCreation_KeepsTheLimit(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t, embedded.Options{})
@@ -196,7 +196,7 @@ func TestALateCreation_KeepsTheLimit(t *testing.T) {
 	}
 }
 
-// isListed reports whether the owner's list has the subscription.
+// isListed reports whether Subscriptions returns the subscription for its owner.
 func (r *rig) isListed(d *repository.Definition) bool {
 	r.t.Helper()
 	all, err := r.otherStore().Subscriptions(context.Background(), d.Owner)
@@ -204,8 +204,8 @@ func (r *rig) isListed(d *repository.Definition) bool {
 	return slices.ContainsFunc(all, func(other *repository.Definition) bool { return other.ID == d.ID })
 }
 
-// Before each request of a creation and a deletion, another node creates a subscription of
-// the owner. All of them are listed.
+// Before each request of a creation or a deletion, another node creates a subscription of the same owner.
+// Subscriptions returns all of them.
 func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t, embedded.Options{})
@@ -229,11 +229,11 @@ func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 }
 
 // A creation refuses the reservation of an unfinished creation. Before each request of the refusing
-// creation in turn, another node continues the unfinished creation.
+// creation, another node continues the unfinished creation.
 func TestACreationThatIsBeingRefused_IsListedOrFails(t *testing.T) {
 	for n := 1; ; n++ {
 		if n == 5 {
-			n = domain.MaxSubscriptions - 5 // the requests between these numbers are all reads
+			n = domain.MaxSubscriptions - 5 // the skipped requests are all reads
 		}
 		r := newRig(t, embedded.Options{})
 		other, d := r.otherStore(), repositorytest.NewDefinition(repositorytest.NewActor())
@@ -241,7 +241,7 @@ func TestACreationThatIsBeingRefused_IsListedOrFails(t *testing.T) {
 			r.createDefinition(other, repositorytest.NewDefinition(d.Owner))
 		}
 		node := r.node(Options{Retries: -1})
-		r.line.BreakOne(4, faulty.RequestLost) // the request that stores the subscription
+		r.line.BreakOne(4, faulty.RequestLost) // request 4 stores the subscription
 		_, _, err := node.CreateSubscription(t.Context(), d)
 		require.Error(t, err)
 		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
@@ -262,12 +262,12 @@ func TestACreationThatIsBeingRefused_IsListedOrFails(t *testing.T) {
 	}
 }
 
-// A reservation that was refused is replaced once there is room again.
+// A refused reservation is replaced when the owner is below the limit again.
 func TestARefusedReservation_IsReplaced(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	d := repositorytest.NewDefinition(repositorytest.NewActor())
 	node := r.node(Options{Retries: -1})
-	r.line.BreakOne(4, faulty.RequestLost) // the request that stores the subscription
+	r.line.BreakOne(4, faulty.RequestLost) // request 4 stores the subscription
 	_, _, err := node.CreateSubscription(t.Context(), d)
 	require.Error(t, err)
 	r.fillOwner(d.Owner)

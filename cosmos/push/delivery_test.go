@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// triesEveryCase makes tests with many cases try every case, as in make campaign.
+// triesEveryCase is true in make campaign. Tests with many cases then try every case.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
 // A third of the rules run on a Session account, whose reads may be stale, and a fifth on an account
-// whose reads are current. With the race detector, one rule in 13 runs on the Session account only.
-// Package delivery tests all rules on the stores in memory.
+// whose reads are current. With the race detector, one rule in 13 runs, only on the Session account. The
+// tests of package delivery run all rules on the stores in memory.
 func TestDelivery(t *testing.T) {
 	for i, v := range variants {
 		oneOf := 3

@@ -45,7 +45,7 @@
 //	        Sealed by the last append of its segment
 //	page    up to 256 KB of entries, removed when the retention has passed
 //	id      position and digest of a message whose sender chose its id; removed after 24 hours
-//	cursor  for each priority, the first position that was not taken; open entries; counters;
+//	cursor  for each priority, the position of the next entry to read; open entries; counters;
 //	        count and digest of the retries. domain.Standing describes its members
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
@@ -54,14 +54,14 @@
 //	        owner carried out. It counts the changes of the subscription, so that a node that reads the
 //	        shard notices them. The cursor of a watch has an entry only while it has outstanding
 //	        deliveries
-//	definition  the subscription of the cursor, with its secrets sealed. After a deletion, it is
+//	definition  the subscription of the cursor, with its secrets encrypted. After a deletion, it is
 //	        marked as deleted, and outlives the cursor. It also lists the refused reservations of
 //	        the id
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
 //	        document never uses again. At most domain.MaxSubscriptions
 //
 //	party   a producer, a channel or a consumer of the broker: the digest of its token, or its
-//	        sealed token, and the position at which a consumer begins. Each list of parties is a
+//	        encrypted token, and the position at which a consumer begins. Each list of parties is a
 //	        partition, in which their names are the ids
 //
 //	watch   a resource, the URL that is called when it changes, and the version of the last change
@@ -72,9 +72,9 @@
 //	change  a change of a watched document, until the stream of the resource has it
 //	watched a stream that has watches in this shard, and the number of their pages
 //	watchPage  up to 500 cursors of watches of a stream in a shard, and a number in the stream: each
-//	        of the cursors has taken all entries before this number, or has an entry in the shard
-//	turn    the time at which a node last began to search for changes. For a while, other nodes do
-//	        not search for them
+//	        of the cursors has read all entries before this number, or has an entry in the shard
+//	turn    the time at which a node last began to search for unpublished changes. For some time,
+//	        other nodes do not search for them
 //
 //	node    the number of the last beat, and signals of what the node has stored recently. Removed
 //	        10 minutes after the last beat
@@ -113,9 +113,9 @@
 // # Cursor
 //
 //	load    read the cursor and its retries. They belong together if count and digest match
-//	prove   replace the cursor, If-Match, with the incarnation of the owner in it. A crash leaves a
-//	        proved cursor. The proof is a fence: later writes of earlier owners are refused
-//	take    take entries in memory; see domain.Cursor
+//	prove   replace the cursor, If-Match, with the incarnation of the owner. A crash leaves a cursor
+//	        that names this owner. The write is a fence: later writes of earlier owners are refused
+//	take    add entries of the stream to the cursor in memory; see domain.Cursor
 //	call    call the receiver. A crash loses the results of calls, up to the concurrency of the
 //	        cursor
 //	list    lower the time in the shard's entry, if a retry will be due before it. A crash
@@ -276,10 +276,10 @@
 //	a damaged assignment is replaced by one node    TestADamagedAssignment_IsReplacedByOneNode
 //	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopOnlyTheirCursors
 //	a change is noted in the entry of the cursor    TestConformance
-//	the price of a beat and of a look               TestANode_CostsUpToItsLimit
-//	the price of each step                          TestADelivery_CostsUpToItsLimit, TestAFailedAttempt_CostsUpToItsLimit
-//	the price of a replay                           TestAReplay_CostsUpToItsLimit
-//	the price of a subscription                     TestSubscriptions_CostUpToTheirLimit
+//	the cost of a beat and of a look                TestANode_CostsUpToItsLimit
+//	the cost of each step                           TestADelivery_CostsUpToItsLimit, TestAFailedAttempt_CostsUpToItsLimit
+//	the cost of a replay                            TestAReplay_CostsUpToItsLimit
+//	the cost of a subscription                      TestSubscriptions_CostUpToTheirLimit
 //
 // ../../bench/simulate/mutants omits one of these rules at a time, from mutant 120 on.
 //

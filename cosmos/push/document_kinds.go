@@ -2,8 +2,8 @@ package push
 
 import "github.com/messagehub/messagehub/cosmos/client"
 
-// DocumentKinds returns the kinds of documents that this package stores, with the highest
-// format of each that this version knows.
+// DocumentKinds returns the kinds of documents that this package stores. Each kind includes the highest
+// format that this version of the hub can read.
 func DocumentKinds() []client.DocumentKind {
 	return []client.DocumentKind{
 		cursorDocument, retryDocument, deadDocument, entryDocument, definitionDocument, ownerDocument,

@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A clock has a time that the test sets.
+// A clock returns a time that the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) readTime() time.Time { return c.now }
 
-// A life takes some messages from their publication to the end of their delivery, on a connection that
-// may break. The caller of the store repeats calls that fail, as the contract says.
+// A life publishes some messages and delivers them, on a connection that may break. It repeats calls that
+// fail, as the contract of the store permits.
 type life struct {
 	*testing.T
 	*rig
@@ -30,16 +30,16 @@ type life struct {
 	messages []domain.Message
 	policy   domain.Policy
 
-	owner   domain.Owner
-	cursor  *domain.Cursor
-	version repository.CursorVersion
-	lives   *int
-	calls   *int
-	failed  map[domain.EntryID]int // number of failed calls of each entry
-	taken   map[domain.EntryID]int // number of successful calls of each entry
+	owner     domain.Owner
+	cursor    *domain.Cursor
+	version   repository.CursorVersion
+	lives     *int
+	calls     *int
+	failed    map[domain.EntryID]int // number of failed calls for each entry
+	succeeded map[domain.EntryID]int // number of successful calls for each entry
 }
 
-// newLife returns a life of n messages. Every second message has an id; with allIDs, every message has
+// newLife returns a life of n messages. If allIDs is set, every message has an id; otherwise every second
 // one.
 func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 	l := &life{
@@ -47,7 +47,7 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 		messages: repositorytest.Messages(n), clock: &clock{time.Now().UTC().Truncate(time.Second)},
 		policy: domain.Policy{Attempts: 3, First: time.Minute, Max: time.Hour},
 		lives:  new(int), calls: new(int),
-		failed: make(map[domain.EntryID]int), taken: make(map[domain.EntryID]int),
+		failed: make(map[domain.EntryID]int), succeeded: make(map[domain.EntryID]int),
 	}
 	for i := range l.messages {
 		if allIDs || i%2 == 0 {
@@ -60,7 +60,7 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 	return l
 }
 
-// publishMessages appends all messages in several calls.
+// publishMessages appends all messages, at most three in each call.
 func (l *life) publishMessages(s *Store) error {
 	for i := 0; i < len(l.messages); i += 3 {
 		if _, err := s.Append(context.Background(), l.stream, l.messages[i:min(i+3, len(l.messages))]); err != nil {
@@ -78,7 +78,7 @@ func (l *life) createCursor(s *Store) error {
 	return err
 }
 
-// loadCursor loads the cursor, unless this node has loaded it.
+// loadCursor loads the cursor, unless this node has loaded it already.
 func (l *life) loadCursor(s *Store) (err error) {
 	if l.version != "" {
 		return nil
@@ -106,7 +106,7 @@ func (l *life) storeSettlement(s *Store) error {
 	}
 	if err != nil {
 		l.cursor.Unstored()
-		l.version = "" // the next step loads the cursor again
+		l.version = "" // forget the version, so that the next step loads the cursor again
 		return err
 	}
 	l.cursor.Stored()
@@ -114,8 +114,8 @@ func (l *life) storeSettlement(s *Store) error {
 	return nil
 }
 
-// runStep takes the waiting entries, makes their calls and settles the results. done reports that no
-// delivery is outstanding.
+// runStep reads the waiting entries, calls the receiver for each, and stores the results. done reports
+// that no delivery is outstanding.
 func (l *life) runStep(s *Store) (done bool, err error) {
 	if err := l.loadCursor(s); err != nil {
 		return false, err
@@ -145,11 +145,11 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 		l.cursor.Begin(call)
 		*l.calls++
 		a := domain.Answer{Began: l.clock.now, Status: 200}
-		if n := call.Number % 4; n == 1 && call.Attempts == 0 || n == 3 { // messages with n == 3 end as dead letters
+		if n := call.Number % 4; n == 1 && call.Attempts == 0 || n == 3 { // entries whose number has remainder 3 become dead letters
 			a.Status = 500
 			l.failed[call.EntryID]++
 		} else {
-			l.taken[call.EntryID]++
+			l.succeeded[call.EntryID]++
 		}
 		l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: l.clock.now, Answer: a})
 	}
@@ -170,7 +170,7 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 	return false, nil
 }
 
-// startStore starts a new incarnation, whose memory is empty.
+// startStore starts a node with a new incarnation and an empty memory.
 func (l *life) startStore(retries int) *Store {
 	*l.lives++
 	l.owner = domain.Owner{Incarnation: fmt.Sprintf("life-%d", *l.lives), Limit: 4, Policy: l.policy}
@@ -180,7 +180,7 @@ func (l *life) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// runLife runs the whole life on a node. again is the limit for the number of failed steps.
+// runLife runs all steps of the life on one node. again limits the number of steps that may fail.
 func (l *life) runLife(s *Store, again int) error {
 	for _, step := range []func(*Store) (bool, error){
 		func(s *Store) (bool, error) { return true, l.publishMessages(s) },
@@ -204,13 +204,13 @@ func (l *life) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules requires, on a new node, what must be true at any time.
+// checkRules requires, on a new node, the rules that hold after every step.
 func (l *life) checkRules() {
 	l.Helper()
 	s := l.node(l.opts)
 	c := s.client.Begin("test")
 	doc, err := s.readCursor(context.Background(), c, l.id)
-	if domain.KindOf(err) == domain.Unknown && err != nil { // the cursor does not exist yet
+	if domain.KindOf(err) == domain.Unknown && err != nil { // the read failed because the cursor does not exist yet
 		return
 	}
 	require.NoError(l, err)
@@ -218,7 +218,7 @@ func (l *life) checkRules() {
 	require.NoError(l, err)
 	n := standing.Counters
 	require.EqualValues(l, n.Triggered, n.Delivered+n.Errored+int64(standing.Outstanding()), "P2")
-	require.LessOrEqual(l, int(n.Delivered), len(l.taken), "P4")
+	require.LessOrEqual(l, int(n.Delivered), len(l.succeeded), "P4")
 	retries, err := s.readRetries(context.Background(), c, l.id, retryDocument, domain.EntryID{Number: -1}, 0)
 	require.NoError(l, err)
 	_, err = domain.OpenCursor(standing, retries, l.owner, l.clock.now)
@@ -231,7 +231,8 @@ func (l *life) checkRules() {
 	}
 }
 
-// wantEnded requires that each message was delivered or became a dead letter, once.
+// wantEnded requires that each message was delivered or became a dead letter. If exactly is set, it also
+// requires that the cursor has counted every call.
 func (l *life) wantEnded(exactly bool) {
 	l.Helper()
 	l.checkRules()
@@ -253,7 +254,7 @@ func (l *life) wantEnded(exactly bool) {
 	letters, err := s.DeadLetters(context.Background(), l.id, domain.EntryID{Number: -1}, 100)
 	require.NoError(l, err)
 	require.Len(l, letters, dead)
-	require.Len(l, l.taken, len(l.messages)-dead)
+	require.Len(l, l.succeeded, len(l.messages)-dead)
 	untraced := *l.calls - int(standing.Counters.Attempts)
 	if exactly {
 		require.Zero(l, untraced, "P5: no call is without a trace if no node ended")

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// newNewerDocuments returns the record of the documents that this node leaves to newer versions. Other
+// newNewerDocuments returns a record of the documents whose format is too new for this node. Other
 // documents of the same partition, such as the entries of other cursors, are not affected.
 func newNewerDocuments(opts *Options) *client.NewerFormats {
 	reported := prometheus.NewGauge(prometheus.GaugeOpts{

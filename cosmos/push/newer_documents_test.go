@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// addToOneShard adds receivers until three of them are in the same shard, and returns these three.
+// addToOneShard adds receivers until three of them are in the same shard, and returns these three
+// receivers.
 func addToOneShard(w *deliverytest.World) []*deliverytest.Receiver {
 	shards := make(map[int][]*deliverytest.Receiver)
 	for {
@@ -71,7 +72,7 @@ func TestDocumentsOfANewerFormat_StopOnlyTheirCursors(t *testing.T) {
 		require.Equal(t, 1, logged.count(`document="cursor of `+cursor.String()))
 		require.InDelta(t, 2, gaugeOf(t, metrics, "messagehub_push_newer_format_documents"), 0)
 
-		s.overwrite(t, shard, entry.String(), map[string]any{"kind": "entry", "stream": w.Stream.String()}) // the document is restored
+		s.overwrite(t, shard, entry.String(), map[string]any{"kind": "entry", "stream": w.Stream.String()}) // restore the entry
 		<-time.After(time.Minute)
 		require.Len(t, three[0].Taken(), 5)
 		require.InDelta(t, 1, gaugeOf(t, metrics, "messagehub_push_newer_format_documents"), 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of nodes. All are in one partition.
+// The kinds of documents of nodes. All of these documents are in one partition.
 var (
 	nodeDocument       = client.DocumentKind{Name: "node", Format: 1}
 	assignmentDocument = client.DocumentKind{Name: "assignment", Format: 1}
@@ -24,13 +24,14 @@ const (
 
 func nodeID(incarnation string) string { return "node|" + incarnation }
 
-// A nodeDoc is a repository.Node or a repository.Assignment: one type, because one query reads both.
+// A nodeDoc stores either a repository.Node or a repository.Assignment. One type represents these
+// documents because one query reads them.
 type nodeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 
-	// Members of a node.
+	// The members of a document of a node.
 	Incarnation string   `json:"incarnation,omitempty"`
 	Beat        int64    `json:"beat,omitempty"`
 	Signals     []string `json:"signals,omitempty"`
@@ -38,10 +39,10 @@ type nodeDoc struct {
 	Awaits      []byte   `json:"awaits,omitempty"`
 	TTL         int64    `json:"ttl,omitempty"` // seconds
 
-	// Members of the assignment.
+	// The members of the assignment document.
 	WriteID string            `json:"writeId,omitempty"`
 	Version int64             `json:"version,omitempty"`
-	Owners  map[string]string `json:"owners,omitempty"` // shards of each incarnation: one bit per shard, as 16 hexadecimal digits
+	Owners  map[string]string `json:"owners,omitempty"` // for each incarnation, its shards as a bit set of 16 hexadecimal digits
 	client.Document
 
 	node       repository.Node       // parsed
@@ -55,7 +56,7 @@ func (d *nodeDoc) DocumentKind() client.DocumentKind {
 	return nodeDocument
 }
 
-// Validate parses a document that was read.
+// Validate parses a node or assignment document that was read.
 func (d *nodeDoc) Validate() error {
 	if d.ID == assignmentID {
 		return d.parseAssignment()
@@ -80,7 +81,7 @@ func (d *nodeDoc) parseNode() error {
 	return p.err
 }
 
-// signalTexts formats each signal as its stream, a space and its cursor.
+// signalTexts formats each signal as the stream, a space and the cursor.
 func signalTexts(signals []repository.Signal) []string {
 	texts := []string{} // not nil, so that a patch without signals stores an empty list
 	for _, s := range signals {

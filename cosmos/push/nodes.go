@@ -21,7 +21,7 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 	ops.AppendSet("/signalled", doc.Signalled)
 	ops.AppendSet("/awaits", doc.Awaits)
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a node that seems to be alive for a while.
+		// A crash after this write leaves a node that seems to be alive until its beat is 10 seconds old.
 		err := c.Patch(ctx, s.cursors, nodesKey, doc.ID, ops, &nodeDoc{})
 		switch {
 		case client.StatusOf(err) == http.StatusPreconditionFailed, domain.KindOf(err) == domain.Damaged:
@@ -36,17 +36,18 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 	return c.Outcome("store that node "+n.Incarnation+" is alive", err)
 }
 
-// compareBeat is called after a beat was refused. It returns nil if the document of the node has that
-// beat or a later one. It replaces a document that cannot be read: only this node stores beats in it.
+// compareBeat is called after a beat was refused. It returns nil if the document of the node stores the
+// same beat or a later one. If the document cannot be read, compareBeat replaces it, because no other
+// node stores beats there.
 func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) error {
 	var stored nodeDoc
 	etag, err := c.Read(ctx, s.cursors, nodesKey, beat.ID, &stored)
 	switch {
-	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // the read is stale, or the refusal was spurious
+	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // either the read is stale, or the refusal was spurious
 		return client.ErrStale
 	case domain.KindOf(err) == domain.Damaged:
 		damage := err
-		// A crash after this write leaves a complete beat.
+		// If the node crashes after this write, the beat is stored completely.
 		if _, err = c.Put(ctx, s.cursors, nodesKey, beat.ID, etag, beat); client.IsRefused(err) {
 			return client.ErrStale
 		}
@@ -57,7 +58,7 @@ func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) 
 	return err
 }
 
-// logRepair logs that a document of a node could not be read, and was replaced or removed.
+// logRepair logs that a damaged document of a node was replaced or removed.
 func (s *Store) logRepair(ctx context.Context, what string, damage error) {
 	s.opts.Logger.WarnContext(ctx, "a document of a node could not be read", "done", what, "error", damage)
 }
@@ -82,7 +83,7 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 			err = u.Err
 		case u.ID == assignmentID:
 			assignment.Damage = u.Err
-		case isNewer: // the beat cannot be read, so the time of modification replaces it
+		case isNewer: // the beat cannot be read, so the modification time of the document replaces it
 			nodes = append(nodes, repository.Node{Incarnation: strings.TrimPrefix(u.ID, nodeID("")), Beat: u.Modified})
 		default:
 			s.removeDamaged(ctx, c, u.ID)
@@ -91,15 +92,15 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 	return nodes, assignment, c.Outcome("read the nodes", err)
 }
 
-// removeDamaged removes the document of a node that cannot be read, unless the document has changed
-// since it was read. After a failure, the next call of Nodes tries again.
+// removeDamaged removes the damaged document of a node, unless the document has changed since it was
+// read. After a failure, the next call of Nodes tries again.
 func (s *Store) removeDamaged(ctx context.Context, c *client.Call, id string) {
 	etag, damage := c.Read(ctx, s.cursors, nodesKey, id, &nodeDoc{})
 	if domain.KindOf(damage) != domain.Damaged {
 		return
 	}
-	// A crash after this write leaves a node that seems to have ended until it stores its next
-	// beat.
+	// After this write, the node that the document described seems to have ended until its next beat. A
+	// crash here has no further effect.
 	if err := c.Delete(ctx, s.cursors, nodesKey, id, etag); err == nil {
 		s.logRepair(ctx, "removed; a node that is alive stores it again", damage)
 	}
@@ -114,7 +115,7 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 		etag, err := c.Read(ctx, s.cursors, nodesKey, assignmentID, stored)
 		switch {
 		case client.IsNotFound(err) && a.Version == 0, domain.KindOf(err) == domain.Damaged:
-			stored = &nodeDoc{} // only the etag of a document that cannot be read is used
+			stored = &nodeDoc{} // the document cannot be read, but its etag is still valid
 		case client.IsNotFound(err):
 			return domain.Errorf(domain.Conflict, "there is no assignment")
 		case err != nil:
@@ -125,7 +126,8 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 			return domain.Errorf(domain.Conflict, "the assignment has version %d, not %d", stored.Version, a.Version)
 		}
 		next.Document = stored.Document
-		// A crash after this write leaves shards of a dead node, which the other nodes take over.
+		// If the node crashes after this write, the assignment may contain shards of a dead node, which
+		// other nodes take over.
 		_, err = c.Put(ctx, s.cursors, nodesKey, assignmentID, etag, next)
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -138,7 +140,7 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 // Leave implements [repository.Nodes].
 func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	c := s.client.Begin("leave")
-	// A crash before this write leaves a node without shards that seems to be alive for a while.
+	// If the node crashes before this write, the node has no shards and seems to be alive for 10 seconds.
 	err := c.DeleteIfExists(ctx, s.cursors, nodesKey, nodeID(incarnation))
 	return c.Outcome("remove node "+incarnation, err)
 }

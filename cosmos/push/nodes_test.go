@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Two nodes assign shards in turn. Each call may be broken once, and is repeated as its contract says.
-// In the end the assignment has the shards of both nodes.
+// Two nodes alternately assign shards to themselves. Each call may fail once and is then repeated. At the
+// end, the assignment contains the shards of both nodes.
 func TestNodesOnABrokenConnection_ShareTheShards(t *testing.T) {
 	for _, v := range variants {
 		for i, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
@@ -23,7 +23,7 @@ func TestNodesOnABrokenConnection_ShareTheShards(t *testing.T) {
 			}
 			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // in a synctest bubble, backoffs take no real time
 					for n := 1; ; n++ {
 						r := newRig(t, v.engine)
 						s := r.node(v.opts)
@@ -45,7 +45,7 @@ func TestNodesOnABrokenConnection_ShareTheShards(t *testing.T) {
 
 const sharedShards = 6
 
-// shareOverLine makes two nodes take shards in turn, and a third one leave.
+// shareOverLine makes two nodes alternately take over shards, and a third node leave.
 func shareOverLine(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -124,7 +124,8 @@ func TestAnAssignmentOfANewerVersion_KeepsItsMembers(t *testing.T) {
 	}
 }
 
-// A single node beats and looks every 2 seconds. Of several nodes, each looks every 500 ms.
+// A single node stores a beat and reads all nodes every 2 seconds. If there are several nodes, each node
+// reads all nodes every 500 ms.
 func TestANode_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	var a repository.Assignment

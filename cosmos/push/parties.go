@@ -17,7 +17,7 @@ func (s *Store) PutParty(ctx context.Context, p *repository.Party) (repository.P
 	c := s.client.Begin("put party")
 	writeID := s.client.NewID()
 	var version repository.PartyVersion
-	isRead, misses := p.Version != "", 0 // a new party is read only if its creation is refused
+	isRead, misses := p.Version != "", 0 // a new party is read only if its creation was refused
 	err := c.Retry(ctx, func() (err error) {
 		doc := &partyDoc{}
 		if isRead {
@@ -57,8 +57,8 @@ func (s *Store) readParty(ctx context.Context, c *client.Call, id domain.PartyID
 	return d, err
 }
 
-// confirmNoParty returns a NotFound error for a party that was not found. If the read was stale, it
-// returns [client.ErrNotYetVisible].
+// confirmNoParty is called for a party that was not found. It returns a NotFound error, or
+// [client.ErrNotYetVisible] if the read was stale.
 func (s *Store) confirmNoParty(ctx context.Context, c *client.Call, id domain.PartyID) error {
 	gone, err := s.isGone(ctx, c, s.cursors, listKey(id.List()), id.String())
 	if err == nil && !gone {

@@ -13,32 +13,32 @@ import (
 
 var partyDocument = client.DocumentKind{Name: "party", Format: 1}
 
-// A partyDoc is a repository.Party. Its id is the name of the party, and its partition is the list, so
-// a query reads a list in the order of the names.
+// A partyDoc is the stored form of a repository.Party. Its id is the name of the party, and its partition
+// is the list, so a query returns a list in the order of the names.
 type partyDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
 	Kind         string   `json:"kind"`
 	WriteID      string   `json:"writeId"`
 	Label        string   `json:"label,omitempty"`
-	TokenSum     string   `json:"tokenSum,omitempty"` // 64 hexadecimal digits
-	Token        string   `json:"token,omitempty"`    // sealed
+	TokenSum     string   `json:"tokenSum,omitempty"` // SHA-256 of the token, in 64 hexadecimal digits
+	Token        string   `json:"token,omitempty"`    // encrypted
 	CallbackURL  string   `json:"callbackUrl,omitempty"`
 	StartSegment int      `json:"startSegment,omitempty"`
 	StartAt      []string `json:"startAt,omitempty"`
-	Created      int64    `json:"created"` // in microseconds, like all times of the document
+	Created      int64    `json:"created"` // in microseconds, like all times in this document
 	Changed      int64    `json:"changed"`
 	watchedMark
-	// ETag is the etag of a document that was read. It is a field of the document, so that queries
-	// return it as well.
+	// ETag is the etag of a document that was read. Because it is a member of the document, queries
+	// return it too.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
 
 func (*partyDoc) DocumentKind() client.DocumentKind { return partyDocument }
 
-// listKey returns the partition key of a list. It differs from every cursor id: no cursor id begins with
-// a bar.
+// listKey returns the partition key of a list of parties. No cursor id begins with a bar, so the key
+// differs from every cursor id.
 func listKey(list domain.PartyList) string { return "|" + list.String() }
 
 // set copies all members of a party.
@@ -53,7 +53,7 @@ func (d *partyDoc) set(p *repository.Party, writeID string) {
 	d.Created, d.Changed = toMicros(p.Created), toMicros(p.Changed)
 }
 
-// toParty returns the party in d. list is the list that has the party.
+// toParty parses the party that d stores. list is the list that contains the party.
 func (d *partyDoc) toParty(list domain.PartyList) (*repository.Party, error) {
 	var p documentParser
 	found := &repository.Party{

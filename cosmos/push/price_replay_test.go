@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A replayBill measures the cost of replays by the delivery engine, from the request to the last stored
-// result.
+// A replayBill measures the request units of replays by the delivery engine, from the request to the last
+// stored result.
 type replayBill struct {
 	*deliverytest.World
 	rig      *rig
@@ -30,7 +30,7 @@ type replayBill struct {
 	succeeds atomic.Bool
 }
 
-// newReplayBill returns the bill of a subscription with n dead letters and n delivered messages.
+// newReplayBill prepares a subscription with n dead letters and n delivered messages.
 func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 	b := &replayBill{owner: repositorytest.NewActor()}
 	b.World = deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
@@ -53,7 +53,7 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 		},
 	})
 	b.node = b.Start(delivery.Options{CheckInterval: time.Hour, Idle: time.Hour})
-	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // so that several results share a settlement, as on a real account
+	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // with this delay, several results share a settlement, as on a real account
 	b.service = replay.New(replay.Ports{
 		Definitions: b.Stores.Definitions, Streams: b.Stores.Streams, Cursors: b.Stores.Cursors, Shards: b.Stores.Shards,
 	}, replay.Options{Changed: b.node.Changed})
@@ -65,8 +65,8 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 	return b
 }
 
-// countUnits returns the request units of a replay of n deliveries, divided by n. It logs the number of
-// requests.
+// countUnits returns the request units of a replay of n deliveries, divided by n. It also logs the number
+// of requests.
 func (b *replayBill) countUnits(n int, request func() error) float64 {
 	b.Helper()
 	calls, units, requests := len(b.receiver.Calls()), b.rig.engine.RequestUnits(), b.rig.engine.Requests()
@@ -99,7 +99,7 @@ func TestAReplay_CostsUpToItsLimit(t *testing.T) {
 		isOrdered bool
 		replayed  int
 		request   func(*replayBill) error
-		limitRU   float64 // limit for the request units of each delivery
+		limitRU   float64 // limit for the request units per delivery
 	}{
 		{"a dead letter", 8, false, 1, one(0), 66},
 		{"a delivery that succeeded", 8, false, 1, one(1), 63},

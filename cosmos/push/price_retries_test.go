@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The price of reading a page of retries depends on the size of the page, not on the number of retries.
+// The cost of reading a page of retries depends on the size of the page, not on the total number of
+// retries.
 func TestReadingRetries_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.owner.Policy.Attempts = 12

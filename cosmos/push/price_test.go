@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A bill measures the request units of each step of deliveries, with payloads of 256 bytes. The removal
-// of expired documents is one of the steps.
+// A bill measures the request units of each step of deliveries with payloads of 256 bytes. One of the
+// steps is the removal of expired documents.
 type bill struct {
 	*life
 	node  *Store
@@ -45,7 +45,7 @@ func newBill(t *testing.T) *bill {
 	return b
 }
 
-// payFor runs f and adds its cost to a step.
+// payFor runs f and adds its request units to a step.
 func (b *bill) payFor(step string, f func()) {
 	before := b.engine.RequestUnits()
 	f()
@@ -68,7 +68,7 @@ func (b *bill) appendMessages(n int, id string) {
 	})
 }
 
-// takeEntries takes all waiting entries.
+// takeEntries adds all waiting entries to the cursor.
 func (b *bill) takeEntries() {
 	b.payFor("read", func() {
 		for {
@@ -81,13 +81,13 @@ func (b *bill) takeEntries() {
 				b.cursor.Take(e.Position, true)
 			}
 			if b.cursor.Position(0).Number >= b.published {
-				return // the cursor has the end of the stream from the append, and needs no further read
+				return // the cursor knows the end of the stream from the append, so it sends no further read
 			}
 		}
 	})
 }
 
-// settleCalls makes all calls, each with the status as its result, and settles the results together.
+// settleCalls completes all calls with the given status and stores their results together.
 func (b *bill) settleCalls(status int) (calls int) {
 	for {
 		call, ok := b.cursor.Next(b.clock.now)
@@ -102,8 +102,8 @@ func (b *bill) settleCalls(status int) (calls int) {
 	return calls
 }
 
-// expireEntries deletes the documents of the stream that would expire. That costs as much as their
-// expiry in Cosmos.
+// expireEntries deletes all expiring documents of the stream, because a deletion costs as much as an
+// expiry in Cosmos DB.
 func (b *bill) expireEntries() {
 	type document struct {
 		ID  string `json:"id"`
@@ -121,7 +121,7 @@ func (b *bill) expireEntries() {
 	})
 }
 
-// totalUnits logs the price of each step and returns their sum divided by n, the number of deliveries.
+// totalUnits logs the request units of each step and returns their sum, divided by n deliveries.
 func (b *bill) totalUnits(n int) float64 {
 	sum, text := 0.0, ""
 	for _, step := range slices.Sorted(maps.Keys(b.steps)) {
@@ -175,8 +175,8 @@ func TestTheFirstAppend_CostsUpToItsLimit(t *testing.T) {
 	require.LessOrEqual(t, b.totalUnits(1), 8.0)
 }
 
-// A broadcast is one append. Each consumer pays for its settlement, with the marks of its cursor. Each
-// watched bundle has a stream with one entry.
+// A message to many consumers is one append. Each consumer adds a settlement, which includes the marks of
+// its cursor. Each watched bundle has a stream with one entry.
 func TestABroadcast_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -184,7 +184,7 @@ func TestABroadcast_CostsUpToItsLimit(t *testing.T) {
 		consumers int
 		atOnce    int
 		rounds    int
-		limitRU   float64 // limit for the request units of each delivery
+		limitRU   float64 // limit for the request units per delivery
 	}{
 		{"alone", "", 1, 1, 64, 30},
 		{"alone, with an id of the producer", "id", 1, 1, 64, 40},
@@ -222,7 +222,7 @@ func TestAFailedAttempt_CostsUpToItsLimit(t *testing.T) {
 		require.Equal(t, 1, b.settleCalls(status))
 		return b.totalUnits(1)
 	}
-	for _, status := range []int{200, 200, 200, 200, 200, 200, 200, 200} { // so that the cursor has recent attempts
+	for _, status := range []int{200, 200, 200, 200, 200, 200, 200, 200} { // these deliveries add recent attempts to the cursor
 		b.appendMessages(1, "")
 		b.takeEntries()
 		price(status)
@@ -259,7 +259,7 @@ func TestALoad_CostsUpToItsLimit(t *testing.T) {
 	require.LessOrEqual(t, price("another"), 17.0, "with three retries")
 }
 
-// The price of a settlement and of a read does not depend on the number of entries that wait.
+// The request units of a settlement and of a read do not depend on the number of waiting entries.
 func TestABacklog_RaisesNoPrice(t *testing.T) {
 	b := newBill(t)
 	var prices []float64

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// appendPrice returns the request units of each of n messages that are appended together under one span.
+// appendPrice returns the request units per message of an append of n messages with one span.
 func appendPrice(t *testing.T, storeTraces bool, n int) float64 {
 	t.Helper()
 	r := newRig(t, embedded.Options{})
@@ -28,7 +28,7 @@ func appendPrice(t *testing.T, storeTraces bool, n int) float64 {
 	return (r.engine.RequestUnits() - before) / float64(rounds*n)
 }
 
-// A stored span makes the head larger, so that pages are full after fewer messages.
+// Storing a span with each append adds at most limit request units to the cost of each message.
 func TestTraces_CostPerMessage(t *testing.T) {
 	for _, c := range []struct {
 		n     int

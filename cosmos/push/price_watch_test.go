@@ -22,18 +22,18 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A node reads its shards once in a period, and then unloads its cursors.
+// In each period, a node reads its shards once, and then unloads its cursors.
 const period = 10 * time.Minute
 
-// A watchedNode serves the watches of one document. It is the only node, and its calls of receivers send
-// no request.
+// A watchedNode serves the watches of one document. It is the only node, and its calls to receivers send
+// no request to the store.
 type watchedNode struct {
 	*Store
 	rig      *rig
 	service  *watch.Service
 	resource *repository.Resource
 	metrics  *prometheus.Registry
-	change   float64 // request units of a change while the document is not watched
+	change   float64 // request units of a change of a document that is not watched
 	calls    atomic.Int64
 }
 
@@ -82,11 +82,11 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 		})
 		require.NoError(t, err)
 	}
-	<-time.After(2*period + period/4) // so that the node reads its shards in the middle of a period
+	<-time.After(2*period + period/4) // after this time, the node is in the middle of a period
 	return n
 }
 
-// changeDocument replaces the document with the same content.
+// changeDocument replaces the document with an equal one.
 func (n *watchedNode) changeDocument(t *testing.T) {
 	t.Helper()
 	version, err := n.PutResource(t.Context(), n.resource)
@@ -94,7 +94,7 @@ func (n *watchedNode) changeDocument(t *testing.T) {
 	n.resource.Version = version
 }
 
-// payForPeriod calls f and returns the request units of the period that follows.
+// payForPeriod calls f and returns the request units of f and the following period.
 func (n *watchedNode) payForPeriod(t *testing.T, f func()) float64 {
 	before := n.rig.engine.RequestUnits()
 	f()
@@ -102,7 +102,7 @@ func (n *watchedNode) payForPeriod(t *testing.T, f func()) float64 {
 	return n.rig.engine.RequestUnits() - before
 }
 
-// unitsByOperation returns the request units so far, by operation.
+// unitsByOperation returns the total request units of each operation.
 func (n *watchedNode) unitsByOperation(t *testing.T) map[string]float64 {
 	families, err := n.metrics.Gather()
 	require.NoError(t, err)
@@ -122,8 +122,8 @@ func (n *watchedNode) unitsByOperation(t *testing.T) map[string]float64 {
 	return units
 }
 
-// payForExpiry deletes the entries of the stream and returns the request units. Their expiry costs the
-// same.
+// payForExpiry deletes the entries of the stream and returns the request units, because an expiry costs
+// as much as a deletion.
 func (n *watchedNode) payForExpiry(t *testing.T) float64 {
 	c := n.client.Begin("test")
 	key := segmentKey(n.resource.Resource.Stream(), 0)
@@ -143,7 +143,7 @@ func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 		consistency string
 		watches     int
 		rounds      int
-		limitRU     float64 // limit for the request units of each notification, without the change itself
+		limitRU     float64 // limit for the request units per notification, excluding the change itself
 	}{
 		{"Strong", 1, 20, 45},
 		{"Session", 1, 20, 55},
@@ -175,7 +175,7 @@ func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 	}
 }
 
-// A change of a document that is not watched is one write.
+// A change of a document that is not watched sends one write.
 func TestAChangeThatIsNotWatched_CostsNothingForWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startWatchedNode(t, "Strong", 0)

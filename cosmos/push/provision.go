@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// CheckContainers reads the properties of both containers and reports deviations as an error; see
-// [client.Client.CheckContainers].
+// CheckContainers reads the properties of both containers and returns an error that lists all deviations;
+// see [client.Client.CheckContainers].
 func (s *Store) CheckContainers(ctx context.Context) error { return s.client.CheckContainers(ctx) }
 
 // Provision creates and corrects the containers according to opts; see [client.Client.Provision].

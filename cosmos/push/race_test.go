@@ -2,6 +2,6 @@
 
 package push
 
-// raced is true with the race detector. The detector makes tests many times slower, and needs only one
-// concurrent execution of two lines to find their race. So the long tests try fewer cases.
+// raced reports whether the race detector is enabled. Long tests then try fewer cases: the detector makes
+// them many times slower, and finds a race in the first concurrent execution.
 const raced = true

@@ -19,9 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestTwoNodesOnOneCursor_LoseNothing lets two nodes append to a stream and serve its cursor, which the
-// nodes take over from each other. Reads are up to four commits old, requests and replies are lost, and
-// nodes end.
+// TestTwoNodesOnOneCursor_LoseNothing runs two nodes that append to a stream and take over its cursor
+// from each other. Reads are up to four commits old, requests and replies are lost, and nodes crash.
 func TestTwoNodesOnOneCursor_LoseNothing(t *testing.T) {
 	seeds := 50
 	switch {
@@ -76,7 +75,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	lives := []*life{first, &second}
 	stores := []*Store{first.startStore(0), second.startStore(0)}
 	require.NoError(t, first.createCursor(stores[0]))
-	if stale { // the cursor must be visible before it is loaded
+	if stale { // Load requires that the new cursor is visible
 		for range 8 {
 			_, err := stores[0].Append(context.Background(), repositorytest.NewStream(), repositorytest.Messages(1))
 			require.NoError(t, err)
@@ -105,7 +104,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	for range 60 {
 		i := chance(2)
 		switch op := chance(12); {
-		case op < 4: // some messages are sent again
+		case op < 4: // resend some messages
 			from := max(sent-chance(3), 0)
 			to := min(from+1+chance(4), len(first.messages))
 			appended, err := stores[i].Append(context.Background(), first.stream, first.messages[from:to])
@@ -175,7 +174,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	return seen
 }
 
-// A lockedRand is a seeded source of randomness for several goroutines.
+// A lockedRand is a seeded random source that several goroutines may use.
 type lockedRand struct {
 	mu     sync.Mutex
 	source *rand.Rand

@@ -18,7 +18,7 @@ func parseReplayState(text string) (domain.ReplayState, error) {
 	return 0, fmt.Errorf("state of a replay: want done or stopped, got %q", domain.Shorten(text))
 }
 
-// setReplay copies the replay of a standing.
+// setReplay copies the replay of a standing to d.
 func (d *cursorDoc) setReplay(s *domain.Standing) {
 	d.Followed = s.Followed
 	r := s.Replay
@@ -36,7 +36,7 @@ func (d *cursorDoc) setReplay(s *domain.Standing) {
 	d.ReplaySeen, d.ReplayMatched, d.ReplaySkipped = r.Seen, r.Matched, r.Skipped
 }
 
-// toReplay returns the replay in d, or nil.
+// toReplay parses the replay that d stores. It returns nil if d stores no replay.
 func (d *cursorDoc) toReplay(p *documentParser) *domain.Replay {
 	if d.ReplayID == "" {
 		return nil
@@ -55,22 +55,22 @@ func (d *cursorDoc) toReplay(p *documentParser) *domain.Replay {
 	return r
 }
 
-// A replayRequestDoc is a domain.ReplayRequest in the entry of a cursor.
+// A replayRequestDoc is a domain.ReplayRequest that is stored in the shard entry of a cursor.
 type replayRequestDoc struct {
 	ID     string `json:"id"`
 	Number int    `json:"n"`
 
-	Position  string `json:"position,omitempty"` // only in a request to replay one delivery
+	Position  string `json:"position,omitempty"` // position of the delivery to replay; set only if the request is for one delivery
 	Published int64  `json:"published,omitempty"`
 
-	From   int64  `json:"from,omitempty"` // only in a request to replay a range
+	From   int64  `json:"from,omitempty"` // start of the range to replay, in microseconds; set only if the request is for a range
 	To     int64  `json:"to,omitempty"`
 	Filter string `json:"filter,omitempty"`
 	Dead   bool   `json:"dead,omitempty"`
 	Rate   int    `json:"rate,omitempty"`
 
 	Stop    string                `json:"stop,omitempty"`
-	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries of the bundle to peek
+	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries in the bundle to peek
 	Entries []string              `json:"entries,omitempty"` // positions of the candidates for the bundle, in order
 	Dequeue string                `json:"dequeue,omitempty"` // id of the bundle to dequeue
 	Unknown client.UnknownMembers `json:",embed"`
@@ -105,7 +105,7 @@ func (d *replayRequestDoc) toRequest(p *documentParser) domain.ReplayRequest {
 	return r
 }
 
-// lastRequest returns the number of the last request in d.
+// lastRequest returns the number of the latest request in the shard entry d, or zero.
 func (d *entryDoc) lastRequest() int {
 	if n := len(d.Replays); n > 0 {
 		return d.Replays[n-1].Number
@@ -113,7 +113,7 @@ func (d *entryDoc) lastRequest() int {
 	return 0
 }
 
-// toRequests returns the requests in d.
+// toRequests parses the requests that the shard entry d stores.
 func (d *entryDoc) toRequests() (domain.ReplayRequests, error) {
 	var p documentParser
 	var all domain.ReplayRequests

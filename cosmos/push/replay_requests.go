@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readEntry reads the entry of a cursor in its shard. It fails with NotFound if the entry does not exist.
+// readEntry reads the shard entry of a cursor. It returns a NotFound error if the entry does not exist.
 func (s *Store) readEntry(ctx context.Context, c *client.Call, id domain.CursorID) (*entryDoc, error) {
 	d := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), d)
@@ -50,8 +50,8 @@ func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int,
 				d.Replays = append(d.Replays, makeReplayRequestDoc(&after[i]))
 			}
 		}
-		// A crash after this write leaves a request without a signal. The owner of the cursor finds the
-		// request when it next reads the shard.
+		// If the node crashes after this write, no signal announces the request. The owner of the cursor
+		// finds the request when it next reads the shard.
 		_, err = c.Put(ctx, s.cursors, d.PartitionKey, d.ID, d.etag, d)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of resources. The name of a kind is also the value of the member kind.
+// The kinds of documents of resources. Each document stores the name of its kind in the member "kind".
 var (
 	resourceDocument = client.DocumentKind{Name: "resource", Format: 1}
 	changeDocument   = client.DocumentKind{Name: "change", Format: 1}
@@ -18,11 +18,11 @@ var (
 )
 
 const (
-	turnsKey    = "|turns" // no cursor id begins with a bar
+	turnsKey    = "|turns" // a partition key that differs from every cursor id, because no cursor id begins with a bar
 	changesTurn = "changes"
 )
 
-// A turnDoc records when a node last began to look for changes.
+// A turnDoc records when a node last searched for unpublished changes.
 type turnDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -35,15 +35,15 @@ func (*turnDoc) DocumentKind() client.DocumentKind { return turnDocument }
 
 const resourceID = "resource"
 
-// A resourceDoc is the stored form of a repository.Resource. For a missing resource, it retains whether
-// the resource is watched, and its last version.
+// A resourceDoc is the stored form of a repository.Resource. After a deletion, it still records the last
+// version of the resource and whether the resource is watched.
 type resourceDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
 	IsAbsent     bool   `json:"absent,omitempty"`
-	Content      string `json:"content,omitempty"` // version of the resource: the id of the write that stored its content
+	Content      string `json:"content,omitempty"` // version of the content: the id of the write that stored it
 	Body         string `json:"body,omitempty"`    // JSON
 	Changed      int64  `json:"changed,omitempty"` // microseconds
 	watchedMark
@@ -54,21 +54,20 @@ type resourceDoc struct {
 
 func (*resourceDoc) DocumentKind() client.DocumentKind { return resourceDocument }
 
-// A watchedMark has the members by which a document records whether it is watched, and how many changes
-// it has had.
+// A watchedMark records whether a resource is watched, and the version of its last change.
 type watchedMark struct {
 	IsWatched bool  `json:"watched,omitempty"`
-	Changes   int64 `json:"changes,omitempty"` // the version of the last change
+	Changes   int64 `json:"changes,omitempty"` // version of the last change
 }
 
-// A resourceChangeDoc is the stored form of a domain.Change that is not published yet. It is created in
-// one batch with the change of the resource, and deleted once the change is in the stream of the
+// A resourceChangeDoc is the stored form of a domain.Change that is not published yet. It is written in
+// one batch with the changed resource, and deleted after the change was appended to the stream of the
 // resource.
 type resourceChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
-	Resource     string `json:"resource"` // key
+	Resource     string `json:"resource"` // key of the resource
 	Version      int64  `json:"version"`
 	Event        string `json:"event"`
 	At           int64  `json:"at"` // microseconds
@@ -77,19 +76,20 @@ type resourceChangeDoc struct {
 
 func (*resourceChangeDoc) DocumentKind() client.DocumentKind { return changeDocument }
 
-// resourceKey returns the partition of a client's document and its changes. No cursor id begins with a
-// bar.
+// resourceKey returns the partition key of a client's document and of its changes. No cursor id begins
+// with a bar, so the key differs from every cursor id.
 func resourceKey(r domain.Resource) string { return "|resource|" + r.Name() }
 
-// A watchable is the document of a resource that can be watched. Its changes are in its partition.
+// A watchable is the location of the document of a resource that can be watched. The changes of the
+// resource are stored in the same partition.
 type watchable struct {
 	key, id  string
 	kind     client.DocumentKind
-	ifExists string // patch condition that requires an existing resource; empty if every document is of an existing resource
+	ifExists string // patch condition under which the resource exists; empty if the resource exists whenever its document does
 }
 
-// watchableOf returns the location of the document of a resource. It fails for a bundle, whose document
-// is not in these containers.
+// watchableOf returns the location of the document of a resource. It fails for a bundle, because the
+// documents of bundles are in other containers.
 func watchableOf(r domain.Resource) (watchable, error) {
 	switch r.Kind() {
 	case domain.KeptResource:
@@ -110,7 +110,7 @@ func watchableOf(r domain.Resource) (watchable, error) {
 	}
 }
 
-// changeID returns an id that sorts by version, after the ids of parties.
+// changeID returns a document id that sorts by version, after the ids of parties.
 func (w *watchable) changeID(version int64) string {
 	return fmt.Sprintf("|change|%s|%020d", w.id, version)
 }
@@ -138,7 +138,7 @@ func (d *resourceChangeDoc) change() (domain.Change, error) {
 	return c, nil
 }
 
-// resource returns the resource in d.
+// resource converts d to the resource r with its stored content.
 func (d *resourceDoc) resource(r domain.Resource) *repository.Resource {
 	return &repository.Resource{
 		Resource: r, Body: []byte(d.Body), Changed: fromMicros(d.Changed), Version: repository.ResourceVersion(d.Content),

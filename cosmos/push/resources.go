@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readResource reads the document of a resource. It fails with a not-found error if the document does
-// not exist.
+// readResource reads the document of a resource. It returns a not-found error if the document does not
+// exist.
 func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resource) (*resourceDoc, error) {
 	d := &resourceDoc{}
 	etag, err := c.Read(ctx, s.cursors, resourceKey(r), resourceID, d)
@@ -18,12 +18,12 @@ func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resou
 	return d, err
 }
 
-// confirmNoResource returns a NotFound error for a resource that was not found. If the read was stale,
-// it returns [client.ErrNotYetVisible].
+// confirmNoResource is called for a resource that was not found. It returns a NotFound error, or
+// [client.ErrNotYetVisible] if the read was stale.
 func (s *Store) confirmNoResource(ctx context.Context, c *client.Call, r domain.Resource) error {
 	if s.account.ReadsMayBeStale() {
-		// A patch acts on the current document. This one changes nothing, and is refused if the resource
-		// exists.
+		// Unlike a read, a patch sees the current document. This patch changes nothing, and is refused if
+		// the resource exists.
 		ops := client.NewPatch(resourceDocument, "(IS_DEFINED(c.absent) and c.absent = true)")
 		ops.AppendSet("/kind", resourceDocument.Name)
 		err := c.Patch(ctx, s.cursors, resourceKey(r), resourceID, ops, &resourceDoc{})
@@ -54,24 +54,24 @@ func (s *Store) Resource(ctx context.Context, r domain.Resource) (*repository.Re
 	return found, c.Outcome("read "+r.String(), err)
 }
 
-// A resourceChange is a call that changes a resource, in one or more attempts.
+// A resourceChange is the state of a call that creates, replaces or deletes a resource.
 type resourceChange struct {
 	store    *Store
 	call     *client.Call
 	resource domain.Resource
-	wanted   repository.ResourceVersion // version of the document to replace; empty if the document must not exist
+	wanted   repository.ResourceVersion // version of the resource to change; empty if the resource must not exist
 	writeID  string
 	misses   int
-	isBegun  bool   // the first write was sent
-	base     string // the write id of the document that the first write replaces
+	isBegun  bool   // whether the first write was sent
+	base     string // write id of the document that the first write replaces
 }
 
 func (s *Store) newResourceChange(what string, r domain.Resource, wanted repository.ResourceVersion) *resourceChange {
 	return &resourceChange{store: s, call: s.client.Begin(what), resource: r, wanted: wanted, writeID: s.client.NewID()}
 }
 
-// read returns the document to replace. isDone reports that an earlier attempt has replaced it. If
-// wanted is empty, a missing document is returned as an empty one.
+// read returns the document to replace. isDone reports that an earlier attempt has replaced the document.
+// If the call creates the resource, a missing document is returned as an empty one.
 func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone bool, err error) {
 	doc, err = t.store.readResource(ctx, t.call, t.resource)
 	if client.IsNotFound(err) {
@@ -95,7 +95,7 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 	return nil, false, t.store.changedError(t.call, &t.misses)
 }
 
-// write stores next in place of the document that was read. event is empty for a creation.
+// write replaces the document that was read by next. event is empty for a creation.
 func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
 	if !t.isBegun {
 		t.isBegun, t.base = true, next.WriteID
@@ -105,7 +105,7 @@ func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event dom
 	return staleIfRefused(err)
 }
 
-// staleIfRefused returns [client.ErrStale] for the error of a refused write.
+// staleIfRefused returns [client.ErrStale] if err is the error of a refused write, and otherwise err.
 func staleIfRefused(err error) error {
 	if client.IsRefused(err) {
 		return client.ErrStale
@@ -141,11 +141,11 @@ func (s *Store) DeleteResource(ctx context.Context, r domain.Resource, version r
 		doc, isDone, err := t.read(ctx)
 		switch {
 		case domain.KindOf(err) == domain.NotFound && t.call.InDoubt():
-			return nil // the resource was deleted by an attempt of this call, or by another request
+			return nil // the resource was deleted by an earlier attempt of this call, or by another request
 		case err != nil || isDone:
 			return err
 		case !doc.IsWatched:
-			// A crash after this write leaves nothing of the resource.
+			// A crash after this write leaves no document of the resource.
 			err = t.call.Delete(ctx, s.cursors, doc.PartitionKey, resourceID, doc.etag)
 			if client.IsNotFound(err) {
 				return client.ErrStale

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A retirement deletes a subscription and retires its cursor.
+// A retirement creates and deletes a subscription and retires its cursor.
 type retirement struct {
 	*rig
 	definition *repository.Definition
@@ -50,7 +50,7 @@ func (r *retirement) createCursor(s *Store) error {
 	return s.Create(ctx, r.definition.ID.Cursor(), domain.Standing{Stream: stream})
 }
 
-// retireCursor makes the calls by which an owner retires the cursor of a deleted subscription.
+// retireCursor retires the cursor of a deleted subscription with the same calls as its owner.
 func (r *retirement) retireCursor(s *Store) error {
 	ctx, id := context.Background(), r.definition.ID.Cursor()
 	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.readTime)
@@ -86,7 +86,7 @@ func (r *retirement) isListed(s *Store) bool {
 	return len(entries) > 0
 }
 
-// countDocuments returns the number of documents of the cursor.
+// countDocuments counts the cursor and the definition, if their documents exist.
 func (r *retirement) countDocuments() int {
 	r.t.Helper()
 	s := r.startStore(0)
@@ -101,8 +101,9 @@ func (r *retirement) countDocuments() int {
 	return found
 }
 
-// wantEnded requires that all documents expire in the end. Before that, no subscription with the same id
-// can be created; afterwards, such a subscription is new.
+// wantEnded requires that the cursor and the definition expire. Until then, the creation of a
+// subscription with the same id fails with Conflict; afterwards, it succeeds and begins with an active
+// cursor.
 func (r *retirement) wantEnded(at string) {
 	r.t.Helper()
 	for day := range 20 {
@@ -125,8 +126,8 @@ func (r *retirement) wantEnded(at string) {
 	require.Fail(r.t, "something is left of it for ever", at)
 }
 
-// A node may end at any step of a retirement, and any call may be broken: the next owner completes the
-// retirement. A node that has read the cursor before does not restore any of its documents.
+// A node crashes at any step of a retirement, or one call fails. The next owner then completes the
+// retirement. A node that has read the cursor earlier does not restore its documents.
 func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
 		for _, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
@@ -169,8 +170,8 @@ func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	}
 }
 
-// A node is about to remove the leftover entry of a cursor that no longer exists. Before each of its
-// requests, another node creates a subscription with the same id. That subscription must be listed.
+// A node is about to remove the leftover entry of an expired cursor. Before each request of that node,
+// another node creates a subscription with the same id. The shard must list the new cursor.
 func TestALeftoverEntry_IsNotRemovedFromANewCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		removed := 0
@@ -215,7 +216,7 @@ func (c *loadCounter) Load(ctx context.Context, id domain.CursorID, o domain.Own
 	return c.Cursors.Load(ctx, id, o, clock)
 }
 
-// subscriptions presents the subscriptions of a store to a delivery engine.
+// subscriptions provides the receivers of a store's subscriptions to a delivery engine.
 type subscriptions struct{ *Store }
 
 func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ bool) (delivery.Receiver, error) {
@@ -227,7 +228,8 @@ func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ b
 	return delivery.Receiver{Policy: domain.DefaultPolicy()}, err
 }
 
-// A thousand subscriptions that were created and deleted add no request to the start of a node.
+// After a thousand subscriptions were created and deleted, a node sends no additional request when it
+// starts.
 func TestDeletedSubscriptions_CostAStartingNodeNothing(t *testing.T) {
 	const n = 1000
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readRetries returns up to limit retries or dead letters of a cursor after an entry, in order. It
-// returns all of them if limit is 0.
+// readRetries returns up to limit retries or dead letters of a cursor that follow an entry, in order. A
+// limit of 0 means no limit.
 func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
 	top := ""
 	if limit > 0 {
@@ -21,7 +21,7 @@ func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.Curso
 	if after.Number >= 0 {
 		from = retryID(after)
 	} else if after.Priority > 0 {
-		from = retryPrefix(after.Priority) // sorts before the first entry of the priority
+		from = retryPrefix(after.Priority) // sorts before the id of the first entry of the priority
 	}
 	docs, err := client.All[retryDoc](ctx, c.Query(s.cursors, id.String(),
 		"SELECT "+top+"* FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id",
@@ -49,8 +49,7 @@ func (s *Store) Retries(ctx context.Context, id domain.CursorID, after domain.En
 	return s.listRetries(ctx, "read retries", id, retryDocument, after, limit)
 }
 
-// listRetries returns up to limit documents of a kind, retries or dead letters, after an entry of a
-// cursor, in order.
+// listRetries returns up to limit retries or dead letters of a cursor that follow an entry, in order.
 func (s *Store) listRetries(ctx context.Context, name string, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
 	c := s.client.Begin(name)
 	_, err := s.readCursor(ctx, c, id)

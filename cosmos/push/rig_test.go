@@ -16,14 +16,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // these tests open thousands of small stores
+	debug.SetGCPercent(400) // less garbage collection, because these tests open thousands of small stores
 	if !raced {
-		runtime.GOMAXPROCS(1) // in most of these tests, only one goroutine runs while others wait
+		runtime.GOMAXPROCS(1) // in most of these tests, only one goroutine can run at a time
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// A rig is a store that any number of nodes share. The connection to it breaks on demand.
+// A rig is a store that any number of nodes share. Tests can break the connections of its nodes.
 type rig struct {
 	t       testing.TB
 	account *accounttest.Account
@@ -38,14 +38,14 @@ func newRig(t testing.TB, opts embedded.Options) *rig {
 	return &rig{t: t, account: a, engine: a.Engine, line: a.Transport, content: a.Content}
 }
 
-// node starts a node.
+// node starts a node whose connection tests can break.
 func (r *rig) node(opts Options) *Store { return New(r.account.Connect(), r.content, opts) }
 
 func (r *rig) stores(s *Store) repositorytest.PushStores {
 	return repositorytest.PushStores{Streams: s, Cursors: s, Shards: s, Nodes: s, Definitions: s, Parties: s, Watches: s, Resources: s, Changes: s, Content: r.content}
 }
 
-// conformance runs the suite on nodes with these options, on an account with this consistency.
+// conformance runs the conformance suite on nodes with the given options and account consistency.
 func conformance(t *testing.T, consistency string, opts Options) {
 	t.Parallel()
 	repositorytest.RunPush(t, func(t *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
@@ -58,7 +58,7 @@ func conformance(t *testing.T, consistency string, opts Options) {
 
 func TestConformance(t *testing.T) { conformance(t, "", Options{}) }
 
-// Segments end after a few entries, so every rule is tested across segments.
+// Segments end after a few entries, so the suite tests every rule across segments.
 func TestConformanceWithSmallSegments(t *testing.T) { conformance(t, "", Options{SegmentBytes: 100}) }
 
 func TestRandomStreams_MatchTheMemoryStore(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A reader that sees a head, but not yet its newest page, skips no entry.
+// A reader that sees a head, but does not see its newest page yet, skips no entry.
 func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 	var reads atomic.Int64
 	var old atomic.Bool
@@ -22,8 +22,8 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 		if !old.Load() {
 			return 0
 		}
-		if n := reads.Add(1); n == 2 || n == 3 { // the first read is that of the head, the next ones are those of the page
-			return 1 // the state before the page was created
+		if n := reads.Add(1); n == 2 || n == 3 { // read 1 reads the head; reads 2 and 3 read its newest page
+			return 1 // return the state of one commit earlier, when the page did not exist
 		}
 		return 0
 	}})
@@ -49,7 +49,7 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 	require.Greater(t, reads.Load(), int64(3))
 }
 
-// A staleReads makes a chosen read stale: the one after the first s.after reads, by s.commits commits.
+// A staleReads makes one read stale by s.commits commits: the read that follows the first s.after reads.
 type staleReads struct{ commits, after atomic.Int64 }
 
 func (s *staleReads) next() int {
@@ -59,8 +59,8 @@ func (s *staleReads) next() int {
 	return int(s.commits.Load())
 }
 
-// forEach calls test several times. In each call, one of the first four reads returns a state that is zero
-// to three commits old. Afterwards no read is stale.
+// forEach runs test 16 times. In each run, one of the first four reads is stale by zero to three commits.
+// All other reads are current.
 func (s *staleReads) forEach(test func()) {
 	for read := range int64(4) {
 		for commits := range int64(4) {
@@ -77,7 +77,7 @@ func TestCurrentEnd_IsNeverStale(t *testing.T) {
 	r := newRig(t, embedded.Options{Stale: reads.next})
 	writer, reader := r.node(Options{SegmentBytes: 2000}), r.node(Options{})
 	stream := repositorytest.NewStream()
-	for n := range 12 { // so that there are several segments
+	for n := range 12 { // append messages until the stream has several segments
 		reads.forEach(func() {
 			end, err := reader.CurrentEnd(t.Context(), stream)
 			require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 	}
 }
 
-// An owner whose deletion fails with NotFound assumes that its receiver is no longer called.
+// A deletion must find a new subscription, because an owner treats NotFound as a completed deletion.
 func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})
@@ -137,8 +137,8 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
 }
 
-// If this read could be stale, the owner of a cursor would find a noted change, read an old definition,
-// and remove the note.
+// A node reads a current definition after it found a noted change. With a stale definition, it would
+// remove the note without applying the change.
 func TestACurrentWatchOrSubscription_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})

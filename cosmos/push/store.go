@@ -18,18 +18,18 @@ import (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Retention    time.Duration         // retention of published messages; default 21 days, at least IDRetention
-	SegmentBytes int64                 // limit for the entries of a segment; default 2 GB
-	SegmentPages int                   // limit for the pages of a priority in a segment; default 65,536
-	Retries      int                   // number of retries that the requests of one call share; default 24; negative for no retries
+	Retention    time.Duration         // retention of published messages; default 21 days, at least repository.IDRetention
+	SegmentBytes int64                 // limit for the bytes of entries in a segment; default 2 GB
+	SegmentPages int                   // limit for the pages of each priority in a segment; default 65,536
+	Retries      int                   // limit for the retries of all requests of a call; default 24; negative for no retries
 	Clock        func() time.Time      // source of the times of entries; default time.Now
-	Random       func() uint64         // source of ids and jitter; default: the random source of the system
-	StoreTraces  bool                  // store the sampled span of each append, in 39 bytes
+	Random       func() uint64         // source of ids and jitter; default: the random source of the operating system
+	StoreTraces  bool                  // whether to store the sampled span of each append, in 39 bytes
 	Logger       *slog.Logger          // default: none
 	Registerer   prometheus.Registerer // default: none
 }
 
-// A Store keeps streams, cursors, subscriptions, parties, watches and resources in Cosmos DB. It is safe
+// A Store stores streams, cursors, subscriptions, parties, watches and resources in Cosmos DB. It is safe
 // for concurrent use.
 type Store struct {
 	client  *client.Client
@@ -38,7 +38,7 @@ type Store struct {
 	cursors *azcosmos.ContainerClient
 	content repository.Content
 	opts    Options
-	observe func(domain.Change) // receives each change of a resource that was stored
+	observe func(domain.Change) // called with each stored change of a watched resource
 
 	appenders appenders
 }
@@ -55,8 +55,8 @@ var (
 	_ repository.Changes     = (*Store)(nil)
 )
 
-// New returns a Store over db. It stores large payloads in content. It sends no request and starts no
-// goroutine.
+// New returns a Store that uses db for documents and content for large payloads. It sends no request and
+// starts no goroutine.
 func New(db *client.Database, content repository.Content, opts Options) *Store {
 	opts.Retention = max(cmp.Or(opts.Retention, repository.MessageRetention), repository.IDRetention)
 	opts.SegmentBytes = cmp.Or(opts.SegmentBytes, 2<<30)
@@ -78,13 +78,13 @@ func New(db *client.Database, content repository.Content, opts Options) *Store {
 func container(db *client.Database, name string) *azcosmos.ContainerClient {
 	c, err := db.Container(name)
 	if err != nil {
-		panic(err) // cannot happen: the name is a constant
+		panic(err) // cannot happen, because the name of the container is a constant
 	}
 	return c
 }
 
-// putInBatch adds a document to a batch: it replaces the document with this etag, or creates the
-// document if the etag is empty.
+// putInBatch adds the write of a document to a batch. With an etag, the write replaces the document if it
+// still has this etag; otherwise, it creates the document.
 func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc any) {
 	if etag == "" {
 		b.CreateItem(client.Encode(doc), nil)
@@ -93,8 +93,9 @@ func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc
 	b.ReplaceItem(id, client.Encode(doc), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
 }
 
-// isGone reports whether a document does not exist, after a plain read has not found it. Where reads may
-// be stale, it sends a patch whose condition is never met, because the reply shows the current state.
+// isGone is called after a read has not found a document, and reports whether the document does not
+// exist. Where reads may be stale, it sends a patch whose condition is always false: the error of the
+// patch depends on whether the document exists.
 func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.ContainerClient, key, id string) (bool, error) {
 	if !s.account.ReadsMayBeStale() {
 		return true, nil
@@ -111,9 +112,9 @@ func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.
 	return false, err
 }
 
-// confirmCurrent fails with ErrStale if a plain read in the container cursors was stale: a later write
-// has replaced, created or deleted the document. Where reads may be stale, it sends a patch. The patch
-// is applied only if there was a later write, and then it changes only the etag.
+// confirmCurrent returns ErrStale if a read of a document in the container cursors was stale. Where reads
+// may be stale, it sends a patch that is applied only if the document now has another write id. The patch
+// then changes only the etag.
 func (s *Store) confirmCurrent(ctx context.Context, c *client.Call, kind client.DocumentKind, key, id, writeID string) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil

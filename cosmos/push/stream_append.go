@@ -21,16 +21,16 @@ import (
 
 // The limits of an append.
 const (
-	maxInlineCall = 512 << 10 // limit for the bytes of the payloads that a call stores in entries
-	maxTails      = 4 << 10   // limit for the bytes of the tails of a head; a larger head makes each append more expensive
-	maxRound      = 256 << 10 // limit for the bytes of the messages that several callers append together
-	maxIDs        = 80        // limit for the ids in one batch, which has at most 100 operations
+	maxInlineCall = 512 << 10 // limit for the bytes of payloads that one call stores in entries
+	maxTails      = 4 << 10   // limit for the bytes of all tails in a head, because each append rewrites the head
+	maxRound      = 256 << 10 // limit for the bytes of the messages that one round appends
+	maxIDs        = 80        // limit for the message ids in one batch, which may have at most 100 operations
 )
 
 const appendTimeout = 30 * time.Second
 
-// An appender appends to one stream for all callers of the process. Their messages are queued, and
-// appended together in rounds. Only the caller that leads a round uses head.
+// An appender appends to one stream for all callers in this process. Their messages are queued and
+// appended in rounds. Only the caller that leads a round uses the field head.
 type appender struct {
 	store  *Store
 	stream domain.StreamName
@@ -40,25 +40,25 @@ type appender struct {
 	users  int // guarded by appenders.mu
 }
 
-// An appending is a call of Append.
+// An appending is the state of one call of Append.
 type appending struct {
 	messages []domain.Message
 	entries  []streamEntry
 	bytes    int
 	ids      int
-	accepted domain.TraceContext // the span of the call; zero if no span is stored
+	accepted domain.TraceContext // span of the call; zero if no span is stored
 	appended []repository.Appended
 }
 
-// An appendRound has the messages that several callers append together.
+// An appendRound is a set of messages of several callers that are appended together.
 type appendRound struct {
 	calls     []*appending
 	writeID   string
 	published int64
 	pending   []pendingMessage
-	tried     [][]domain.Position // positions of the pending messages in each attempt
-	searched  int                 // 1 + the number of the segment before which all segments were searched for the ids; 0: no search yet
-	sync      []domain.CursorID   // the sync cursors in the head to which the messages were appended
+	tried     [][]domain.Position // for each attempt, the positions that it chose for the pending messages
+	searched  int                 // 1 + the number of the segment before which all segments were searched for the ids; 0 before the search
+	sync      []domain.CursorID   // sync cursors in the head to which the messages were appended
 }
 
 type pendingMessage struct {
@@ -85,7 +85,8 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 		if n := m.InlineBytes(); n <= domain.MaxInline && inline+n <= maxInlineCall {
 			inline += n
 		} else {
-			// A crash after this write leaves an object that no document refers to. Sweep deletes it.
+			// A crash after this write leaves an object that no document refers to. Sweep deletes the
+			// object.
 			object = objectFolder(s.opts.Clock()) + "/" + s.client.NewID()
 			if err := s.content.Put(ctx, object, bytes.NewReader(m.Payload)); err != nil {
 				return nil, fmt.Errorf("append to %s: store the payload of message %d: %w", stream, i, err)
@@ -108,7 +109,7 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 
 func objectFolder(day time.Time) string { return "streams/" + day.UTC().Format(time.DateOnly) }
 
-// runRound appends the queued messages.
+// runRound appends the queued messages and completes their calls.
 func (a *appender) runRound(ctx context.Context) {
 	r := &appendRound{writeID: a.store.client.NewID(), published: toMicros(a.store.opts.Clock())}
 	size, ids, sent := 0, 0, make(map[string]bool)
@@ -116,7 +117,7 @@ func (a *appender) runRound(ctx context.Context) {
 		size, ids = size+call.bytes, ids+call.ids
 		for i := range call.messages {
 			if id := call.messages[i].ID; id != "" && sent[id] {
-				return false // a second message with the same id waits for the next round, which recognizes it as a duplicate
+				return false // a second message with the same id waits for the next round, which recognizes the duplicate
 			}
 		}
 		for i := range call.messages {
@@ -146,16 +147,16 @@ func (a *appender) runRound(ctx context.Context) {
 	}
 }
 
-// tryAppend makes one attempt at a round. It fails with client.ErrStale if another attempt is needed.
+// tryAppend makes one attempt at a round. It returns client.ErrStale if another attempt is needed.
 func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound) error {
 	base := a.head
-	a.head = nil // unknown if the attempt fails
+	a.head = nil // if this attempt fails, the head is unknown
 	if base == nil {
 		var err error
 		if base, err = a.store.lastHead(ctx, c, a.stream); err != nil {
 			return err
 		}
-		if base == nil { // the stream has no head, so the append creates it
+		if base == nil { // the stream has no head, so this append creates it
 			base = a.store.newHead(a.stream, &streamHead{segment: -1})
 		}
 	}
@@ -165,7 +166,7 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 			return err
 		}
 	}
-	r.sync = base.sync // if base is stale, its replacement is refused, and the next attempt sets sync again
+	r.sync = base.sync // if base is stale, the write is refused, and the next attempt updates r.sync
 	if done, err := a.isAppended(ctx, c, r, base); done || err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 	}
 	hasGap := r.settleVersions(base)
 	if len(r.pending) == 0 {
-		if !hasGap { // with a gap, base may be stale, and the caller repeats the append
+		if !hasGap { // a gap may mean that base is stale, so base is not cached
 			a.head = base
 		}
 		return nil
@@ -203,11 +204,11 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 	return client.ErrStale
 }
 
-// write replaces the head with next, or creates it if the stream has no head. In the same batch, it
-// creates the pages and the documents of ids.
+// write creates or replaces a head. In the same batch, it creates the given pages and documents of
+// message ids.
 func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, pages []*streamPage, ids []*idDoc) (err error) {
-	// A crash before this write leaves nothing; a crash after it leaves visible entries. Head, ids and
-	// pages are written in one batch: all are stored, or none.
+	// A crash before this write has no effect. If the node crashes after this write, the entries are
+	// visible. Head, ids and pages are written in one batch: either all are stored, or none.
 	etag := next.etag
 	if len(pages) == 0 && len(ids) == 0 {
 		next.etag, err = c.Put(ctx, a.store.streams, next.PartitionKey, headID, etag, next)
@@ -228,8 +229,9 @@ func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, 
 	return err
 }
 
-// planAppend returns the next head, which has the pending messages, and their positions. If entries are
-// moved out of the head, it also returns their pages. ids are the documents of the messages' ids.
+// planAppend returns the next head, with the pending messages, and the positions of these messages. If
+// entries no longer fit in the head, it also returns the pages with these entries. ids are the documents
+// of the message ids.
 func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHead, positions []domain.Position, pages []*streamPage, ids []*idDoc) {
 	h := *base
 	next = &h
@@ -290,9 +292,9 @@ func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHea
 	return next, positions, pages, ids
 }
 
-// settleVersions completes the messages whose version differs from the version of the next entry after
-// base. A message with a lower version is in the stream, even if base is stale. hasGap reports a higher
-// version, which is a gap in the stream unless base is stale.
+// settleVersions completes each message whose version differs from the version of the next entry. A
+// message with a lower version is already in the stream, even if base is stale. hasGap reports a higher
+// version: either base is stale, or the stream lacks a version.
 func (r *appendRound) settleVersions(base *streamHead) (hasGap bool) {
 	next := make(map[int]int64)
 	r.pending = slices.DeleteFunc(r.pending, func(p pendingMessage) bool {
@@ -322,9 +324,9 @@ func (r *appendRound) completeMessages(positions []domain.Position) {
 }
 
 // isAppended reports whether an attempt with an unknown outcome has appended the messages of r before
-// base was written. It reads the entry at the position that the attempt chose for the first message;
-// later appends do not change that entry. If base is stale, the next attempt is refused. If base is
-// current and another write has appended the entry, no attempt has succeeded.
+// base was written. It reads the entry at the position that the attempt chose for the first message,
+// because later appends do not change this entry. If base is stale, the next attempt is refused. If base
+// is current, and the entry belongs to another write, all attempts have failed.
 func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) (bool, error) {
 	for _, positions := range r.tried {
 		at, h := positions[0], base
@@ -358,8 +360,8 @@ func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRoun
 	return false, nil
 }
 
-// resolveDuplicates completes the pending messages that were sent before. It searches for their ids in
-// one segment.
+// resolveDuplicates searches one segment for the ids of the pending messages, and completes the messages
+// that were sent before.
 func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
 	found := make([]*idDoc, len(r.pending))
 	g, gctx := errgroup.WithContext(ctx)
@@ -384,7 +386,7 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 			continue
 		}
 		if doc.WriteID == r.writeID {
-			return client.ErrStale // an attempt has succeeded; the next attempt detects this
+			return client.ErrStale // an attempt has succeeded, which the next attempt detects
 		}
 		at, err := domain.ParsePosition(doc.Position)
 		if err != nil {
@@ -396,15 +398,15 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 		}
 	}
 	if len(left) < len(r.pending) {
-		// The id of a message existed before the first attempt, so no attempt of this round has succeeded
-		// or can still succeed.
+		// The message id existed before the first attempt, so no attempt of this round has succeeded or
+		// can succeed later.
 		r.pending, r.tried, r.writeID = left, nil, a.store.client.NewID()
 	}
 	return nil
 }
 
-// searchEarlierSegments searches earlier segments for the ids of r, back to the first segment that may
-// have unexpired ids. Earlier segments are sealed, so no id is added to them.
+// searchEarlierSegments searches earlier segments for the message ids of r, back to the first segment
+// that may contain unexpired ids. Earlier segments are sealed, so no id is added there.
 func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) error {
 	hasID := slices.ContainsFunc(r.pending, func(p pendingMessage) bool { return p.message().ID != "" })
 	if !hasID || r.searched == base.segment+1 {
@@ -428,17 +430,17 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	return nil
 }
 
-// findID returns the document of an id, or nil if it does not exist. Where reads may be stale, it sends a
-// patch that changes nothing, because the reply shows whether the document exists.
+// findID returns the document of a message id, or nil if it does not exist. Where reads may be stale, it
+// sends a patch that changes nothing, because the reply shows whether the document exists.
 func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
 	var doc idDoc
 	_, err := c.Read(ctx, s.streams, key, idOf(message), &doc)
 	if client.IsNotFound(err) && s.account.ReadsMayBeStale() {
 		ops := client.NewPatch(idDocument)
 		ops.AppendSet("/kind", idDocument.Name)
-		// A crash after this write leaves the document as it was.
+		// A crash after this write leaves the document unchanged.
 		err = c.Patch(ctx, s.streams, key, idOf(message), ops, &doc)
-		if client.StatusOf(err) == http.StatusPreconditionFailed { // the refusal was spurious, or the format is newer
+		if client.StatusOf(err) == http.StatusPreconditionFailed { // either the refusal was spurious, or the document has a newer format
 			return nil, client.ErrStale
 		}
 	}

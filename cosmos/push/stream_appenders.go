@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// appenders has an appender for each stream that this process appends to.
+// appenders contains an appender for each stream to which this process appends.
 type appenders struct {
 	store *Store
 
@@ -15,8 +15,8 @@ type appenders struct {
 	of map[domain.StreamName]*appender
 }
 
-// maxAppenders is the limit for appenders that no call of Append uses. They are retained because they
-// have the heads of their streams.
+// maxAppenders limits the number of unused appenders. They are retained because each caches the head of
+// its stream.
 const maxAppenders = 1000
 
 func (as *appenders) acquire(stream domain.StreamName) *appender {
@@ -43,7 +43,8 @@ func (as *appenders) release(a *appender) {
 	}
 }
 
-// newestHead returns the head that this process last wrote or read, or nil.
+// newestHead returns the head of a stream that this process last wrote or read. It returns nil if no head
+// is cached.
 func (as *appenders) newestHead(stream domain.StreamName) *streamHead {
 	as.mu.Lock()
 	defer as.mu.Unlock()

@@ -24,7 +24,7 @@ var (
 
 const headID = "head"
 
-// A streamHead is the head of a segment. Each append to the segment replaces it.
+// A streamHead is the head of a segment of a stream. Each append to the segment replaces the head.
 type streamHead struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -32,19 +32,20 @@ type streamHead struct {
 	Opened       int64  `json:"opened"` // microseconds
 	Bytes        int64  `json:"bytes"`  // bytes of all entries of the segment
 	Sealed       bool   `json:"sealed,omitempty"`
-	// Priorities are the priorities with entries in this segment or an earlier one.
+	// Priorities maps each priority that has entries in this segment or in an earlier one to its newest
+	// entries.
 	Priorities map[string]*streamTail `json:"priorities"`
 	Sync       []string               `json:"sync,omitempty"` // ids of the cursors for whose deliveries senders wait
 	client.Document
 
 	segment int
 	etag    azcore.ETag
-	sync    []domain.CursorID // the parsed members of Sync; the slice is replaced, never modified
+	sync    []domain.CursorID // parsed form of Sync; may be shared with other heads, so it is never modified
 }
 
 func (*streamHead) DocumentKind() client.DocumentKind { return headDocument }
 
-// Validate parses the cursors of a head that was read.
+// Validate parses the sync cursors of a head that was read.
 func (h *streamHead) Validate() (err error) {
 	h.sync = nil
 	for _, text := range h.Sync {
@@ -57,7 +58,7 @@ func (h *streamHead) Validate() (err error) {
 	return nil
 }
 
-// A streamTail has the newest entries of a priority, which will form its next page.
+// A streamTail contains the newest entries of a priority. A page will be created from these entries.
 type streamTail struct {
 	Page    int                   `json:"page"`
 	First   int64                 `json:"first"` // number of the first entry of the tail
@@ -65,30 +66,30 @@ type streamTail struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// An appendRun has the entries of one append.
+// An appendRun contains the consecutive entries of one append.
 type appendRun struct {
 	WriteID   string                `json:"w"`
 	Published int64                 `json:"at"` // microseconds
 	Entries   []streamEntry         `json:"e"`
 	Unknown   client.UnknownMembers `json:",embed"`
 
-	last domain.TraceContext // the span of the entry that was added last
+	last domain.TraceContext // span of the last entry
 }
 
 type streamEntry struct {
 	ID          string                `json:"i,omitempty"`
 	Attributes  map[string]string     `json:"a,omitempty"`
 	ContentType string                `json:"t,omitempty"`
-	Text        string                `json:"d,omitempty"` // the payload, if it is UTF-8
-	Bytes       []byte                `json:"b,omitempty"` // the payload, if it is not UTF-8
+	Text        string                `json:"d,omitempty"` // payload as text, if it is valid UTF-8
+	Bytes       []byte                `json:"b,omitempty"` // payload as bytes, if it is not valid UTF-8
 	Object      string                `json:"o,omitempty"` // object in the content store that contains a large payload
 	Length      int64                 `json:"l,omitempty"`
 	Sum         uint32                `json:"s,omitempty"`
-	Accepted    []byte                `json:"p,omitempty"` // span of the append, encoded by [domain.TraceContext.AppendStored]; empty if it is the span of the previous entry of the run
+	Accepted    []byte                `json:"p,omitempty"` // span of the append, encoded by [domain.TraceContext.AppendStored]; empty if the previous entry of the run has the same span
 	Unknown     client.UnknownMembers `json:",embed"`
 }
 
-// noSpan is stored as the span of an entry that has none, if the entry before it in the run has one.
+// noSpan is the stored span of an entry that has no span but follows an entry with a span.
 var noSpan = []byte{0}
 
 // addEntry appends an entry to r.
@@ -102,8 +103,8 @@ func (r *appendRun) addEntry(e streamEntry, accepted domain.TraceContext) {
 	r.last, r.Entries = accepted, append(r.Entries, e)
 }
 
-// acceptedAfter returns the span of e, or zero if e has none. before is the span of the entry before e in
-// its run.
+// acceptedAfter returns the span of e, or zero if e has none. before is the span of the previous entry in
+// the same run.
 func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceContext {
 	if len(e.Accepted) == 0 {
 		return before
@@ -111,7 +112,8 @@ func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceCont
 	return domain.ParseStored(e.Accepted)
 }
 
-// A streamPage has entries of a priority that were moved out of the head. It is written once.
+// A streamPage contains the entries of a priority that were moved out of the head. A page is never
+// modified.
 type streamPage struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
@@ -123,11 +125,11 @@ type streamPage struct {
 
 func (*streamPage) DocumentKind() client.DocumentKind { return pageDocument }
 
-// An idDoc records which message has an id. It expires after repository.IDRetention.
+// An idDoc contains the position of the message with an id. It expires after repository.IDRetention.
 type idDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
-	WriteID      string `json:"writeId"` // write id of the append
+	WriteID      string `json:"writeId"` // write id of the append of the message
 	Position     string `json:"position"`
 	Digest       []byte `json:"digest"`
 	TTL          int64  `json:"ttl"`
@@ -163,7 +165,8 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// tailOf returns the tail of a priority. If the priority has no entries, it returns an empty tail.
+// tailOf returns the newest entries of a priority. If the priority has no entries, it returns an empty
+// tail.
 func (h *streamHead) tailOf(priority int) *streamTail {
 	if t := h.Priorities[strconv.Itoa(priority)]; t != nil {
 		return t
@@ -171,7 +174,7 @@ func (h *streamHead) tailOf(priority int) *streamTail {
 	return &streamTail{}
 }
 
-// nextNumber returns the number of the next entry to append.
+// nextNumber returns the number that the next appended entry will have.
 func (t *streamTail) nextNumber() int64 { return t.First + countOf(t.Runs) }
 
 func countOf(runs []appendRun) int64 {
@@ -182,8 +185,8 @@ func countOf(runs []appendRun) int64 {
 	return int64(n)
 }
 
-// runAt returns the run that has the entry with a number, or nil. first is the number of the first
-// entry in runs.
+// runAt returns the run that contains the entry with the given number, or nil. first is the number of the
+// first entry in runs.
 func runAt(runs []appendRun, first, number int64) *appendRun {
 	for i := range runs {
 		if n := int64(len(runs[i].Entries)); number >= first && number < first+n {
@@ -194,8 +197,8 @@ func runAt(runs []appendRun, first, number int64) *appendRun {
 	return nil
 }
 
-// makeEntry returns the stored form of m. If object is set, the object has the payload, and the entry
-// omits it.
+// makeEntry returns the stored form of m. If object is not empty, the payload is in that object, and the
+// entry omits it.
 func makeEntry(m *domain.Message, object string) streamEntry {
 	e := streamEntry{ID: m.ID, Attributes: m.Attributes, ContentType: m.ContentType}
 	switch {

@@ -20,7 +20,7 @@ func (s *Store) Find(ctx context.Context, stream domain.StreamName, id string) (
 	return at, c.Outcome(fmt.Sprintf("find a message of %s by its id", stream), err)
 }
 
-// findPosition searches for an id in the segments that may have unexpired ids.
+// findPosition searches for a message id in the segments that may contain unexpired ids.
 func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	last := h
@@ -41,7 +41,7 @@ func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.
 		}
 		before := h.segment - 1
 		if h, err = s.readHead(ctx, c, stream, before); err == nil && h == nil {
-			err = client.ErrNotYetVisible // heads are never removed, so the read is stale
+			err = client.ErrNotYetVisible // heads are never removed, so the read was stale
 		}
 		if err != nil {
 			return domain.Position{}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readHead returns the head of a segment, or nil if the head was not found.
+// readHead returns the head of a segment. It returns nil if the head was not found.
 func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.StreamName, segment int) (*streamHead, error) {
 	h := &streamHead{}
 	etag, err := c.Read(ctx, s.streams, segmentKey(stream, segment), headID, h)
@@ -25,8 +25,8 @@ func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.Stre
 	return h, nil
 }
 
-// lastHead returns the head of the last segment, or nil if the stream has none. Heads are never removed,
-// so a binary search finds the last one in a logarithmic number of reads.
+// lastHead returns the head of the last segment of a stream, or nil if the stream has no segment. Because
+// heads are never removed, a binary search finds the last one.
 func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
 	var last *streamHead
 	missing := 0 // the lowest segment that is known to have no head
@@ -58,7 +58,8 @@ func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.Stre
 	return last, nil
 }
 
-// currentHead returns the head of the last segment. If the stream has none, it creates the first.
+// currentHead returns the head of the last segment of a stream. If the stream has no segment, it creates
+// the first one.
 func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	if err != nil || h != nil {
@@ -67,11 +68,11 @@ func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.S
 	return s.openSegment(ctx, c, stream, &streamHead{segment: -1})
 }
 
-// openSegment creates the head of the segment after a sealed one.
+// openSegment creates the head of the segment that follows a sealed one.
 func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.StreamName, sealed *streamHead) (*streamHead, error) {
 	h := s.newHead(stream, sealed)
-	// A crash after this write leaves an empty head, to which the next append appends. If the write is
-	// refused, the head exists already: this call or another process has created it.
+	// A crash after this write leaves an empty head, which the next append uses. If the write is refused,
+	// the head already exists: this call or another process has created it.
 	etag, err := c.Put(ctx, s.streams, h.PartitionKey, headID, "", h)
 	if client.IsRefused(err) {
 		if h, err = s.readHead(ctx, c, stream, sealed.segment+1); h == nil && err == nil {
@@ -83,12 +84,12 @@ func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.S
 	return h, err
 }
 
-// newHead returns the head of the segment after a sealed one. It is not stored yet.
+// newHead returns a head for the segment that follows a sealed one, without storing it.
 func (s *Store) newHead(stream domain.StreamName, sealed *streamHead) *streamHead {
 	h := &streamHead{
 		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
 		Opened: toMicros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*streamTail),
-		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change
+		Sync: sealed.Sync, sync: sealed.sync, // shared, because a sealed head does not change
 	}
 	for name, t := range sealed.Priorities {
 		h.Priorities[name] = &streamTail{First: t.nextNumber()}
@@ -96,7 +97,7 @@ func (s *Store) newHead(stream domain.StreamName, sealed *streamHead) *streamHea
 	return h
 }
 
-// readPage returns the page of a position, or nil if the page was not found.
+// readPage returns the page that contains a position. It returns nil if the page was not found.
 func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position) (*streamPage, error) {
 	var p streamPage
 	_, err := c.Read(ctx, s.streams, segmentKey(stream, at.Segment), pageID(at.Priority, at.Page), &p)
@@ -109,7 +110,7 @@ func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.Stre
 // Read implements [repository.Streams].
 func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
-		// The entries in the tail of the cached head are stored, so they are returned without a read.
+		// The entries in the cached head are stored, so they are returned without a read.
 		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
 			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
@@ -156,8 +157,8 @@ func (s *Store) readEntries(ctx context.Context, c *client.Call, stream domain.S
 	}
 }
 
-// toEntries returns up to limit entries of runs, beginning at the position from. first is the number of the
-// first entry of runs. toEntries skips the oldest entries if their retention has passed.
+// toEntries returns up to limit entries of runs, beginning at the position from. first is the number of
+// the first entry of runs. Entries whose retention has passed are skipped.
 func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
 	oldest := toMicros(s.opts.Clock().Add(-s.opts.Retention))
 	found := repository.Entries{Start: from}
@@ -182,12 +183,12 @@ func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, l
 	return found
 }
 
-// firstPosition returns the position of the first existing page after at or, if all pages were removed,
-// of the tail. It is called when the page of at was not found.
+// firstPosition is called when the page of at was not found. It returns the first position of the next
+// page that exists. If all pages were removed, it returns the position of the first entry in the head.
 func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, at domain.Position) (domain.Position, error) {
 	t := h.tailOf(at.Priority)
-	// Pages are removed in the order in which they were written. So a binary search between the last page
-	// known to be removed and the first known to exist finds the position.
+	// Pages are removed in the order in which they were written. So a binary search between a removed
+	// page and an existing page finds the position.
 	gone, found := at.Page, t.Page
 	start := domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: t.First}, Segment: at.Segment, Page: t.Page}
 	for page := gone; ; page = (gone + found) / 2 {
@@ -199,8 +200,8 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 			found = page
 			start.Number, start.Page = p.First, page
 		} else {
-			// A stale read of the page would skip its entries. So isGone confirms that the
-			// page was removed.
+			// A stale read of the page would skip its entries. So isGone confirms that the page was
+			// removed.
 			isGone, err := s.isGone(ctx, c, s.streams, h.PartitionKey, pageID(at.Priority, page))
 			if err != nil {
 				return at, err
@@ -238,8 +239,8 @@ func (s *Store) CurrentEnd(ctx context.Context, stream domain.StreamName) (repos
 	return h.toStreamEnd(), c.Outcome("read the current end of "+stream.String(), err)
 }
 
-// toStreamEnd returns the positions after the last entries of a stream whose last head is h. h is nil
-// if the stream has no head.
+// toStreamEnd returns the positions after the last entries of a stream. h is the last head of the stream,
+// or nil if the stream has no head.
 func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 	if h == nil {
 		return end
@@ -253,15 +254,14 @@ func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 	return end
 }
 
-// confirmHead fails with ErrStale unless h was the last head of a stream when the call began. h is nil
-// if the stream has no head. Where reads may be stale, it sends a patch that is applied only if the head
-// has changed. The patch sets the time at which the segment was opened to the same value, so it has no
-// effect.
+// confirmHead returns ErrStale unless h was the last head of a stream when the call began. h is nil if
+// the stream has no head. Where reads may be stale, it sends a patch that is refused unless the head has
+// changed. The patch only sets a time to its stored value.
 func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}
-	next := 0 // number of the segment that does not exist if h is the last head
+	next := 0 // number of the segment that must not exist if h is the last head
 	if h != nil {
 		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
 		ops.AppendSet("/opened", h.Opened)

@@ -25,7 +25,7 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 			}
 			before := h.segment - 1
 			if h, err = s.readHead(ctx, c, stream, before); err == nil && h == nil {
-				err = client.ErrNotYetVisible // heads are never removed, so the read is stale
+				err = client.ErrNotYetVisible // heads are never removed, so the read was stale
 			}
 			if err != nil {
 				return err
@@ -35,9 +35,8 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 	return at, c.Outcome(fmt.Sprintf("seek in %s", stream), err)
 }
 
-// seekSegment returns the first position of the last page whose first entry isBefore accepts. If
-// isBefore accepts no entry of the segment, it returns the first position of the segment, and isLater is
-// true.
+// seekSegment returns the first position of the last page whose first entry isBefore accepts. If isBefore
+// accepts no entry of the segment, it returns the first position of the segment, and isLater is true.
 func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, isLater bool, err error) {
 	t := h.tailOf(priority)
 	start := func(number int64, page int) domain.Position {
@@ -57,7 +56,7 @@ func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.S
 		switch {
 		case err != nil:
 			return at, false, err
-		case p == nil: // the page has expired, or is not visible yet; Read finds out which
+		case p == nil: // the page has expired or is not visible yet; Read distinguishes these cases
 			before, at = page, start(0, page)
 		case isBefore(p.First, fromMicros(p.Runs[0].Published)):
 			before, at = page, start(p.First, page)

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// A sweep removes the payloads of sweptDays days: the last days that ended more than the retention plus
-// sweepMargin ago. The margin allows for clocks that differ and for entries that are being read. If no sweep
-// ran for some days, fewer than sweptDays, the next sweep removes the payloads of these days, too.
+// Each day has a folder for large payloads. A sweep removes the folders of the last sweptDays days that
+// are older than the retention plus sweepMargin. The margin allows for clock differences and for reads
+// that are still running. Several days are removed because a sweep may have been missed.
 const (
 	sweepMargin = 2 * 24 * time.Hour
 	sweptDays   = 30
 )
 
 // Sweep removes large payloads whose retention has passed. Their entries are no longer returned, even if
-// their documents still exist. A crash leaves objects, which the next sweep removes.
+// the documents with the entries still exist. If it crashes, the next sweep removes the remaining
+// payloads.
 func (s *Store) Sweep(ctx context.Context) error {
 	last := s.opts.Clock().Add(-s.opts.Retention - sweepMargin)
 	for i := range sweptDays {

@@ -39,9 +39,9 @@ func (s *Store) Sync(ctx context.Context, stream domain.StreamName) ([]domain.Cu
 	return listed, c.Outcome("read sync of "+stream.String(), err)
 }
 
-// changeSync replaces the list of sync cursors in the head of a stream. Each append also replaces the
-// head, If-Match, so an append that begins afterwards has the list. If the outcome of the write is
-// ambiguous, changeSync reads the head again and acts on its list, whichever write stored the list.
+// changeSync replaces the list of sync cursors in the head of a stream. An append that begins later uses
+// the new list, because each append replaces the head on condition of its etag. After an unknown outcome,
+// changeSync reads the head again and relies only on its list.
 func (s *Store) changeSync(ctx context.Context, what string, stream domain.StreamName, change func([]domain.CursorID) []domain.CursorID) error {
 	c := s.client.Begin(what)
 	err := c.Retry(ctx, func() error {
@@ -54,13 +54,13 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		}
 		next := change(h.sync)
 		if slices.Equal(next, h.sync) && !s.account.ReadsMayBeStale() {
-			return nil // where reads may be stale, only a write shows whether the head is current
+			return nil // where reads may be stale, only a write can confirm that the head is current
 		}
 		h.sync, h.Sync, h.WriteID = next, nil, s.client.NewID()
 		for _, id := range next {
 			h.Sync = append(h.Sync, id.String())
 		}
-		// A crash after this write leaves the changed list.
+		// If the node crashes after this write, the changed list is stored.
 		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Two nodes list cursors and append messages concurrently. No cursor is lost, and each append that
-// begins after a cursor was listed returns it.
+// Two nodes list sync cursors and append messages concurrently. No listed cursor is lost, and each append
+// that begins after a cursor was listed returns this cursor.
 func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	stream := repositorytest.NewStream()
@@ -46,7 +46,7 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	require.Len(t, listed, 2*each)
 }
 
-// The list is the one that its last caller requested, in spite of faults and stale reads.
+// In spite of faults and stale reads, the list of sync cursors is the one that its last caller requested.
 func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	for _, v := range variants {
 		for _, fault := range append(faulty.CommonFaults(), faulty.Truncated) {
@@ -93,8 +93,8 @@ func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// An append by a node with an older head returns a cursor that another node has listed. Where reads may be
-// stale, AddSync always writes, because the head that it read may be stale.
+// One node lists a cursor, and another node with an older head then appends. The append returns the
+// cursor. Where reads may be stale, AddSync always writes, because the head that it read may be stale.
 func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	isStale := false
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: func() int {
@@ -114,7 +114,7 @@ func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync, "the head that the first node has is older")
 
 	require.NoError(t, second.RemoveSync(t.Context(), stream, id))
-	isStale = true // the call reads the head in which the cursor is listed
+	isStale = true // this append reads the head that lists the cursor
 	require.NoError(t, second.AddSync(t.Context(), stream, id))
 	require.False(t, isStale)
 	appended, err = first.Append(t.Context(), stream, repositorytest.Messages(1))
@@ -122,8 +122,8 @@ func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync)
 }
 
-// In a topic without sync subscriptions, an append sends one request. AddSync, which lists a cursor in the
-// head of the topic, sends up to three.
+// In a topic without sync subscriptions, an append sends one request. AddSync, which lists a cursor in
+// the head of the topic, sends up to three requests.
 func TestSyncCursors_CostNothingInATopicWithoutThem(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	stream, node := repositorytest.NewStream(), r.node(Options{})

@@ -34,7 +34,7 @@ func TestASweep_RemovesPayloadsOfExpiredEntries(t *testing.T) {
 		}
 		return err == nil
 	}
-	for range 21 { // the payload exists as long as the entry can be read
+	for range 21 { // the payload exists as long as its entry can be read
 		require.True(t, isThere())
 		now.now = now.now.Add(24 * time.Hour)
 		all, err := repositorytest.ReadAll(t.Context(), r.stores(node), stream, domain.Position{})

@@ -10,27 +10,28 @@ import (
 
 var watchDocument = client.DocumentKind{Name: "watch", Format: 1}
 
-// A watchDoc is the stored form of a repository.Watch. Its partition has all watches of an owner, so a
-// query lists them in the order of their ids.
+// A watchDoc is the stored form of a repository.Watch. All watches of an owner are in one partition, so a
+// query returns them in the order of their ids.
 type watchDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
 	Owner        string `json:"owner"`
-	Resource     string `json:"resource"` // key
+	Resource     string `json:"resource"` // key of the resource
 	CallbackURL  string `json:"callbackUrl"`
 	After        int64  `json:"after,omitempty"`
 	Created      int64  `json:"created"` // microseconds
-	// ETag is the etag of a document that was read. It is a field of the document, so that queries
-	// return it as well.
+	// ETag is the etag of a document that was read. Because it is a member of the document, queries
+	// return it too.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
 
 func (*watchDoc) DocumentKind() client.DocumentKind { return watchDocument }
 
-// watchesKey returns the partition key of the watches of an owner. No cursor id begins with a bar.
+// watchesKey returns the partition key of the watches of an owner. No cursor id begins with a bar, so the
+// key differs from every cursor id.
 func watchesKey(owner domain.ActorID) string { return "|watches|" + owner.String() }
 
 // set copies all members of a watch.

@@ -22,7 +22,7 @@ func (l *pagedLife) listEntries(s *Store) []repository.ShardEntry {
 	return entries
 }
 
-// unlistCursor loads the cursor of the first watch, and removes its entry.
+// unlistCursor loads the cursor of the first watch and removes its shard entry.
 func (l *pagedLife) unlistCursor(s *Store) {
 	l.Helper()
 	c, version, err := l.open(s, l.watches[0])
@@ -37,7 +37,7 @@ func (l *pagedLife) unlistCursor(s *Store) {
 	require.Empty(l, l.listEntries(s))
 }
 
-// An older version, which has no pages, listed each watch in its shard.
+// An older version of the hub, which has no watch pages, has listed each watch in its shard.
 func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryIsRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s, id := l.node(Options{}), l.watches[0]
@@ -55,7 +55,8 @@ func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryIsRemoved(t *t
 	l.checkRules(s, "")
 }
 
-// If a watch is deleted before its cursor is created, an entry without a cursor remains.
+// A watch is deleted before its cursor is created. A load of the missing cursor then removes its shard
+// entry.
 func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
@@ -72,8 +73,8 @@ func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	})
 }
 
-// A node that deletes a watch may end before the cursor has an entry. Its caller receives no reply and
-// repeats the request.
+// A node deletes a watch and crashes before the cursor has a shard entry. The caller receives no reply
+// and repeats the request, which adds the entry.
 func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	}
 }
 
-// If the entry of the cursor cannot be stored, the deletion fails.
+// If the shard entry of the cursor cannot be stored, the deletion of the watch fails.
 func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
@@ -142,8 +143,8 @@ func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	})
 }
 
-// The owner of a cursor detects a change by comparing the number of changes in the entry with the number
-// in an earlier entry.
+// The owner of a cursor detects a change of the watch because the number of changes differs between two
+// shard entries. So each new entry must have a different number.
 func TestEachEntryOfAWatch_HasItsOwnNumberOfChanges(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s := l.node(Options{})

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A watchedLife creates, changes and deletes a watched document, twice, on a connection that may break,
-// and publishes each change. The caller of the store repeats calls that fail.
+// A watchedLife creates, changes and deletes a watched document, twice, and publishes each change, on a
+// connection that may break. It repeats calls that fail.
 type watchedLife struct {
 	*testing.T
 	*rig
@@ -28,9 +28,9 @@ type watchedLife struct {
 	next     int // step
 }
 
-// An edit is a change to make to the document.
+// An edit is a step that changes or deletes the watched document.
 type edit struct {
-	body  string // empty to delete the document
+	body  string // new content; empty to delete the document
 	event domain.ChangeEvent
 }
 
@@ -58,7 +58,7 @@ func (l *watchedLife) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// runStep makes one step. Repeating a step has no further effect.
+// runStep makes one step. A repeated step has no further effect.
 func (l *watchedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
@@ -99,7 +99,7 @@ func (l *watchedLife) runStep(s *Store, step int) error {
 	return err
 }
 
-// publishChanges appends the changes of the document to its stream, and removes them.
+// publishChanges appends the stored changes of the document to its stream and then removes them.
 func (l *watchedLife) publishChanges(s *Store) error {
 	ctx := context.Background()
 	changes, err := s.Changes(ctx, l.resource)
@@ -121,8 +121,8 @@ func (l *watchedLife) publishChanges(s *Store) error {
 	return nil
 }
 
-// runLife makes the remaining steps. again is the limit for the steps that may fail. After a conflict,
-// the document is read again.
+// runLife makes the remaining steps. again limits the number of steps that may fail. After a conflict, it
+// reads the document again.
 func (l *watchedLife) runLife(s *Store, again int) error {
 	for tries := 0; l.next < 3+2*len(edits); tries++ {
 		require.Less(l, tries, 200)
@@ -235,8 +235,8 @@ func TestWatches_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// The document is not watched, so it is removed completely. A retry cannot recognize that the first
-// attempt succeeded.
+// The reply to a deletion is lost. Because the document is not watched, it was removed completely, so a
+// retry cannot recognize that the first attempt succeeded. The deletion must still succeed.
 func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 				s := l.startStore(0)
 				version, err := s.PutResource(t.Context(), &repository.Resource{Resource: l.resource, Body: []byte("1")})
 				require.NoError(t, err)
-				l.line.BreakOne(2, faulty.ReplyLostAfter) // the first request reads, the second deletes
+				l.line.BreakOne(2, faulty.ReplyLostAfter) // request 1 reads the document, and request 2 deletes it
 				require.NoError(t, s.DeleteResource(t.Context(), l.resource, version))
 				require.Equal(t, 1, l.line.Fired())
 				_, err = s.Resource(t.Context(), l.resource)
@@ -255,8 +255,8 @@ func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 	}
 }
 
-// The reply to a creation is lost, and another node deletes the document before the creation is
-// retried. The retry must not create the document again.
+// The reply to a creation is lost, and another node deletes the document before the creation is retried.
+// The retry must not create the document again.
 func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -289,13 +289,14 @@ func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 	}
 }
 
-// The node that serves the cursor of a watch learns of a deletion, or of a new callback, from the entry
-// of the cursor. A call that cannot note the change there fails, and a repeated call notes it.
+// The node that serves the cursor of a watch learns of a deletion or a new callback URL from the shard
+// entry of the cursor. A call that cannot note the change in this entry fails, and a repeated call notes
+// it.
 func TestAChangeOfAWatchThatIsNotNoted_Fails(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		call func(s *Store, w *repository.Watch) error
-		then domain.Kind // kind of the error of the repeated call
+		then domain.Kind // expected kind of the error of the repeated call
 	}{
 		{"delete", func(s *Store, w *repository.Watch) error { return s.DeleteWatch(context.Background(), w.Owner, w.ID) }, domain.NotFound},
 		{"replace", func(s *Store, w *repository.Watch) error {

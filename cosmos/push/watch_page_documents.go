@@ -13,7 +13,7 @@ var (
 	watchPageDocument = client.DocumentKind{Name: "watchPage", Format: 1}
 )
 
-// A watchPageDoc is the stored form of a repository.WatchPage.
+// A watchPageDoc is the stored form of a repository.WatchPage: the cursors of up to 500 watches.
 type watchPageDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -37,12 +37,12 @@ func (d *watchPageDoc) toWatchPage() (repository.WatchPage, error) {
 	return page, nil
 }
 
-// watchedID returns the id of the document by which a shard lists a stream that has watches. No cursor
-// id has this prefix.
+// watchedID returns the id of the document with which a shard lists a stream with watches. No cursor id
+// has this prefix.
 func watchedID(stream domain.StreamName) string { return "watched|" + stream.String() }
 
-// watchPagesKey returns the partition key of the pages of a stream in a shard. shard is the partition
-// key of the shard.
+// watchPagesKey returns the partition key of the watch pages of a stream in a shard. shard is the
+// partition key of the shard.
 func watchPagesKey(shard, stream string) string { return shard + "|" + stream }
 
 func watchPageID(page int) string { return "page|" + strconv.Itoa(page) }

@@ -18,10 +18,10 @@ func isWatch(id domain.CursorID) bool {
 	return is
 }
 
-// addToPage adds the cursor of a watch to the last page of its stream in its shard, and lists the stream
-// in the shard. The page may list the cursor already, if an earlier call added the cursor and crashed
-// before it created the document of the cursor. Another node may then have found no document, and may be
-// about to mark the page as served. So addToPage always gives the page a new version.
+// addToPage adds the cursor of a watch to the last watch page of its stream, and lists the stream in the
+// shard. The page may already list the cursor, if an earlier call crashed before it created the document
+// of the cursor. Another node may then be about to mark the page as served, because it found no document.
+// So addToPage always stores a new version of the page.
 func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorID, standing *domain.Standing) error {
 	shard, stream, from := repository.ShardOf(id), standing.Stream, standing.Position(0).Number
 	watched, etag, err := s.readWatched(ctx, c, shard, stream)
@@ -30,7 +30,8 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 	}
 	page, pageTag, err := s.findWatchPage(ctx, c, watched, max(watched.Pages, 1)-1)
 	if err == nil && len(page.Cursors) >= repository.WatchPageSize && !slices.Contains(page.Cursors, id.String()) {
-		// After a crash after this write, the number of pages includes a page that the next watch creates.
+		// If the node crashes after this write, the number of pages includes a missing page, which the
+		// next new watch creates.
 		watched.Pages++
 		if etag, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched); err == nil {
 			page, pageTag, err = s.findWatchPage(ctx, c, watched, watched.Pages-1)
@@ -44,21 +45,21 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 			page.Cursors = append(page.Cursors, id.String())
 		}
 		page.Served, page.WriteID = min(page.Served, from), s.client.NewID()
-		// A crash after this write leaves a page with the id of a missing cursor. The node that serves
-		// the page finds no cursor, and a repeated call creates it.
+		// A crash after this write leaves a page that lists a missing cursor. A repeated call creates
+		// this cursor.
 		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 	}
 	if err == nil && (etag == "" || len(page.Cursors) == 1) {
 		// The shard's document is written after the page. So a concurrent call that found the page empty
-		// does not remove that document.
+		// does not remove the shard's document.
 		watched.Pages = max(watched.Pages, 1)
 		_, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched)
 	}
 	return staleIfRefused(err)
 }
 
-// readWatched returns a shard's document of a stream with watches. If the document does not exist,
-// readWatched returns a new one with 0 pages, and no etag.
+// readWatched returns the document with which a shard lists a stream with watches. If the document does
+// not exist, readWatched returns a new one with 0 pages and no etag.
 func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stream domain.StreamName) (*entryDoc, azcore.ETag, error) {
 	watched := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(shard), watchedID(stream), watched)
@@ -68,7 +69,7 @@ func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stre
 	return watched, etag, err
 }
 
-// findWatchPage returns a page. If it is missing, it returns an empty page without an etag.
+// findWatchPage returns a watch page. If the page is missing, it returns an empty page without an etag.
 func (s *Store) findWatchPage(ctx context.Context, c *client.Call, watched *entryDoc, n int) (*watchPageDoc, azcore.ETag, error) {
 	page, key := &watchPageDoc{}, watchPagesKey(watched.PartitionKey, watched.Stream)
 	etag, err := c.Read(ctx, s.cursors, key, watchPageID(n), page)
@@ -78,8 +79,8 @@ func (s *Store) findWatchPage(ctx context.Context, c *client.Call, watched *entr
 	return page, etag, err
 }
 
-// removeFromPage removes the cursor of a watch from the pages of its stream. If that leaves the only
-// page empty, the stream is removed from the shard.
+// removeFromPage removes the cursor of a watch from the watch pages of its stream. If the last page
+// becomes empty and no other page exists, removeFromPage also removes the stream from the shard.
 func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	watched, etag, err := s.readWatched(ctx, c, repository.ShardOf(id), stream)
 	if err != nil {
@@ -95,8 +96,8 @@ func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.Cu
 		case i < 0:
 			continue
 		case watched.Pages == 1 && len(page.Cursors) == 1:
-			// A crash between these writes leaves a stream without a page. A node then reads the missing
-			// page in vain from time to time.
+			// If the node crashes between these writes, the shard lists a stream without a watch page.
+			// Nodes then search for the missing page from time to time.
 			if err = c.Delete(ctx, s.cursors, page.PartitionKey, page.ID, pageTag); err == nil {
 				err = c.Delete(ctx, s.cursors, watched.PartitionKey, watched.ID, etag)
 			}
@@ -105,7 +106,8 @@ func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.Cu
 			}
 		default:
 			page.Cursors, page.WriteID = slices.Delete(page.Cursors, i, i+1), s.client.NewID()
-			// A crash before this write leaves the id of a retired cursor, which the next load removes.
+			// If the node crashes before this write, the page lists a retired cursor, which the next load
+			// of the cursor removes.
 			_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 		}
 		if err != nil {
@@ -135,14 +137,15 @@ func (s *Store) readWatchPage(ctx context.Context, c *client.Call, shard int, st
 	return doc, err
 }
 
-// MarkServed implements [repository.WatchPages]. The version of a page changes with its cursors.
+// MarkServed implements [repository.WatchPages]. It changes nothing if the cursors of the page have
+// changed since the given version.
 func (s *Store) MarkServed(ctx context.Context, shard int, stream domain.StreamName, page int, version repository.WatchPageVersion, served int64) error {
 	c := s.client.Begin("mark served")
 	ops := client.NewPatch(watchPageDocument, fmt.Sprintf("c.writeId = '%s'", version), fmt.Sprintf("(NOT IS_DEFINED(c.served) OR c.served < %d)", served))
 	ops.AppendSet("/served", served)
 	err := c.Retry(ctx, func() error {
-		// After a crash before this write, the page is served again. Its cursors have stored the positions
-		// up to which they took entries, so no entry is taken twice.
+		// If the node crashes before this write, the page is served again. Its cursors have stored their
+		// positions, so no entry is delivered again for this reason.
 		err := c.Patch(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), ops, &watchPageDoc{})
 		if client.StatusOf(err) != http.StatusPreconditionFailed {
 			return err

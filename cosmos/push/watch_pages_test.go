@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A pagedLife creates the cursors of two watches in a shard, on a connection that may break. A delivery
-// of the first watch fails and then succeeds, and both cursors are retired. The caller repeats calls
-// that fail.
+// A pagedLife creates the cursors of two watches in a shard, on a connection that may break. The first
+// watch has a delivery that fails and then succeeds. At the end, both cursors are retired. Calls that
+// fail are repeated.
 type pagedLife struct {
 	*testing.T
 	*rig
@@ -42,7 +42,7 @@ func newPagedLife(t *testing.T, r *rig) *pagedLife {
 	return l
 }
 
-// runStep makes one step. Repeating a step has no further effect.
+// runStep makes one step. A repeated step has no further effect.
 func (l *pagedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
@@ -65,8 +65,8 @@ func (l *pagedLife) open(s *Store, id domain.CursorID) (*domain.Cursor, reposito
 	return s.Load(context.Background(), id, domain.Owner{Incarnation: s.client.NewID(), Limit: 4, Policy: watchPolicy}, func() time.Time { return time.Now().Add(time.Duration(l.next) * time.Hour) })
 }
 
-// callReceiver calls the first watch with the first entry, unless that delivery has ended. Then it
-// unlists the cursor.
+// callReceiver delivers the first entry to the first watch, unless this delivery is already complete.
+// Then it removes the shard entry of the cursor.
 func (l *pagedLife) callReceiver(s *Store, status int) error {
 	c, version, err := l.open(s, l.watches[0])
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *pagedLife) callReceiver(s *Store, status int) error {
 		c.Take(domain.Position{}, true)
 	}
 	now := time.Now().Add(time.Duration(l.next) * time.Hour)
-	if call, ok := c.Next(now); ok && call.Claim { // the previous owner has crashed
+	if call, ok := c.Next(now); ok && call.Claim { // the previous owner has crashed, so a claim is stored before the call
 		if version, err = s.Settle(context.Background(), l.watches[0], version, c.Settlement()); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (l *pagedLife) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules requires that a node with an empty memory finds each cursor that has deliveries to make.
+// checkRules requires that a node with an empty memory finds each cursor with outstanding deliveries.
 func (l *pagedLife) checkRules(s *Store, about string) {
 	ctx := context.Background()
 	entries, watched, err := s.Cursors(ctx, pagedShard)
@@ -153,12 +153,12 @@ func (l *pagedLife) checkRules(s *Store, about string) {
 	}
 }
 
-// wantEnded requires that the shard has no cursor of the watches.
+// wantEnded requires that the shard lists no cursor of the two watches.
 func (l *pagedLife) wantEnded(s *Store, about string) {
 	entries, watched, err := s.Cursors(context.Background(), pagedShard)
 	require.NoError(l, err, about)
 	require.Empty(l, entries, about)
-	for _, w := range watched { // a crash may leave a stream without a page
+	for _, w := range watched { // after a crash, the shard may list a stream without a page
 		_, err := s.WatchPage(context.Background(), pagedShard, w.Stream, 0)
 		require.Equal(l, domain.NotFound, domain.KindOf(err), about)
 	}
@@ -194,7 +194,7 @@ func TestWatchPages_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// A hookTransport calls before with each request, and then sends it.
+// A hookTransport calls before with each request, and then sends the request.
 type hookTransport struct {
 	next   policy.Transporter
 	before func(*http.Request)
@@ -205,8 +205,8 @@ func (l *hookTransport) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// One owner is slow to remove the entry of a watch. Before its delete, another owner lists the watch
-// again.
+// An owner is slow to remove the shard entry of a watch. Before the slow delete, another owner lists the
+// watch again. The delete must be refused.
 func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	other := l.node(Options{})
@@ -242,12 +242,12 @@ func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 }
 
 // A slow node has added the cursor of a watch to a page, but has not created the cursor yet. Another node
-// finds no cursor, and marks the page as served.
+// finds no cursor and marks the page as served, before or after a repeated call creates the cursor.
 func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 	for _, isMarkedFirst := range []bool{true, false} {
 		l := newPagedLife(t, newRig(t, embedded.Options{}))
 		other := l.node(Options{})
-		l.line.CrashAt(5, faulty.RequestLost) // the request that creates the cursor
+		l.line.CrashAt(5, faulty.RequestLost) // request 5 creates the cursor
 		require.Error(t, l.runStep(l.node(Options{Retries: -1}), 0))
 		l.line.Break(nil)
 		page, err := other.WatchPage(t.Context(), pagedShard, l.stream, 0)
@@ -263,6 +263,6 @@ func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 		if !isMarkedFirst {
 			require.Equal(t, domain.Conflict, domain.KindOf(mark()))
 		}
-		l.checkRules(other, "after both") // checkRules requires that the page is not marked as served
+		l.checkRules(other, "after both") // the page must be visited again, because the new cursor needs it
 	}
 }

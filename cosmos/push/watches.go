@@ -17,7 +17,8 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	doc := &watchDoc{}
 	doc.set(w, s.client.NewID())
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a watch whose id the owner does not know, but can list.
+		// If the node crashes after this write, the owner does not know the id of the watch, but can list
+		// its watches.
 		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -36,8 +37,8 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	return c.Outcome("create watch "+w.ID.String(), err)
 }
 
-// isSame reports whether d is the watch that wanted describes, so that a repeated call finds its own
-// watch.
+// isSame reports whether d and wanted describe the same watch. It lets a repeated creation recognize the
+// watch that it created earlier.
 func (d *watchDoc) isSame(wanted *watchDoc) bool {
 	return d.Resource == wanted.Resource && d.CallbackURL == wanted.CallbackURL && d.After == wanted.After && d.Created == wanted.Created
 }
@@ -48,7 +49,7 @@ func (s *Store) readWatch(ctx context.Context, c *client.Call, owner domain.Acto
 	return d, err
 }
 
-// findWatch reads a watch. It fails with NotFound if the owner has no such watch.
+// findWatch reads a watch. It returns a NotFound error if the owner has no watch with this id.
 func (s *Store) findWatch(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.WatchID) (*watchDoc, error) {
 	d, err := s.readWatch(ctx, c, owner, id)
 	if !client.IsNotFound(err) {
@@ -81,8 +82,8 @@ func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		}
 		etag := doc.ETag
 		doc.set(w, writeID)
-		// A crash after this write leaves a change that the owner of the cursor finds when it loads the
-		// cursor.
+		// If the node crashes after this write, the owner of the cursor detects the change only when it
+		// loads the cursor.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, etag, doc)
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -154,14 +155,14 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findWatch(ctx, c, owner, id)
 		if domain.KindOf(err) == domain.NotFound && c.InDoubt() {
-			return nil // the watch was deleted by an attempt of this call, or by another request
+			return nil // the watch was deleted by an earlier attempt of this call, or by another request
 		}
 		if err != nil {
 			return err
 		}
 		resource = doc.Resource
-		// A crash after this write leaves a cursor without an entry in its shard. A repeated request, or
-		// the next change of the resource, makes its owner load and retire the cursor.
+		// A crash after this write leaves a cursor without a shard entry. A repeated request, or the next
+		// change of the resource, makes the owner load and retire the cursor.
 		err = c.Delete(ctx, s.cursors, doc.PartitionKey, doc.ID, doc.ETag)
 		if client.IsRefused(err) || client.IsNotFound(err) {
 			return client.ErrStale
@@ -182,8 +183,8 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 	return c.Outcome("delete watch "+id.String(), err)
 }
 
-// noteWatchChange notes the change or deletion of a watch in the shard entry of its cursor. It creates
-// the entry if it is missing, so that an owner loads the cursor.
+// noteWatchChange notes the change or deletion of a watch in the shard entry of its cursor. It creates a
+// missing entry, so that the owner of the shard loads the cursor.
 func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
 	r, err := domain.ParseResourceKey(resource)
 	if err != nil {
@@ -192,8 +193,9 @@ func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.C
 	return s.listWatch(ctx, c, id, r.Stream())
 }
 
-// noteEarlierDeletion notes the deletion of a watch by an earlier call, which may have ended before it
-// noted the deletion. Only the cursor names the stream of the watch.
+// noteEarlierDeletion notes the deletion of a watch by an earlier call, which may have crashed before it
+// noted the deletion. The stream of the watch is read from its cursor, because the watch no longer
+// exists.
 func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		doc, err := s.readCursor(ctx, c, id)
@@ -216,14 +218,14 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 	})
 }
 
-// listWatch adds an entry for the cursor of a watch to its shard, or changes the existing one.
+// listWatch creates the shard entry of the cursor of a watch, or changes the existing entry.
 func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	entry := &entryDoc{
 		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // the time is greater than the number of changes in any earlier entry
+		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // as the number of changes, the time is greater than the number in any earlier entry
 	}
 	return c.Retry(ctx, func() error {
-		// After a crash before this write, the next owner that loads the cursor finds the change, or a
+		// If the node crashes before this write, the next load of the cursor detects the change, or a
 		// repeated call notes it in the entry.
 		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
 		if !client.IsRefused(err) {
