@@ -100,7 +100,7 @@ func reportSaves(r *scenarioRun, what string, costs []cost) {
 
 // A backlog holds the waiting events of recipients that do not fetch anything.
 type backlog struct {
-	filler     *cosmos.Repository // another node, which fills the queues; its memory holds all ids
+	filler     *cosmos.Repository // the node that fills the queues; it holds all ids in memory
 	repository *cosmos.Repository // the measured node
 	line       *account.Line
 	src        eventSource

@@ -42,9 +42,9 @@ func (r *scenarioRun) manyActors(ctx context.Context, m market.Market) error {
 	r.reportFigure("hub", "save to cleanup of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
 	r.reportUsage(d, m.Throughput)
 	r.reportFigure("hub", "heap at the end", heap.endSize()/(1<<20), "MB", nil)
-	// Most of the heap holds the ids of received events, of which the hub keeps up to 64 MB. This
-	// load fills the 64 MB after seven minutes, so the target holds only for the last quarter, and
-	// a quick run, which ends earlier, has no target.
+	// Most of the heap holds the ids of received events. The hub stores up to 64 MB of ids in
+	// memory. This load fills the 64 MB after seven minutes, so the target holds only for the last
+	// quarter, and a quick run, which ends earlier, has no target.
 	r.reportFigure("hub", "heap growth in the second half", heap.growsFrom(0.5), "%", nil)
 	r.reportFigure("hub", "heap growth in the last quarter", heap.growsFrom(0.75), "%", pickSize(r, figure.AtMost(10), nil))
 	return nil

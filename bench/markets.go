@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// runMarket runs a market on a new site. Its progress is the part of the scenario between from and
-// to, which are fractions of the scenario's duration.
+// runMarket runs a market on a new site. Meanwhile it reports progress from from to to, which are
+// fractions of the scenario's duration.
 func (r *scenarioRun) runMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.ReportProgress = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }
@@ -54,8 +54,7 @@ func latencyP99(d *market.Day, kind string) (time.Duration, error) {
 	return l.Percentile(99), nil
 }
 
-// reportGenerator reports whether the load kept to its plan, and which
-// operations failed.
+// reportGenerator reports whether the load followed its plan, and which operations failed.
 func (r *scenarioRun) reportGenerator(d *market.Day) {
 	r.reportFigure("hub", "maximum lateness of the generator", inMS(d.Lateness), "ms", nil)
 	r.reportFigure("hub", "maximum backlog of the generator", float64(d.Backlog), "operations", nil)

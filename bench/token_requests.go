@@ -75,7 +75,7 @@ func (b *tokenBench) measureRememberedToken(ctx context.Context) error {
 	})
 }
 
-// discarded is a response writer that keeps only the status.
+// discarded is a response writer that stores only the status.
 type discarded struct {
 	header http.Header
 	status int

@@ -30,7 +30,7 @@ func measureTrickle(ctx context.Context, r *scenarioRun) error {
 
 // A trickleVariant is a variant of the scenario.
 type trickleVariant struct {
-	name        string // suffix of the names of its figures
+	name        string // suffix of the figure names
 	payload     int    // bytes of each event's payload; 0 means no payload
 	consistency string
 }
@@ -100,7 +100,7 @@ func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *ac
 
 // saveOneEach saves an event for each actor, one by one. A layout that collects events before it
 // saves them saves all in one batch: the requests of the batch are divided by the number of events,
-// and each event has the time of the whole batch.
+// and the time of the whole batch counts for each event.
 func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *eventSource, actors []domain.ActorID) ([]cost, error) {
 	var events []domain.Event
 	for _, actor := range actors {

@@ -66,7 +66,7 @@ func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, s
 	return nil
 }
 
-// serveContent runs a domain that answers each content request after a delay of takes.
+// serveContent runs a domain that answers each content request after the delay takes.
 func serveContent(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
 	if err != nil {

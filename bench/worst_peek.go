@@ -52,8 +52,8 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 	return measureStandardPeek(ctx, r, src)
 }
 
-// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The layout
-// "limit" of peeks stands for the bare requests.
+// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The bare
+// requests are in peeks, as the layout "limit".
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
 // measureRound peeks and dequeues the same events with each layout.
@@ -216,8 +216,7 @@ func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error
 	return bare, client.Close, err
 }
 
-// readStored reads over an unmetered line what the hub has stored for a
-// cabinet.
+// readStored reads the documents that the hub has stored for a cabinet, over an unmetered line.
 func readStored(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (*limit.Stored, error) {
 	l, stop, err := openLimit(a, a.Unmetered())
 	if err != nil {

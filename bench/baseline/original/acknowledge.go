@@ -55,8 +55,8 @@ func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affec
 	return both.Wait()
 }
 
-// pointBehind writes the entry of a drawer for the first event after a bundle. The Peek has read
-// that event, or it was saved after the Peek.
+// pointBehind writes the catalog entry that points to the first event after a bundle. Either the
+// Peek has read that event, or the event was saved after the Peek.
 func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a affected) error {
 	switch d := a.UpdatedDrawer; {
 	case a.UpdatedCatalogEntry != nil:

@@ -18,12 +18,12 @@ type cabinetRun struct {
 	key   domain.CabinetKey
 	group domain.Group
 
-	// Set for a new bundle:
+	// A run of a new bundle has these fields.
 	ranges  []drawerRange
 	events  []repository.StoredEvent // events of all ranges, which are already read
 	yielded []domain.Sequence
 
-	// Set for an open bundle:
+	// A run of an open bundle has these fields.
 	open *domain.Bundle
 	from []affected
 }
@@ -120,8 +120,8 @@ func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, e
 	return events, nil
 }
 
-// take returns the drawers of the first n events of r, as an Acknowledge of
-// these events changes them.
+// take returns the drawers of the first n events of r, as they are after an Acknowledge of these
+// events.
 func (r *cabinetRun) take(n int) []affected {
 	var taken []affected
 	for _, s := range r.ranges {

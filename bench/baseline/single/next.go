@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// perPage is the number of events in a page: small, so that a small bundle does
-	// not read a large queue, and large enough that a large bundle needs few pages.
+	// perPage is the number of events in a page. A larger page would make small bundles read more
+	// events than they need; a smaller page would make large bundles need more requests.
 	perPage = 1_000
 	// perRun is the maximum number of events in a run for a new bundle.
 	perRun = 60_000

@@ -31,7 +31,8 @@ func Open(client *azcosmos.Client, database, name string) (Container, error) {
 	return Container{c, name}, nil
 }
 
-// Read decodes one item into into, which it leaves unchanged if the item does not exist.
+// Read reads an item and decodes it into the value into. If the item does not exist, the value does
+// not change.
 func (c Container) Read(ctx context.Context, partition, id string, into any) (found bool, err error) {
 	err = c.sendThrottled(ctx, "read", id, func() error {
 		answer, err := c.client.ReadItem(ctx, azcosmos.NewPartitionKeyString(partition), id, nil)
