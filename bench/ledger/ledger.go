@@ -26,7 +26,7 @@ type Ledger struct {
 	events      map[eventKey]*recordedEvent
 	lengths     map[senderStream][]*recordedEvent
 	bundles     map[bundleKey]*Bundle
-	outstanding map[string]int    // accepted events that are not confirmed, by recipient
+	outstanding map[string]int    // number of accepted events that are not confirmed, by recipient
 	order       *bundleOrder      // order of the bundles received so far, if InOrder
 	found       Verdict           // violations found so far
 	deleted     map[Digest]Moment // deleted contents; 0 means that the deletion has not ended
@@ -36,7 +36,7 @@ type Ledger struct {
 type Event struct {
 	Recipient, ID string
 	Cabinet       string // a cabinet of the recipient
-	Sender        int    // number of the sender; its events keep their order within a cabinet
+	Sender        int    // number of the sender; events of one sender keep their order within a cabinet
 	AnyOrder      bool   // the events of this sender need not keep their order
 	Unsure        bool   // the event may be missing until Accept is called
 	Content       Digest // hash of its content; a zero Digest is not compared
@@ -48,7 +48,8 @@ type Digest [sha256.Size]byte
 // DigestOf returns the hash of content.
 func DigestOf(content []byte) Digest { return sha256.Sum256(content) }
 
-// A Moment numbers the requests and responses that a ledger knows, in their order.
+// A Moment is a point in time: the number of a request or response, in the order in which the
+// ledger learned of them.
 type Moment int64
 
 // An Element is an event in the body of a bundle.
@@ -66,8 +67,8 @@ type Bundle struct {
 
 	body        Digest
 	events      []*recordedEvent
-	asked       Moment // beginning of the first request that returned the bundle
-	confirmed   Moment // response to its first Dequeue; 0 before that
+	asked       Moment // moment at which the first request that returned the bundle began
+	confirmed   Moment // moment of the response to the bundle's first Dequeue; 0 before that
 	confirmedOK int    // number of its Dequeues that returned 200
 	isWithdrawn bool   // its events may be delivered again in other bundles
 }

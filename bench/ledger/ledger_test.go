@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// A story is a ledger of five events in one cabinet, from one sender.
+// A story is a ledger with five sent events of one sender in one cabinet.
 type story struct{ *ledger.Ledger }
 
 func newStory(o ledger.Options) story {

@@ -73,8 +73,8 @@ func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
 	return found
 }
 
-// nextCertain returns the position of the next event of a stream, skipping events
-// before position that may be missing.
+// nextCertain returns the position of the next event of a stream that must be delivered. It skips
+// events before position that may be missing.
 func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	next := o.next[s]
 	for next < position && o.sent[s][next].Unsure {
@@ -83,9 +83,9 @@ func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	return next
 }
 
-// findDisorder sorts the bundles of a cabinet by their events, and returns bundles that
-// were delivered in another order. It reports only certain violations: a bundle that was
-// first requested after a later one was confirmed.
+// findDisorder sorts the bundles of a cabinet by their events, and returns bundles that were
+// delivered in another order. It reports a bundle only if its first request began after a later
+// bundle was confirmed, because concurrent requests have no order.
 func findDisorder(bundles []*Bundle) (found []string) {
 	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })
 	front := func(b *Bundle) int64 { // sequence numbers and positions cannot be compared with each other

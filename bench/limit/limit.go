@@ -1,14 +1,14 @@
-// Package limit sends the minimum of requests that the protocols of the hub need, by
-// bare azcosmos calls, in as few round trips as possible and with the same bytes that
-// the hub has stored. It does not decode, decide or retry anything, so no hub with
-// these protocols can be faster on the same account and machine.
+// Package limit sends the minimum of requests that the protocols of the hub need, by bare azcosmos
+// calls, in as few round trips as possible and with the same bytes that the hub has stored. It does
+// not decode responses, make decisions or retry requests, so no hub with these protocols can be
+// faster on the same account and machine.
 //
 //	Peek     gates and head; catalog; drawers; the pages of all drawers concurrently; commit
 //	Save     reserve; all pages concurrently; count; commit
 //
-// A Stored holds the documents that the hub has written for one cabinet, which are read
-// before the measurement. A Limit writes copies of them under keys that the hub does
-// not use, so they do not affect the hub. Each call uses new keys and can be repeated.
+// A Stored holds the documents that the hub has written for one cabinet, which are read before the
+// measurement. A Limit writes copies of these documents under keys that the hub does not use, so
+// the copies do not affect the hub. Each call uses new keys and can be repeated.
 package limit
 
 import (

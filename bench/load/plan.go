@@ -43,8 +43,8 @@ type Plan struct {
 	Limit int
 }
 
-// A dueQueue returns the operations of all streams in the order of their due times.
-// Streams with the same due time take turns in the order of the plan.
+// A dueQueue returns the operations of all streams in the order of their due times. Operations with
+// the same due time are returned in the order of their streams in the plan.
 type dueQueue []upcoming
 
 type upcoming struct {

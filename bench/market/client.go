@@ -23,7 +23,7 @@ type marketClient struct {
 	url  string
 	http *http.Client
 
-	bearers map[string]string // Authorization header of each actor, and of the domain as ""; empty: no tokens
+	bearers map[string]string // Authorization header of each actor, and of the domain under ""; empty if the hub requires no tokens
 }
 
 // newMarketClient returns a client that keeps a connection for each concurrent

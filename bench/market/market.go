@@ -78,8 +78,8 @@ func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 // stored its events.
 func (s Stock) Duplicates() int { return max(0, s.Fetched-s.Sent) }
 
-// Hold runs the market for its time, with a hub that uses a folder and a database of an account,
-// and then fetches the remaining events. Every member has received events before, so the hub knows
+// Hold runs the market for its duration, and then fetches the remaining events. The hub uses a
+// database of account a, and a folder. Every member has received events before, so the hub knows
 // all of them. The caller removes the folder and the database.
 func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder string) (_ *Day, err error) {
 	hub, ways, err := m.startHub(ctx, a, database, folder)

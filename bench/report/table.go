@@ -69,8 +69,8 @@ func writeRows(b *strings.Builder, rows [][cells]string) {
 	}
 }
 
-// Mark states whether a figure meets its target, and whether it is modelled while
-// others are measured.
+// Mark returns whether a figure meets its target, and, in a report that also contains measured
+// figures, whether the figure is modelled.
 func (r *Report) Mark(f figure.Figure) string {
 	var marks []string
 	switch {

@@ -2,8 +2,8 @@
 // this process and listens on loopback ports.
 //
 // The node's documents are in the account, if there is one, and all other data in a folder that
-// only this node uses. The caller stops the Service; this drains the node, as an operator's stop
-// does, and keeps the folder.
+// only this node uses. The caller stops the Service; that drains the node, as an operator's stop
+// does, and does not remove the folder.
 package service
 
 import (
@@ -42,9 +42,9 @@ type Options struct {
 	// default of a node.
 	Concurrency int
 
-	Configure   func(*config.Config)            // changes the settings before the node starts, if not nil
+	Configure   func(*config.Config)            // called before the node starts, to change its settings; may be nil
 	WrapHandler func(http.Handler) http.Handler // see node.Options
-	NoChecks    bool                            // no readiness checks, which cost request units
+	NoChecks    bool                            // disables the readiness checks, because they cost request units
 }
 
 // A Service is a running node.

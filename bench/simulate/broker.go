@@ -12,8 +12,9 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A brokerSimulation is a push simulation of channels: producers send messages to channels. The nodes deliver the
-// messages by calls of the consumers, or the consumers fetch them. A third of the seeds have a broker simulation.
+// A brokerSimulation is a push simulation of channels: producers send messages to channels. The
+// nodes deliver the messages by calls of the consumers, or the consumers fetch them. One seed in
+// three has a broker simulation.
 type brokerSimulation struct {
 	*pushSimulation
 	keys      *subscribe.Keyring
@@ -38,7 +39,7 @@ type brokerChannel struct {
 }
 
 const (
-	// brokerFaults is one less than the number of the first fault of a broker simulation.
+	// brokerFaults is the number before that of the first fault of a broker simulation.
 	brokerFaults = 2_000_000
 	// brokerPurposes is added to the purpose of each random source of a broker simulation.
 	brokerPurposes = 10_000
@@ -149,7 +150,7 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	return acts
 }
 
-// runBroker runs the broker simulation of a seed in a bubble.
+// runBroker runs the broker simulation of a seed in a synctest bubble.
 func runBroker(o *Options) (r Result) {
 	sim, err := newBrokerSimulation(o)
 	if err != nil {

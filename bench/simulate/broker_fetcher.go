@@ -16,7 +16,7 @@ import (
 type seenBundles struct {
 	bundles map[string]*seenBundle
 	order   []string // ids of dequeued bundles, in order
-	open    string   // id of the bundle that a client has received and no client has begun to dequeue; "" if none
+	open    string   // id of the received bundle that no client has begun to dequeue; "" if there is none
 }
 
 // A seenBundle is a bundle that a client has received.
@@ -99,7 +99,8 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	return bundle.ID, f.consumer.noteBundle(bundle)
 }
 
-// awaitBroker waits for a turn, and returns the broker of a running node.
+// awaitBroker waits until the scheduler chooses the client, and returns the broker of a running
+// node.
 func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	if _, ok := f.awaitTurn(what); !ok {
 		return nil, false

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// The functions below send requests of further clients to a corrupted mailbox.
+// The functions below send requests of additional clients to a corrupted mailbox.
 
 // publishConcurrently sends events as another domain, to the same recipient.
 func (b *corruptedMailbox) publishConcurrently() {

@@ -90,7 +90,7 @@ func repeats(earlier []reading, r reading) bool {
 	return false
 }
 
-// A drawerRef names a drawer of a cabinet.
+// A drawerRef identifies a drawer of a cabinet.
 type drawerRef struct {
 	cabinet int
 	drawer  uint8
@@ -155,8 +155,8 @@ func appendNew(refs, more []drawerRef) []drawerRef {
 type extent struct{ drawer, until uint8 }
 
 // drawerExtents returns the drawers that the index must read with h and a view of the cabinet, and
-// the drawers among them that must be sealed. ok is false if the view is too old: it lacks an
-// ordinal from the floor on.
+// those of the drawers that must be sealed. ok is false if the view is too old, so that a drawer
+// above the floor is missing.
 func (m *model) drawerExtents(s *modelState, h *headDocument, c int, view *cabinetDrawers) (all []extent, unsealed []drawerRef, ok bool) {
 	last, ok := &h.cabinets[c], true
 	if last.drawer != 0 {

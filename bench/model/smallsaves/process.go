@@ -50,7 +50,7 @@ type writerProcess struct {
 	due                  uint8 // parts whose entry is due, one bit each
 	refused              bool  // the reserve was refused, so the intent in the head may be this writer's own
 	large                bool
-	flushed              bool  // the copy of the head has a flush that is not written yet
+	flushed              bool  // the copy of the head contains a flush that is not written yet
 	eager                bool  // the writer flushes although no Save needs it
 	left                 uint8 // cabinets whose full drawer is sealed, one bit each
 	nFresh               uint8
@@ -133,13 +133,13 @@ type actor struct {
 	drawer    drawerDocument
 	raise     uint8 // number that an entry is raised to; 0 deletes it
 
-	// The observations at the beginning of the operation.
+	// The fields below are observed when the operation begins.
 	dequeued uint8
 	wasOpen  bool
 	smallest [cabinets]uint8
 
 	found [cabinets]uint8 // first numbers that the Peek read from cabinets
-	limit uint8           // with inOrder: the bundle must end before this number
+	limit uint8           // with inOrder: number before which the bundle must end
 }
 
 // restartOperation ends the current operation of an actor and begins the operation with number next.

@@ -7,10 +7,10 @@ import "slices"
 const (
 	processes  = 2 // writers, and as many actors
 	cabinets   = 2
-	maxDrawers = 12 // ids are 1 to 11
+	maxDrawers = 12 // one more than the highest drawer id, 11
 	maxPages   = 3  // pages of a drawer
 	maxBundles = 12
-	maxEvents  = 8 // ids are 1 to 7
+	maxEvents  = 8 // one more than the highest event id, 7
 	maxParts   = 3 // parts of an intent, and ranges of a bundle
 	maxTail    = 2
 )
@@ -59,7 +59,7 @@ func (c *cabinetHead) tailLen() uint8 {
 // events returns the events in the tail.
 func (c *cabinetHead) events() []numberedEvent { return c.tail[:min(c.tailLen(), maxTail)] }
 
-// inTail returns the event at a slot from paged on.
+// inTail returns the tail's event in a slot.
 func (c *cabinetHead) inTail(slot uint8) (numberedEvent, bool) {
 	if i := int(slot) - int(c.paged); i >= 0 && i < maxTail {
 		return c.tail[i], c.tail[i] != numberedEvent{}
@@ -161,14 +161,14 @@ func (c *catalog) newest() (version uint8) {
 	return version
 }
 
-// remove deletes the entry of a drawer and sorts the others.
+// remove deletes the entry of a drawer, and sorts the remaining entries.
 func (c *catalog) remove(drawer uint8) {
 	for i := range c.entries {
 		if c.entries[i].drawer == drawer {
 			c.entries[i] = modelEntry{}
 		}
 	}
-	slices.SortStableFunc(c.entries[:], func(a, b modelEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // 0 comes last
+	slices.SortStableFunc(c.entries[:], func(a, b modelEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // free elements, with the key 0, come last
 }
 
 // A slotPage holds the events of consecutive slots.
@@ -223,7 +223,7 @@ type bundleState uint8
 const (
 	absent bundleState = iota
 	open
-	dequeuing // the Dequeue is recorded, but the gate is not advanced; only without dequeueAtOnce
+	dequeuing // the Dequeue is recorded and the gate is not advanced yet; only without dequeueAtOnce
 	closed
 )
 
@@ -269,7 +269,7 @@ type history struct {
 	logged    [cabinets]uint8
 	bundled   [cabinets]uint8 // number of events that are in bundles
 	acked     [cabinets]uint8 // number of events that were dequeued
-	swept     [cabinets]uint8 // number of events that a sweep may have removed
+	swept     [cabinets]uint8 // number of acknowledged events that a sweep may have removed
 	committed uint8           // committed events, one bit each
 	answered  uint8           // events whose Save returned success, one bit each
 	dequeued  uint8           // bundles whose Dequeue was answered, one bit each
@@ -320,8 +320,8 @@ func (s *modelState) forgetVersions() {
 	s.bundles.dropOlder()
 }
 
-// documents returns the documents of the state: a state in which no process is active and no faults
-// remain.
+// documents returns a copy of the state that contains only the documents: no process is active and
+// no faults remain.
 func (s *modelState) documents() modelState {
 	t := *s
 	t.forgetVersions()
