@@ -17,8 +17,8 @@ type mailboxHistories struct {
 	sim               *simulation
 	ticks             atomic.Int64
 	recorders         map[string]*history.Recorder // by recipient
-	inconclusivePeeks map[string]*atomic.Int64     // number of Peeks whose results prove nothing about the hub, by recipient
-	byBus             atomic.Bool                  // true if events were sent over the bus, where clients do not learn when the events are stored
+	inconclusivePeeks map[string]*atomic.Int64     // number of inconclusive Peeks, by recipient
+	byBus             atomic.Bool                  // true if events were sent over the bus, so that it is unknown when the events were stored
 }
 
 // maxHistory is the maximum number of operations in a checked history. The search is too expensive for longer histories.
@@ -32,7 +32,7 @@ func newMailboxHistories(sim *simulation) *mailboxHistories {
 	return m
 }
 
-// nextTick returns a time later than all times that it returned before.
+// nextTick returns a time that is later than all times that it has returned.
 func (m *mailboxHistories) nextTick() int64 { return m.ticks.Add(1) }
 
 // noteSent records that a client sent a batch of events. began is the time at which the request began.

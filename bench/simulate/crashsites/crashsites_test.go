@@ -28,7 +28,7 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 			some := crashSites(part.place, part.stage)
 			shuffleSites(some, seed)
 			run := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
-			run.patience = 3 * time.Minute // in this test a missed step is a failure
+			run.patience = 3 * time.Minute // a longer limit, because in this test a missed step is a failure
 			r := runSites(t, run, some[:part.sites])
 			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, killed at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)

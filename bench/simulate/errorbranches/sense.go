@@ -40,7 +40,7 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 }
 
 // negatedSense returns what the negation of a condition says about an error. Only a comparison with
-// nil can be negated: an error that is not one particular error may still be a different error.
+// nil can be negated: the negation of errors.Is, for example, holds for nil and for other errors.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

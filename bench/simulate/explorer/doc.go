@@ -31,12 +31,13 @@
 //
 // # Time
 //
-// Parties wait only for a backoff or a lease, and neither depends on the other parties: a process may be arbitrarily
-// slow. So each party has its own time. The time of a party passes only while the party has no pending request, and
-// only until its next request; no request times out. cosmos.Options.Exclusive explores leases that end while their
-// owner is alive: a party treats the intents of other parties as dead immediately, so a rollback may happen at any
-// time. Two writers could then roll each other back forever. So a scenario limits the claims of intents, and a further
-// claim waits until the other parties are done or have crashed.
+// Parties wait only for a backoff or a lease, and neither depends on the other parties: a process
+// may be arbitrarily slow. So each party has its own time. The time of a party passes only while
+// the party has no pending request, and only until its next request; no request times out.
+// cosmos.Options.Exclusive explores leases that end while their owner is alive: a party treats the
+// intents of other parties as dead immediately, so a rollback may happen at any time. Two writers
+// could then roll each other back forever. So a scenario limits the claims of intents, and each
+// additional claim waits until the other parties are done or have crashed.
 //
 // # Faults
 //

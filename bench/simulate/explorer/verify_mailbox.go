@@ -144,7 +144,7 @@ func (v *endVerifier) verifyMailbox(s *explorationState) error {
 	return v.checkStore()
 }
 
-// isTaken reports whether an event was delivered and confirmed.
+// !!
 func (v *endVerifier) isTaken(e domain.Event) bool {
 	return slices.ContainsFunc(v.taken, func(b repositorytest.PeekedBundle) bool {
 		return slices.ContainsFunc(b.Events, func(t repository.StoredEvent) bool { return t.ID == e.ID })
@@ -165,7 +165,7 @@ func (v *endVerifier) checkStore() error {
 	return nil
 }
 
-// drainMailbox takes all bundles, and checks all deliveries with the ledger.
+// drainMailbox peeks and dequeues all bundles, and checks all deliveries with the ledger.
 func (v *endVerifier) drainMailbox(otherwise string) error {
 	node := v.newNode()
 	stores := repositorytest.Stores{Events: node, Bundles: node, Answers: node, Outbox: node}
@@ -247,7 +247,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 	return nil
 }
 
-// noteOffers records the events that parties may have saved without an answer.
+// noteOffers records the events that parties may have saved without receiving an answer.
 func (v *endVerifier) noteOffers() {
 	offered := make(map[domain.EventID]int)
 	for i := range v.Parties {
@@ -289,8 +289,9 @@ func sameBundle(a, b repositorytest.PeekedBundle) bool {
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
-// checkOrder compares the sights of two parties, of which the second began after the first was done. The sights after
-// must reflect the actions in before; fresh says that reads are never stale.
+// checkOrder compares the answers that two parties received. The second party began after the first
+// was done, so the answers in after must reflect the actions in before. fresh is true if reads are
+// never stale.
 func checkOrder(before, after []sight, fresh bool) error {
 	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {

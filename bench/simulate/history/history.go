@@ -15,7 +15,7 @@ type Event struct {
 	Group      string
 	Bundleable bool
 	Weight     int64  // in KB
-	Content    string // further content that distinguishes events with the same id; may be empty
+	Content    string // content that distinguishes events with the same id; may be empty
 }
 
 // A Bundle is a bundle that a Peek returned.
@@ -30,9 +30,9 @@ type Bundle struct {
 // An Outcome is the outcome of an operation.
 type Outcome int
 
-// The outcomes. Unknown is for operations that may or may not have been carried out.
+// The outcomes of operations.
 const (
-	Unknown  Outcome = iota // any operation without an answer, or with an inconclusive one
+	Unknown  Outcome = iota // any operation without an answer, or with an inconclusive answer
 	Accepted                // a Send that stored its new events
 	Rejected                // a Send that stored nothing
 	Returned                // a Peek returned a bundle
@@ -69,7 +69,7 @@ type mailboxOperation struct {
 	call, done int64
 
 	events []Event  // events of a Send
-	groups []string // groups that a Peek requests; empty: all groups
+	groups []string // groups that a Peek requests; empty means all groups
 	id     string   // bundle id of a Dequeue
 
 	outcome Outcome
@@ -81,8 +81,8 @@ type mailboxOperation struct {
 // time, which may be any counter that never decreases. If one operation ends at the time at which another one begins,
 // the two count as concurrent.
 //
-// Every method that begins an operation returns a function that ends it, which may be called at most once. An
-// operation that was never ended has an Unknown outcome.
+// Every method that begins an operation returns a function that ends the operation. The function
+// may be called at most once. An operation that was never ended has an Unknown outcome.
 type Recorder struct {
 	mu         sync.Mutex
 	operations []*mailboxOperation
@@ -106,8 +106,9 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 	}
 }
 
-// Peek records that a client requests a bundle of some groups; without groups: of all groups. The caller of end passes
-// the bundle with the outcome Shown, and the zero Bundle with any other outcome.
+// Peek records that a client requests a bundle of some groups, or of all groups if none is given.
+// The caller of end passes the bundle with the outcome Returned, and the zero Bundle with any other
+// outcome.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
 	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
@@ -145,8 +146,8 @@ func (r *Recorder) endOperation(op *mailboxOperation, at int64, o Outcome, known
 	}
 }
 
-// History returns the operations so far. No operation may end during the call or later, because the returned history
-// would change.
+// History returns the operations so far. No operation may end during or after the call, because
+// that would change the returned history.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()

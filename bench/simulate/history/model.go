@@ -9,7 +9,7 @@ const maxWeight = 50 * 1024
 type hubModel struct {
 	*nameTable
 	Options
-	blind bool // do not use the rest of the history, so that the search fails at the wrong step and not before it
+	blind bool // true if the rest of the history is not used, so that the search fails exactly at the wrong step
 }
 
 // applyStep returns the mailbox after a step, or nil if a correct hub in state m would have given another answer.
@@ -94,9 +94,10 @@ func requestsGroup(s *modelStep, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
-// isOldest reports whether Peek s may return open bundle i as the bundle that has been open longest. Two exceptions
-// permit an earlier bundle in the order of steps. If the two bundles were opened concurrently, the earlier one may be
-// younger by the clock. If the earlier one was opened during s, then s may have missed it.
+// isOldest reports whether Peek s may return open bundle i as the bundle that has been open
+// longest. A bundle that precedes i in the order of steps forbids this, with two exceptions: the
+// two bundles were opened concurrently, so that i may be older by the clock, or the other bundle
+// was opened during s, so that s may have missed it.
 func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 	if t.AnyOpen || t.StaleReads {
 		return true
@@ -119,7 +120,7 @@ func (t *hubModel) canOpen(m *mailbox, s *modelStep, b *shownBundle) bool {
 		case group == b.Group:
 			return false
 		case requestsGroup(s, group) && o.to < s.call && !t.StaleReads:
-			return false // s should have returned this open bundle
+			return false // the group has an open bundle, which s should have returned
 		}
 	}
 	return t.isFront(m, s, b)

@@ -25,7 +25,7 @@ type Observer struct {
 	drawers    map[string]*drawerState // by id
 	pages      map[Key]*pageDocument
 	gates      map[string]string // gate of the group of each origin, learned from bundles
-	deleted    map[string]bool   // deleted objects of the content store; nil: Deleted was never called
+	deleted    map[string]bool   // deleted objects of the content store; nil if Deleted was never called
 	found      []error           // violations of the current commit
 	changes    map[Key]documentChange
 }
@@ -35,8 +35,8 @@ type Key struct{ Container, Partition, ID string }
 
 func (k Key) String() string { return fmt.Sprintf("%s %q %s", k.Container, k.Partition, k.ID) }
 
-// A documentChange is a document before and after a commit. before is nil if the document was not stored, after if it
-// was deleted.
+// A documentChange is a document before and after a commit. before is nil if the commit created the
+// document, and after is nil if the commit deleted it.
 type documentChange struct{ before, after []byte }
 
 // New returns an Observer of an empty store. A drawer holds up to capacity events.
@@ -56,8 +56,8 @@ type ViolationError struct {
 	Rule     string
 	Text     string
 	Document Key
-	Before   []byte // document before the commit; nil: it was not stored
-	After    []byte // document after the commit; nil: it was deleted
+	Before   []byte // document before the commit; nil if the commit created it
+	After    []byte // document after the commit; nil if the commit deleted it
 }
 
 // Error returns the violation with both states of the document.
