@@ -133,8 +133,8 @@
 // After every commit, package invariants/objects checks L1 to L8 and L10. At the end, the simulation checks these
 // rules:
 //
-//   - If all events were reported and no clock was wrong, or if a crawl ran after all reports, the current state in the
-//     ledger equals the bucket, and a further crawl finds no difference.
+//   - If all events were reported and no clock was wrong, or if a crawl ran after all reports, the
+//     current state in the ledger equals the bucket, and another crawl finds no difference.
 //   - After a last crawl, the current state equals the bucket in every simulation.
 //   - The counts match the deliveries that got a response; a delivery without a response may be counted or not.
 //   - A check of the store finds nothing.

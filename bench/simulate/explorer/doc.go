@@ -41,10 +41,9 @@
 //
 // # Faults
 //
-//   - A crash: a party whose requests are no longer answered. So a state is an end, too, if
-//     the number of unfinished parties is within the scenario's limit for crashes. A pending
-//     request of a dead process may still arrive: the explorer covers this as a slow party
-//     that dies later.
+//   - A crash: the requests of a party are no longer answered. So a state is also an end if the
+//     number of unfinished parties is within the scenario's limit for crashes. A pending request of a
+//     dead process may still arrive: the explorer covers this as a slow party that dies later.
 //   - A lost reply: the write is carried out, and the party sees a broken connection.
 //   - A stale read, on a Session account: a read may return an earlier state of its
 //     partition, without its last commits, up to the limit of the scenario. The state of

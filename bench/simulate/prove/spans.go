@@ -32,7 +32,8 @@ func (s spans) withSpan(more span) spans {
 	return joined
 }
 
-// missingFrom returns the seeds of a span that are not in s, divided into spans of up to size seeds.
+// missingFrom returns the seeds that are in a span and not in s, divided into spans of up to size
+// seeds.
 func (s spans) missingFrom(of span, size uint64) []span {
 	var gaps []span
 	cut := func(from, to uint64) {
