@@ -12,9 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A brokerSimulation is a push simulation of channels: producers send messages to channels. The
-// nodes deliver the messages by calls of the consumers, or the consumers fetch them. One seed in
-// three has a broker simulation.
+// A brokerSimulation is a push simulation of channels: producers send messages to channels. The nodes deliver the
+// messages by calls of the consumers, or the consumers fetch them. One seed in three has a broker simulation.
 type brokerSimulation struct {
 	*pushSimulation
 	keys      *subscribe.Keyring

@@ -150,9 +150,8 @@ type seenMessage struct {
 	metadata             map[string]string
 }
 
-// compareWithSent compares a received message with the message that was sent. It returns an error
-// if the messages differ, if the entry had a different message before, or if the message has two
-// entries.
+// compareWithSent compares a received message with the message that was sent. It returns an error if the messages
+// differ, if the entry had a different message before, or if the message has two entries.
 func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -247,8 +246,7 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 	})
 }
 
-// noteAccepted records that a message was accepted. It returns an error if the stream does not
-// contain the message.
+// noteAccepted records that a message was accepted. It returns an error if the stream does not contain the message.
 func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {

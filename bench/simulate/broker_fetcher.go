@@ -99,8 +99,7 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	return bundle.ID, f.consumer.noteBundle(bundle)
 }
 
-// awaitBroker waits until the scheduler chooses the client, and returns the broker of a running
-// node.
+// awaitBroker waits until the scheduler chooses the client, and returns the broker of a running node.
 func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	if _, ok := f.awaitTurn(what); !ok {
 		return nil, false

@@ -30,8 +30,8 @@ func (sim *simulation) newClient(who string, use uint64) baseClient {
 	return baseClient{sim: sim, who: who, rng: random.New(sim.options.Seed, use)}
 }
 
-// awaitTurn waits until the scheduler chooses the client's turn. The outcome is the name of the
-// injected fault, or "". ok is false if the simulation ends.
+// awaitTurn waits until the scheduler chooses the client's turn. The outcome is the name of the injected fault, or "".
+// ok is false if the simulation ends.
 func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome string, ok bool) {
 	granted := make(chan string, 1)
 	t := &scheduler.Turn{Who: p.who, What: what, Proceed: func() string { granted <- ""; return "goes" }}
@@ -143,8 +143,8 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	return r, nil
 }
 
-// withGivingUp returns a context that the scheduler may cancel, as if the client stopped waiting.
-// end takes this possibility away from the scheduler.
+// withGivingUp returns a context that the scheduler may cancel, as if the client stopped waiting. end takes this
+// possibility away from the scheduler.
 func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context, end func()) {
 	if !p.sim.plan.clientsGiveUp || p.sim.FaultFree || p.rng.IntN(8) > 0 {
 		return ctx, func() {}

@@ -105,8 +105,8 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	return "", false
 }
 
-// dequeueBundle repeats a Dequeue until a hub responds. Sometimes it stops after an attempt, and
-// adds the bundle to givenUp, so that the bundle is dequeued later.
+// dequeueBundle repeats a Dequeue until a hub responds. Sometimes it stops after an attempt, and adds the bundle to
+// givenUp, so that the bundle is dequeued later.
 func (a *actorClient) dequeueBundle(id string) {
 	for {
 		if a.tryDequeue(id) {

@@ -138,8 +138,8 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 	return false
 }
 
-// scheduleDeath sometimes gives the scheduler a turn that kills the domain during the current
-// request. It returns the turn, or nil.
+// scheduleDeath sometimes gives the scheduler a turn that kills the domain during the current request. It returns the
+// turn, or nil.
 func (a *busPublisher) scheduleDeath(tries int) *scheduler.Turn {
 	line := a.transport
 	t := &scheduler.Turn{Who: line.who, What: "dies", Proceed: func() string {

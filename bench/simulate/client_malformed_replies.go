@@ -89,8 +89,7 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 // replacedBlob is the name of a blob that is replaced whenever half of its content was read.
 const replacedBlob = "changing"
 
-// replaceHalfRead replaces replacedBlob when half of its content was read, and truncates the
-// response.
+// replaceHalfRead replaces replacedBlob when half of its content was read, and truncates the response.
 func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 	if resp.StatusCode >= http.StatusMultipleChoices || x.req.Method != http.MethodGet || !strings.HasSuffix(x.req.URL.Path, "/"+replacedBlob) {
 		return resp

@@ -42,8 +42,8 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// sendOrder repeats a request until a hub responds. isUnsure is true if the outcome of an earlier
-// attempt is unknown: the response may then describe the effect of that attempt.
+// sendOrder repeats a request until a hub responds. isUnsure is true if the outcome of an earlier attempt is unknown:
+// the response may then describe the effect of that attempt.
 func (o *operator) sendOrder(method, path string, body any) (r *hubReply, isUnsure bool) {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -102,8 +102,8 @@ func (s *batchSender) sendBatch(batch []sentData) bool {
 	return s.publisher.publishEvents(batch)
 }
 
-// sendAgain repeats an earlier batch, sometimes by another route. A batch that may still be on the
-// bus is not repeated over HTTP, because the repetition would overtake the batch.
+// sendAgain repeats an earlier batch, sometimes by another route. A batch that may still be on the bus is not repeated
+// over HTTP, because the repetition would overtake the batch.
 func (s *batchSender) sendAgain() bool {
 	batch := s.sent[s.rng.IntN(len(s.sent))]
 	if slices.ContainsFunc(batch, func(e sentData) bool { return !s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention) }) {

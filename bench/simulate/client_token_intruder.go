@@ -109,8 +109,8 @@ func (x *tokenIntruder) useAfterExpiry() {
 	}
 }
 
-// checkRefusal fails the simulation if the response has a status other than want. It accepts a
-// response that says that the hub is overloaded or unavailable.
+// checkRefusal fails the simulation if the response has a status other than want. It accepts a response that says that
+// the hub is overloaded or unavailable.
 func (x *tokenIntruder) checkRefusal(what string, r *hubReply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
 		x.sim.Fail(fmt.Errorf("a request with %s returned %d %s", what, r.status, r.body))

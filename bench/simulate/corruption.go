@@ -305,8 +305,8 @@ func (v *corruptor) corruptBlob(name string) string {
 	return "blob " + name + " is not there anyhow"
 }
 
-// dropContainer deletes a whole container. The next hub that starts creates the container again and
-// stores its groups. So no later hub may have wrong settings.
+// dropContainer deletes a whole container. The next hub that starts creates the container again and stores its groups.
+// So no later hub may have wrong settings.
 func (v *corruptor) dropContainer(string) string {
 	v.sim.faults.containerDropped.Store(true)
 	v.sim.stopMisconfigured()

@@ -94,8 +94,8 @@ func newSigningKey(id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// publishedKeys returns the keys that the issuer publishes: the keys of unexpired tokens, and, in
-// the time keyLead before its first use, the next key.
+// publishedKeys returns the keys that the issuer publishes: the keys of unexpired tokens, and, in the time keyLead
+// before its first use, the next key.
 func (i *tokenIssuer) publishedKeys() (set jose.JSONWebKeySet, ids map[string]bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -149,8 +149,8 @@ func signToken(key jose.JSONWebKey, all tokenClaims) string {
 	return raw
 }
 
-// tokenOf returns the current token of a client. A token is replaced by a new one after tokenUse.
-// An empty actor means the token of a domain with all origins.
+// tokenOf returns the current token of a client. A token is replaced by a new one after tokenUse. An empty actor means
+// the token of a domain with all origins.
 func (i *tokenIssuer) tokenOf(actor string) heldToken {
 	i.mu.Lock()
 	held, ok := i.held[actor]

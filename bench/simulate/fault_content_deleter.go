@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/invariants"
 )
 
-// A contentDeleter deletes content that a domain has produced, as a wrong lifecycle rule of the
-// storage account would. The bundle of the content may be open or closed. The deletion happens
-// inside the account, and takes no simulated time.
+// A contentDeleter deletes content that a domain has produced, as a wrong lifecycle rule of the storage account would.
+// The bundle of the content may be open or closed. The deletion happens inside the account, and takes no simulated
+// time.
 type contentDeleter struct {
 	baseClient
 	contents *container.Client

@@ -113,8 +113,7 @@ func (sim *simulation) injectProcessFaults() {
 	}
 }
 
-// repairRate returns the number of times in 100,000 steps that an operator repairs the wrong
-// settings of a hub.
+// repairRate returns the number of times in 100,000 steps that an operator repairs the wrong settings of a hub.
 func (sim *simulation) repairRate() int {
 	if sim.plan.misconfiguresBus || sim.faults.storeCorrupted.Load() {
 		return 500

@@ -2,8 +2,8 @@ package simulate
 
 import "fmt"
 
-// The functions below record operators' orders, because orders change the deliveries that the
-// ledger expects. An order is pending from its request until its outcome is known.
+// The functions below record operators' orders, because orders change the deliveries that the ledger expects. An order
+// is pending from its request until its outcome is known.
 
 // beginOrder records that an operator is about to release or skip a bundle. It returns false, and records nothing, if no
 // actor has received the bundle or if an order about it is pending.
@@ -40,8 +40,8 @@ func (l *referenceLedger) endOrder(actor, id, what string, isDone bool) {
 	}
 }
 
-// orderState reports two things: whether the outcomes of all orders about a bundle are known, and
-// whether an order has released or skipped the bundle.
+// orderState reports two things: whether the outcomes of all orders about a bundle are known, and whether an order has
+// released or skipped the bundle.
 func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,8 +106,8 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 	}
 }
 
-// checkNotFrozen fails the simulation if a request succeeded while its queue was frozen. before is
-// the number that freezeNumber returned when the request began.
+// checkNotFrozen fails the simulation if a request succeeded while its queue was frozen. before is the number that
+// freezeNumber returned when the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
 		sim.Fail(fmt.Errorf("a %s of %s succeeded while its queue was frozen", what, actor))

@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A referenceLedger is the reference model of all mailboxes. It records which events clients sent,
-// which of these events hubs accepted, and which bundles clients received and confirmed. It uses no
-// state that hubs report. In addition to package ledger, it models the effects of operators' orders
-// (see invariant_operator_orders.go) and the notices to domains.
+// A referenceLedger is the reference model of all mailboxes. It records which events clients sent, which of these
+// events hubs accepted, and which bundles clients received and confirmed. It uses no state that hubs report. In
+// addition to package ledger, it models the effects of operators' orders (see invariant_operator_orders.go) and the
+// notices to domains.
 type referenceLedger struct {
 	checker *ledger.Ledger
 
@@ -53,8 +53,8 @@ type receivedBundle struct {
 	replays   int
 }
 
-// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at
-// a time, and a client of the actor must receive the bundle before any client can confirm it.
+// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at a time, and a
+// client of the actor must receive the bundle before any client can confirm it.
 func newReferenceLedger() *referenceLedger {
 	return &referenceLedger{
 		checker: ledger.New(ledger.Options{InOrder: true}),
@@ -231,8 +231,8 @@ func (l *referenceLedger) expectMore() {
 	l.allSent, l.done = false, make(chan struct{})
 }
 
-// isKept reports whether the hub certainly stores the id of an event: the event is not confirmed,
-// or was confirmed less than half a retention ago.
+// isKept reports whether the hub certainly stores the id of an event: the event is not confirmed, or was confirmed less
+// than half a retention ago.
 func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -59,8 +59,7 @@ type objectPlan struct {
 	changes   int           // number of changes of the bucket while nodes work
 }
 
-// crawlsOnce reports whether a single crawl, at the end, must find all events that were never
-// reported.
+// crawlsOnce reports whether a single crawl, at the end, must find all events that were never reported.
 func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
 
 func newObjectPlan(rng random.Source) (p objectPlan) {
@@ -84,8 +83,8 @@ const (
 
 	objectBucket = "bucket"
 
-	// maxObjectSkew is the maximum error of a node's clock. It ensures that the ledger tolerates
-	// the difference between two clocks.
+	// maxObjectSkew is the maximum error of a node's clock. It ensures that the ledger tolerates the difference between
+	// two clocks.
 	maxObjectSkew = 25 * time.Minute
 )
 
@@ -167,8 +166,7 @@ func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	return o, err
 }
 
-// noteEvent adds an event to the history of the object, with its fields in the form that the store
-// returns.
+// noteEvent adds an event to the history of the object, with its fields in the form that the store returns.
 func (o *observedObject) noteEvent(e *domain.ObjectEvent) {
 	e.Carrier.Message += o.name.Key()
 	e.ETag = domain.QuoteETag(e.ETag)
@@ -184,8 +182,8 @@ func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repos
 	return reports
 }
 
-// mixMessages distributes events to messages in random order. Some events occur twice, and some
-// messages are repeated. In some simulations, mixMessages omits some of the events.
+// mixMessages distributes events to messages in random order. Some events occur twice, and some messages are repeated.
+// In some simulations, mixMessages omits some of the events.
 func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (messages []*objectMessage) {
 	if sim.plan.loses {
 		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {

@@ -97,9 +97,9 @@ func (sim *objectSimulation) eachTally(m *objectMessage, f func(i int, t *eventT
 	}
 }
 
-// noteForgotten records deliveries that may have been applied twice. This can happen because an
-// object stores only the ids of its last writes: if many writes were committed during the call, the
-// id of the call's first write is no longer stored.
+// noteForgotten records deliveries that may have been applied twice. This can happen because an object stores only the
+// ids of its last writes: if many writes were committed during the call, the id of the call's first write is no longer
+// stored.
 func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.ObjectName]int) {
 	after := sim.commitsOf(m)
 	sim.eachTally(m, func(i int, t *eventTally) {
@@ -160,8 +160,7 @@ func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.
 	return isDone, err
 }
 
-// An objectReader reads objects from random nodes. A read may be stale, but must never report
-// damage.
+// An objectReader reads objects from random nodes. A read may be stale, but must never report damage.
 type objectReader struct {
 	baseClient
 	sim *objectSimulation

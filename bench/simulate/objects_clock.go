@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An objectClock is the clock of a bucket and of the nodes; a node adds its skew. All times that
-// the clock returns are distinct, so the times determine the order of events and requests.
+// An objectClock is the clock of a bucket and of the nodes; a node adds its skew. All times that the clock returns are
+// distinct, so the times determine the order of events and requests.
 type objectClock struct {
 	mu    sync.Mutex
 	shift time.Duration // difference from the simulated clock

@@ -18,9 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectSource lists the bucket for a node. A page is read some time after the request, and the
-// response arrives some time after the read. The request may fail, and the node may die before the
-// response arrives.
+// An objectSource lists the bucket for a node. A page is read some time after the request, and the response arrives
+// some time after the read. The request may fail, and the node may die before the response arrives.
 type objectSource struct {
 	*memory.Source
 	node   *objectNode

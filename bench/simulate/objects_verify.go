@@ -13,10 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// verifyObjects compares the stored objects with the bucket, and the counts with the responses to
-// deliveries. If all events were reported and no clock was wrong by more than the margin, the
-// stored state must equal the bucket, even if crawls have added rows. If events were not reported,
-// the stored state must equal the bucket after a crawl.
+// verifyObjects compares the stored objects with the bucket, and the counts with the responses to deliveries. If all
+// events were reported and no clock was wrong by more than the margin, the stored state must equal the bucket, even if
+// crawls have added rows. If events were not reported, the stored state must equal the bucket after a crawl.
 func (sim *objectSimulation) verifyObjects() error {
 	sim.stopNodes(2 * maxObjectSkew)
 	db, err := sim.connectCosmos()
@@ -89,8 +88,7 @@ func (sim *objectSimulation) crawlLast(ctx context.Context, node *ledger.Service
 	return nil
 }
 
-// verifyStates compares the current state of each object, and the list of all objects, with the
-// bucket.
+// verifyStates compares the current state of each object, and the list of all objects, with the bucket.
 func (sim *objectSimulation) verifyStates(store *objectstore.Store) error {
 	var want []string
 	for _, o := range sim.buckets {

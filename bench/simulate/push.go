@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A pushSimulation runs nodes that share the shards of one account, senders that publish messages,
-// and receivers that the nodes call. One seed in three has a push simulation.
+// A pushSimulation runs nodes that share the shards of one account, senders that publish messages, and receivers that
+// the nodes call. One seed in three has a push simulation.
 type pushSimulation struct {
 	*simulation
 	rng      random.Source
@@ -45,8 +45,8 @@ type pushSimulation struct {
 
 const pushNodes = 2
 
-// pushFaults is the number before that of the first fault of a push simulation. Faults of the
-// mailbox simulation have lower numbers.
+// pushFaults is the number before that of the first fault of a push simulation. Faults of the mailbox simulation have
+// lower numbers.
 const pushFaults = 1_000_000
 
 // hasPush reports whether a seed has a push simulation.
@@ -184,9 +184,8 @@ func (p *pushSimulation) countPublished(stream domain.StreamName) (total int64) 
 	return total
 }
 
-// awaitDeliveries calls the function each every few seconds until all deliveries have ended. Its
-// time limit is above two hours, because a clock may have been set back by up to two hours, which
-// delays retries by the same time.
+// awaitDeliveries calls the function each every few seconds until all deliveries have ended. Its time limit is above
+// two hours, because a clock may have been set back by up to two hours, which delays retries by the same time.
 func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) error {
 	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
 	began := time.Time{}

@@ -11,10 +11,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A failSafe says on which nodes of a push simulation the fail-safe is disabled, and which event
-// makes a node serve the cursors of dead nodes after the last fault. A node without fail-safe does
-// not take over the shards of dead nodes. If the fail-safe of a node is disabled, a killed node may
-// stay down for minutes.
+// A failSafe says on which nodes of a push simulation the fail-safe is disabled, and which event makes a node serve the
+// cursors of dead nodes after the last fault. A node without fail-safe does not take over the shards of dead nodes. If
+// the fail-safe of a node is disabled, a killed node may stay down for minutes.
 type failSafe struct {
 	isDisabled [pushNodes]bool
 	recovery   recovery
@@ -28,20 +27,19 @@ type failSafe struct {
 	restarted bool      // true after a node was restarted because shards had no running owner
 }
 
-// A recovery is the event, after the last fault, that makes a node serve the cursors of a dead
-// node.
+// A recovery is the event, after the last fault, that makes a node serve the cursors of a dead node.
 type recovery int
 
-// The recoveries. With byAsking and byWorker, a node that is down after the last fault stays down
-// as long as the second node runs.
+// The recoveries. With byAsking and byWorker, a node that is down after the last fault stays down as long as the second
+// node runs.
 const (
 	byStart  recovery = iota // a node starts
 	byAsking                 // a node receives a request about each cursor
 	byWorker                 // the worker of each node re-triggers overdue jobs
 )
 
-// newFailSafe chooses the fail-safe of a simulation at random. In half of the simulations, the
-// fail-safe is enabled on all nodes.
+// newFailSafe chooses the fail-safe of a simulation at random. In half of the simulations, the fail-safe is enabled on
+// all nodes.
 func newFailSafe(rng random.Source) failSafe {
 	f := failSafe{rng: rng, recovery: []recovery{byStart, byAsking}[rng.IntN(2)]}
 	switch rng.IntN(4) {
@@ -174,8 +172,8 @@ func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, is
 	return 0, "", false
 }
 
-// restartForOrphaned restarts a node if the owner of a shard does not run. Nodes without fail-safe
-// do not replace such an owner if late beats made it seem alive after they had started.
+// restartForOrphaned restarts a node if the owner of a shard does not run. Nodes without fail-safe do not replace such
+// an owner if late beats made it seem alive after they had started.
 func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	f := &p.failSafe
 	for shard := range repository.ShardCount {

@@ -173,8 +173,7 @@ func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	})
 }
 
-// callReceiver records a call of receiver r. The function call makes the call with the id of the
-// delivery.
+// callReceiver records a call of receiver r. The function call makes the call with the id of the delivery.
 func (n *pushNode) callReceiver(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {

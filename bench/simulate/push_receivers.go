@@ -296,8 +296,8 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 	return "500", status(http.StatusInternalServerError)
 }
 
-// redirectToSelf redirects a call to a different path of the receiver, sometimes in a cycle, or
-// sends a redirect without a target.
+// redirectToSelf redirects a call to a different path of the receiver, sometimes in a cycle, or sends a redirect
+// without a target.
 func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
 	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.rng.IntN(5)]
 	target := ""

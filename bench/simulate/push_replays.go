@@ -30,8 +30,8 @@ func (o *pushOperator) replayMany() error {
 	return nil
 }
 
-// requestReplay requests the replay of one delivery or of a range, or the end of a replay. It
-// repeats no request, even if the outcome is unknown.
+// requestReplay requests the replay of one delivery or of a range, or the end of a replay. It repeats no request, even
+// if the outcome is unknown.
 func (o *pushOperator) requestReplay() error {
 	ids := o.sim.observer.Cursors()
 	if _, ok := o.awaitTurn("replays"); !ok || len(ids) == 0 {

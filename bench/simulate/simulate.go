@@ -62,9 +62,8 @@ func Simulate(t *testing.T, o Options) Result {
 	return runSeed(t, o)
 }
 
-// warm guards a first run whose result is ignored. In this run, libraries make the system calls
-// that they make only once, because the scheduler does not detect that a goroutine in a system call
-// can run.
+// warm guards a first run whose result is ignored. In this run, libraries make the system calls that they make only
+// once, because the scheduler does not detect that a goroutine in a system call can run.
 var warm sync.Once
 
 func runSeed(t *testing.T, o Options) (r Result) {

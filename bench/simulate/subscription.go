@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and
-// delete subscriptions while senders publish events, some repeatedly or with different content. One
-// seed in three has a subscription simulation.
+// A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and delete subscriptions
+// while senders publish events, some repeatedly or with different content. One seed in three has a subscription
+// simulation.
 type subscriptionSimulation struct {
 	*pushSimulation
 	subscriptions []*ownedSubscription

@@ -22,8 +22,8 @@ type ownedSubscription struct {
 	owner         domain.ActorID
 	isOrdered     bool
 
-	// before and answered are the numbers of entries of the topic by priority, when the first PUT
-	// began and when it succeeded. Each is nil until that time. Guarded by pushSimulation.pmu.
+	// before and answered are the numbers of entries of the topic by priority, when the first PUT began and when it
+	// succeeded. Each is nil until that time. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
 }
 
@@ -46,8 +46,7 @@ func (sim *subscriptionSimulation) findSubscription(id domain.SubscriptionID) *o
 	return sim.subscriptions[i]
 }
 
-// newDraft returns a draft of the subscription. Drafts differ only in fields that do not affect
-// receivers.
+// newDraft returns a draft of the subscription. Drafts differ only in fields that do not affect receivers.
 func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	return subscribe.Draft{Subscription: domain.Subscription{
 		Owner: s.owner, Topic: "prices", CallbackURL: "http://" + s.name + ".example/hook", IsOrdered: s.isOrdered,
@@ -309,8 +308,8 @@ func nameOf(payload []byte) (string, error) {
 	return event.Name, err
 }
 
-// checkEvent returns an error if the event in a call was never sent, or if an earlier call
-// contained the same event with a different entry.
+// checkEvent returns an error if the event in a call was never sent, or if an earlier call contained the same event
+// with a different entry.
 func (sim *subscriptionSimulation) checkEvent(body []byte, e push.Entry) error {
 	_, payload, isThere := bytes.Cut(body, []byte(`{"name":`))
 	name := ""

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A busTransport carries the AMQP connections of one process to the namespace. The scheduler
-// chooses when each chunk of frames is delivered.
+// A busTransport carries the AMQP connections of one process to the namespace. The scheduler chooses when each chunk of
+// frames is delivered.
 type busTransport struct {
 	sim       *simulation
 	who       string
@@ -108,8 +108,8 @@ func (c *busConnection) detach() {
 	c.transport.conns = slices.DeleteFunc(c.transport.conns, func(o *busConnection) bool { return o == c })
 }
 
-// closeNear breaks the connection at the end of the process. The namespace detects this only later.
-// Until then, locks of the process, for example on a session, stay in force.
+// closeNear breaks the connection at the end of the process. The namespace detects this only later. Until then, locks
+// of the process, for example on a session, stay in force.
 func (c *busConnection) closeNear() {
 	const later = 20 * time.Second
 	c.once.Do(func() {

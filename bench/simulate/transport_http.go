@@ -25,8 +25,8 @@ import (
 // errCut reports that a connection is broken, or that one of its processes is dead.
 var errCut = errors.New("the connection is broken")
 
-// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. The
-// scheduler chooses when each request and each delayed response proceeds.
+// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. The scheduler chooses when
+// each request and each delayed response proceeds.
 type httpTransport struct {
 	sim  *simulation
 	who  string
@@ -236,8 +236,8 @@ func (x *httpExchange) deliverAnswer(a httpResult) string {
 // different fault rate.
 func (x *httpExchange) requestKind() string { return x.transport.last + " → " + x.what + x.query }
 
-// isRareRequest reports whether fewer than two requests of this kind have occurred. Without a
-// higher fault rate, failures of rare requests would hardly be tested.
+// isRareRequest reports whether fewer than two requests of this kind have occurred. Without a higher fault rate,
+// failures of rare requests would hardly be tested.
 func (x *httpExchange) isRareRequest() bool {
 	const few = 2
 	return x.transport.sim.faults.requestCounts[x.requestKind()] < few

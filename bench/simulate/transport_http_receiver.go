@@ -31,9 +31,9 @@ const (
 	blobPort        = "10000"
 )
 
-// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of h. Each hub has a
-// different endpoint, because azcosmos shares its cache of containers between all clients of an
-// endpoint in one process. In production, a process has only one hub.
+// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of h. Each hub has a different endpoint,
+// because azcosmos shares its cache of containers between all clients of an endpoint in one process. In production, a
+// process has only one hub.
 func (h *hub) cosmosEndpoint() string {
 	if h.sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, strconv.Itoa(cosmosPort+100*h.index+h.number))

@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A watchSimulation is a push simulation of watches: owners create, change and delete watches on
-// bundles and on clients' documents, while other clients change the bundles and documents through
-// two nodes. One seed in three has a watch simulation.
+// A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on
+// clients' documents, while other clients change the bundles and documents through two nodes. One seed in three has a
+// watch simulation.
 type watchSimulation struct {
 	*pushSimulation
 	base      domain.ResourceBase
@@ -58,8 +58,8 @@ const (
 	watchFaults = 4_000_000
 	// watchPurposes is added to the purpose of each random source of a watch simulation.
 	watchPurposes = 30_000
-	// maxReceivers is the maximum number of receivers in a simulation. With more, receivers would
-	// share addresses and random sources.
+	// maxReceivers is the maximum number of receivers in a simulation. With more, receivers would share addresses and
+	// random sources.
 	maxReceivers = 50
 )
 

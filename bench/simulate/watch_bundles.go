@@ -38,8 +38,8 @@ func (a *bundleActor) takeMany() error {
 	return nil
 }
 
-// takeBundle saves events, peeks a bundle, sometimes watches the bundle, and dequeues the bundle.
-// Sometimes an operator then opens the bundle again.
+// takeBundle saves events, peeks a bundle, sometimes watches the bundle, and dequeues the bundle. Sometimes an operator
+// then opens the bundle again.
 func (a *bundleActor) takeBundle() error {
 	if err := a.saveEvents(); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (a *bundleActor) takeBundle() error {
 	return nil
 }
 
-// replayAndDequeue opens a bundle again as an operator, and dequeues the bundle. Most replays
-// happen at the end of the retention, while a node sweeps.
+// replayAndDequeue opens a bundle again as an operator, and dequeues the bundle. Most replays happen at the end of the
+// retention, while a node sweeps.
 func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 	again := func() error { return a.replayBundle(b.Group) }
 	var err error

@@ -152,8 +152,7 @@ func (o *watchOwner) ownWatches() []*observedWatch {
 	return own
 }
 
-// createWatch creates a watch of a document or a bundle. If the request is repeated, it creates a
-// second watch.
+// createWatch creates a watch of a document or a bundle. If the request is repeated, it creates a second watch.
 func (o *watchOwner) createWatch() error {
 	resource := o.sim.documents[o.rng.IntN(len(o.sim.documents))]
 	owner := o.actor

@@ -41,8 +41,8 @@ type simulationPlan struct {
 	features
 }
 
-// newPlan returns a random plan. The sources more, later and latest decide about newer features, so
-// that the plans of older seeds do not change.
+// newPlan returns a random plan. The sources more, later and latest decide about newer features, so that the plans of
+// older seeds do not change.
 func newPlan(rng, more, later, latest random.Source) simulationPlan {
 	p := simulationPlan{
 		consistency: []string{"Strong", "Session", "Session"}[rng.IntN(3)],
@@ -80,9 +80,9 @@ func newPlan(rng, more, later, latest random.Source) simulationPlan {
 	return p
 }
 
-// firstSmallSeed is the first seed that may be small. From this seed on, nine in ten simulations
-// are small, because most races need few clients and small simulations are fast. Lower seeds may
-// have every feature, so that the simulations of earlier saved seeds do not change.
+// firstSmallSeed is the first seed that may be small. From this seed on, nine in ten simulations are small, because
+// most races need few clients and small simulations are fast. Lower seeds may have every feature, so that the
+// simulations of earlier saved seeds do not change.
 const firstSmallSeed = 10_000
 
 func isSmall(seed uint64) bool {

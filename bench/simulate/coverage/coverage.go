@@ -1,5 +1,5 @@
-// Package coverage counts how often a simulation reaches rare states, such as two hubs that write
-// to one gate. A campaign fails unless it reached every state in the list.
+// Package coverage counts how often a simulation reaches rare states, such as two hubs that write to one gate. A
+// campaign fails unless it reached every state in the list.
 package coverage
 
 import "fmt"

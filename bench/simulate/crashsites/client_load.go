@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A clientLoad runs the HTTP clients that send and fetch events. Each client repeats its requests
-// while the hub is dead.
+// A clientLoad runs the HTTP clients that send and fetch events. Each client repeats its requests while the hub is
+// dead.
 type clientLoad struct {
 	url    string
 	http   *http.Client
@@ -33,13 +33,13 @@ type clientLoad struct {
 	content string // folder of the hub in which the content of open bundles is deleted; "" means that no content is deleted
 }
 
-// actors are the recipients. There are so many that some can continue while the events of others
-// wait for the lease of a dead hub's Save to end.
+// actors are the recipients. There are so many that some can continue while the events of others wait for the lease of
+// a dead hub's Save to end.
 var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
 
-// outstandingLimit returns the limit for the outstanding events of an actor. Half of the actors may
-// have events in several drawers, so that their bundles span drawers. The other actors may have
-// only one event, so that kills rarely interrupt their Saves.
+// outstandingLimit returns the limit for the outstanding events of an actor. Half of the actors may have events in
+// several drawers, so that their bundles span drawers. The other actors may have only one event, so that kills rarely
+// interrupt their Saves.
 func outstandingLimit(actor string) int {
 	if slices.Index(actors, actor)%2 == 0 {
 		return 12
@@ -168,8 +168,8 @@ func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, e
 	return l.peekOnce(ctx, actor, false)
 }
 
-// peekOnce repeats a Peek until it is answered. If areReported is true, the hub was notified of all
-// deleted content, so a response with the problem content-gone is a violation.
+// peekOnce repeats a Peek until it is answered. If areReported is true, the hub was notified of all deleted content, so
+// a response with the problem content-gone is a violation.
 func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retryUntilDone(ctx, func() error {
 		asked := l.ledger.Now()

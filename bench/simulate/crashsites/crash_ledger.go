@@ -39,8 +39,8 @@ func newCrashLedger() *crashLedger {
 	}
 }
 
-// notePeeked records a bundle that an actor received by a request that began at the moment asked.
-// It returns an error if the bundle breaks a rule.
+// notePeeked records a bundle that an actor received by a request that began at the moment asked. It returns an error
+// if the bundle breaks a rule.
 func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
 	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
 		var lines []struct {
@@ -82,8 +82,7 @@ func (l *crashLedger) noteDequeued(actor, id string) {
 	l.wakeWaiters()
 }
 
-// noteNotice records that the domain was notified of a bundle. name is the name that the domain
-// uses for the bundle.
+// noteNotice records that the domain was notified of a bundle. name is the name that the domain uses for the bundle.
 func (l *crashLedger) noteNotice(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,8 +104,8 @@ func (l *crashLedger) countOutstanding(actors ...string) (n int, changed <-chan 
 	return l.Outstanding(actors...), l.changed
 }
 
-// unnotifiedBundles returns the bundles whose notice is due, by the names that the domain uses, and
-// a channel that is closed on the next change.
+// unnotifiedBundles returns the bundles whose notice is due, by the names that the domain uses, and a channel that is
+// closed on the next change.
 func (l *crashLedger) unnotifiedBundles() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

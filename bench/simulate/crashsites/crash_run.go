@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A crashRun is a hub in a folder, and the hub's clients. The hub is killed at one crash site after
-// the other, and started again after each kill.
+// A crashRun is a hub in a folder, and the hub's clients. The hub is killed at one crash site after the other, and
+// started again after each kill.
 type crashRun struct {
 	place    hubSetup
 	stage    stage
@@ -88,9 +88,8 @@ func (run *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err er
 	})
 }
 
-// runSweeping fills and drains the hub, kills it while it sweeps, and then fills and drains it
-// again. A hub does not recognize duplicates of swept events. So answered events are not sent
-// again, and the bus has no waiting events.
+// runSweeping fills and drains the hub, kills it while it sweeps, and then fills and drains it again. A hub does not
+// recognize duplicates of swept events. So answered events are not sent again, and the bus has no waiting events.
 func (run *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 	run.domain.silent = true
 	fill := func(ctx context.Context) error {
@@ -170,8 +169,8 @@ func (run *crashRun) closeRun() {
 	}
 }
 
-// workUnderLoad calls work under load. Then it waits until the load has drained the running hub,
-// stops the hub, and checks the store.
+// workUnderLoad calls work under load. Then it waits until the load has drained the running hub, stops the hub, and
+// checks the store.
 func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	run.load.stop = make(chan struct{})
 	quiet := make(chan struct{})

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// killAtSite kills the hub at c. If the hub reaches c only after a kill at a different step,
-// killAtSite first kills the hub at that step.
+// killAtSite kills the hub at c. If the hub reaches c only after a kill at a different step, killAtSite first kills the
+// hub at that step.
 func (run *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	if before, ok := leadsTo(c.Step); ok {
 		if err := run.runUntilKilled(ctx, crashSite{c.Place, c.Stage, before, Before}, 1); err != nil {

@@ -115,8 +115,8 @@ func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	}
 }
 
-// runNodeProcess runs a child process as a hub. The listener is file 3. The listener stays open
-// when the hub dies, so the connections of callers wait for the next hub.
+// runNodeProcess runs a child process as a hub. The listener is file 3. The listener stays open when the hub dies, so
+// the connections of callers wait for the next hub.
 func runNodeProcess(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -29,8 +29,8 @@ const (
 // so that the leases of the dead predecessor have expired and the node resumes its jobs immediately.
 const clockLead = 2 * time.Minute
 
-// runStoring kills the node at each of the crash sites while it serves clients. At the end each
-// client compares the stored objects with the answers that it received.
+// runStoring kills the node at each of the crash sites while it serves clients. At the end each client compares the
+// stored objects with the answers that it received.
 func (run *crashRun) runStoring(ctx context.Context, sites []crashSite) error {
 	run.orders.Objects, run.domain.silent = run.stage, true
 	stop := make(chan struct{})

@@ -20,15 +20,15 @@ const (
 	sweptKeys       = 12
 	sweptRounds     = 6
 
-	// Each bucket has its own period of time. In the middle of the period, the events from the
-	// start of the period are forgotten.
+	// Each bucket has its own period of time. In the middle of the period, the events from the start of the period are
+	// forgotten.
 	timeOfBucket = 30 * 24 * time.Hour
 	sweepAfter   = 15 * 24 * time.Hour
 	sweepPause   = 16 * time.Minute // pause between two attempts of a sweep, longer than the lease of a sweep
 )
 
-// A sweepClient sweeps buckets, one after the other, and compares the result with a store in memory
-// that applies the same rules and is never killed.
+// A sweepClient sweeps buckets, one after the other, and compares the result with a store in memory that applies the
+// same rules and is never killed.
 type sweepClient struct {
 	w      *crashRun
 	oracle *memory.Objects

@@ -33,8 +33,7 @@ import (
 // objectRows is the limit for the rows in the document of an object: small, so that rows are spilled often.
 const objectRows = 4
 
-// An objectEvent is an event of an object in the form that a client sends, in the notation of
-// package objecttest.
+// An objectEvent is an event of an object in the form that a client sends, in the notation of package objecttest.
 type objectEvent struct {
 	Key   string `json:"key"`
 	Event string `json:"event"`

@@ -43,8 +43,7 @@ type topicEvent struct {
 	Version int64                   `json:"version"`
 }
 
-// handleTopic publishes the changes that dead nodes left unpublished, and returns the events of a
-// bucket.
+// handleTopic publishes the changes that dead nodes left unpublished, and returns the events of a bucket.
 func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 	d.relay.QueueUnpublished(req.Context())
 	all := []topicEvent{}
@@ -144,8 +143,8 @@ func (c *topicClient) eventsOf(ctx context.Context, bucket string) (found []topi
 	return found, nil
 }
 
-// compareEvents returns an error unless the events of each object of a bucket, in the order of
-// their versions, are those of want.
+// compareEvents returns an error unless the events of each object of a bucket, in the order of their versions, are
+// those of want.
 func compareEvents(bucket string, found []topicEvent, want []domain.ObjectStateEvent) error {
 	slices.SortFunc(found, func(a, b topicEvent) int { return cmp.Compare(a.Version, b.Version) })
 	of := make(map[string][]domain.ObjectStateEvent)

@@ -185,8 +185,8 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	}
 }
 
-// noteTransfer returns the queue and the delivery of a transfer frame, and whether the frame is the
-// last one of its message.
+// noteTransfer returns the queue and the delivery of a transfer frame, and whether the frame is the last one of its
+// message.
 func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d amqpDelivery, done bool) {
 	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}
 	if id := f.Field(transferID); len(id) > 0 && id[0] != 0x40 {

@@ -22,8 +22,8 @@ type observerFunc func(step steps.Name, when When)
 func (w observerFunc) noteBefore(step steps.Name) { w(step, Before) }
 func (w observerFunc) noteAfter(step steps.Name)  { w(step, After) }
 
-// A client of the bus receives, settles and sends messages. The connection must report these steps
-// by name and in order, and ignore all other frames.
+// A client of the bus receives, settles and sends messages. The connection must report these steps by name and in
+// order, and ignore all other frames.
 func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	var setup servicebus.Entities
 	for _, name := range []string{"dataavailable", "charges", "charges-reply", "charges-dequeue"} {

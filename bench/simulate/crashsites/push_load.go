@@ -95,9 +95,8 @@ func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDeadLetters replays the dead letters of subscriptions, as their owners would. If the hub is
-// killed several times during the calls of an event, the hub treats the event as the cause and
-// makes the event a dead letter.
+// replayDeadLetters replays the dead letters of subscriptions, as their owners would. If the hub is killed several
+// times during the calls of an event, the hub treats the event as the cause and makes the event a dead letter.
 func (run *crashRun) replayDeadLetters(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
@@ -120,8 +119,8 @@ func (run *crashRun) replayDeadLetters(ctx context.Context, subscriptions []stri
 	return nil
 }
 
-// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them soon
-// after. A subscription is not deleted if the hub was killed before it answered the creation.
+// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them soon after. A subscription is
+// not deleted if the hub was killed before it answered the creation.
 func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
 	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
 	for n := 0; ctx.Err() == nil; n++ {

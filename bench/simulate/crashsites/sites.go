@@ -53,9 +53,8 @@ func (c crashSite) String() string {
 	return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When)
 }
 
-// stepsOf returns the steps that a hub takes in a setup at a stage. Reads of external accounts may
-// be stale. So only in the setup apart does a Peek verify its reads, and may a node request a head
-// from a second node.
+// stepsOf returns the steps that a hub takes in a setup at a stage. Reads of external accounts may be stale. So only in
+// the setup apart does a Peek verify its reads, and may a node request a head from a second node.
 func stepsOf(p hubSetup, s stage) []steps.Name {
 	if s == sweeping {
 		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
@@ -133,8 +132,8 @@ func crashSites(p hubSetup, s stage) (all []crashSite) {
 	return all
 }
 
-// leadsTo returns the step at which a process must be killed so that the next process reaches step.
-// For example, a repair happens only after a kill has interrupted other work.
+// leadsTo returns the step at which a process must be killed so that the next process reaches step. For example, a
+// repair happens only after a kill has interrupted other work.
 func leadsTo(step steps.Name) (steps.Name, bool) {
 	switch {
 	case slices.Contains([]steps.Name{steps.Claim, steps.Bar, steps.Clear, steps.Want}, step):

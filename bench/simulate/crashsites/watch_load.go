@@ -19,15 +19,14 @@ import (
 
 const (
 	watchesPath = "/v1/_notifications/watch"
-	// watchedDocuments is the number of documents that are changed. Each document has a permanent
-	// watch.
+	// watchedDocuments is the number of documents that are changed. Each document has a permanent watch.
 	watchedDocuments = 2
 	// changeRoom is the limit for the changes of a document that its watch has not accepted.
 	changeRoom = 10
 )
 
-// runWatching kills the hub at each of the crash sites while watched documents change. At the end
-// each watch must have accepted each change and counted the change once.
+// runWatching kills the hub at each of the crash sites while watched documents change. At the end each watch must have
+// accepted each change and counted the change once.
 func (run *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
 	run.orders.Push, run.domain.silent = true, true
 	receiver := newWatchReceiver()
@@ -118,8 +117,8 @@ func (d *watchedDocument) putVersion(ctx context.Context, n int) error {
 	return err
 }
 
-// churnWatches creates watches whose receiver always fails, and deletes them soon after. It also
-// deletes watches whose creation a killed hub did not answer.
+// churnWatches creates watches whose receiver always fails, and deletes them soon after. It also deletes watches whose
+// creation a killed hub did not answer.
 func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}) error {
 	visitor := "visitor-of-" + d.name
 	for ctx.Err() == nil {
@@ -165,8 +164,8 @@ func (d *watchedDocument) listWatches(ctx context.Context, owner string) (found 
 	return found, err
 }
 
-// awaitAccepted waits until the watch has accepted all changes, and returns an error unless the
-// counters of the watch match the number of changes.
+// awaitAccepted waits until the watch has accepted all changes, and returns an error unless the counters of the watch
+// match the number of changes.
 func (d *watchedDocument) awaitAccepted(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

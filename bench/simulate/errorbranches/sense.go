@@ -39,8 +39,8 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	return undecided
 }
 
-// negatedSense returns what the negation of a condition says about an error. Only a comparison with
-// nil can be negated: the negation of errors.Is, for example, holds for nil and for other errors.
+// negatedSense returns what the negation of a condition says about an error. Only a comparison with nil can be negated:
+// the negation of errors.Is, for example, holds for nil and for other errors.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

@@ -57,8 +57,8 @@ func (x *exploration) choicesOf(s *explorationState) []nextChoice {
 	return all
 }
 
-// canProceed reports whether party i may receive an answer: the party has a pending request, is not
-// dead, and does not wait until a different party has finished.
+// canProceed reports whether party i may receive an answer: the party has a pending request, is not dead, and does not
+// wait until a different party has finished.
 func (x *exploration) canProceed(s *explorationState, i int) bool {
 	if after := x.Parties[i].After; after > 0 && !s.nodes[after-1].done {
 		return false
@@ -151,8 +151,8 @@ func addAnnounced(before []string, changes commitChanges) []string {
 	return before
 }
 
-// newChain returns the current content of a partition, and the earlier contents that a stale read
-// may return, newest first.
+// newChain returns the current content of a partition, and the earlier contents that a stale read may return, newest
+// first.
 func (x *exploration) newChain(is int, before []int) []int {
 	if x.Stale == 0 {
 		return []int{is}
@@ -185,8 +185,8 @@ func (o *observers) Commit(changes commitChanges) error {
 	return o.mailboxes.Commit(changes)
 }
 
-// checkCommit replays the commits of one path to the state of the store, and then checks a commit
-// against the invariants.
+// checkCommit replays the commits of one path to the state of the store, and then checks a commit against the
+// invariants.
 func (x *exploration) checkCommit(from int, r *partyRequest, changes commitChanges) error {
 	key := [2]string{fmt.Sprint(from), r.key}
 	if err, ok := x.observed[key]; ok {

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An effectStore computes the effects of requests, once for each request and content of its
-// partition. It loads the content into an engine and executes the request there.
+// An effectStore computes the effects of requests, once for each request and content of its partition. It loads the
+// content into an engine and executes the request there.
 type effectStore struct {
 	engine  *embedded.Engine
 	commits []commitChanges // commits of the current request, as the engine reports them
@@ -259,8 +259,7 @@ func stripDocument(text []byte) (string, string, error) {
 	return string(text), etag, err
 }
 
-// loadedPartitionOf returns the loaded content of a partition. Before the first load, the content
-// is empty.
+// loadedPartitionOf returns the loaded content of a partition. Before the first load, the content is empty.
 func (s *effectStore) loadedPartitionOf(p partition) *loadedPartition {
 	l := s.loaded[p]
 	if l == nil {

@@ -48,8 +48,8 @@ type Result struct {
 	Violation   error // first violation with the shortest path to it; nil if none was found
 }
 
-// A storeState is one state of the store. For each partition it has the number of the current
-// content, and the numbers of the earlier contents that a stale read may return.
+// A storeState is one state of the store. For each partition it has the number of the current content, and the numbers
+// of the earlier contents that a stale read may return.
 type storeState struct {
 	parts   map[partition][]int
 	intents []string // all intents announced so far, because an ended intent is no longer in a document

@@ -121,8 +121,8 @@ func TestExplore_IsRepeatable(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// TestExplore_MergesOrdersOfConcurrentAnswers compares explorations with and without the reduction.
-// Without the reduction, histories differ if only the order of concurrent answers differs.
+// TestExplore_MergesOrdersOfConcurrentAnswers compares explorations with and without the reduction. Without the
+// reduction, histories differ if only the order of concurrent answers differs.
 func TestExplore_MergesOrdersOfConcurrentAnswers(t *testing.T) {
 	for _, name := range []string{"dequeue-dequeue-lost", "save-dequeue"} {
 		few, _ := exploreScenario(t, findScenario(t, name), 0)

@@ -87,9 +87,8 @@ func (m *Member) Unwatch() {
 	m.noteSight(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, recipient, firstWatch)})
 }
 
-// Serve serves the watch of the preparation once, as the owner of the watch's cursor does: it
-// delivers the entries of the stream. If the watch is deleted, Serve cancels the deliveries and
-// retires the cursor instead.
+// Serve serves the watch of the preparation once, as the owner of the watch's cursor does: it delivers the entries of
+// the stream. If the watch is deleted, Serve cancels the deliveries and retires the cursor instead.
 func (m *Member) Serve() {
 	m.noteSight(sight{what: "served", watch: firstWatch, err: m.serveCursor()})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A partyHistory is the list of the requests and answers of a party so far. Histories form a tree:
-// a child history extends its parent by one answer.
+// A partyHistory is the list of the requests and answers of a party so far. Histories form a tree: a child history
+// extends its parent by one answer.
 type partyHistory struct {
 	id       int
 	parent   *partyHistory

@@ -113,8 +113,8 @@ func (p *partyProcess) pendingRequests() []*partyRequest {
 	return slices.CompactFunc(all, func(a, b *partyRequest) bool { return a.key == b.key })
 }
 
-// isAt reports whether the party is still at h. While a process waits, the shared clock advances
-// for other parties. So a backoff of the process may have ended early.
+// isAt reports whether the party is still at h. While a process waits, the shared clock advances for other parties. So
+// a backoff of the process may have ended early.
 func (p *partyProcess) isAt(h *partyHistory) bool {
 	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *partyRequest) bool { return a.key == b.key })
 }

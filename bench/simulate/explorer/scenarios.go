@@ -68,8 +68,7 @@ func dequeuer(name string) Party {
 	return Party{Name: name, Run: func(m *Member) { m.Dequeue(repositorytest.PeekedBundle{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
-// makePatient returns a copy of the party. The copy claims no intent before the other parties are
-// done or dead.
+// makePatient returns a copy of the party. The copy claims no intent before the other parties are done or dead.
 func (p Party) makePatient() Party {
 	p.Patient = true
 	return p

@@ -24,8 +24,8 @@ func (m *Member) MarkGone() {
 	m.noteSight(sight{what: "marked", bundle: repositorytest.PeekedBundle{Bundle: b}, err: err})
 }
 
-// Fetch peeks as the hub does. If the content of the bundle is missing or marked as deleted, the
-// domain produces it again. Each time, the domain uses a new object name.
+// Fetch peeks as the hub does. If the content of the bundle is missing or marked as deleted, the domain produces it
+// again. Each time, the domain uses a new object name.
 func (m *Member) Fetch() {
 	for n := 0; ; n++ {
 		b, some := m.Peek()

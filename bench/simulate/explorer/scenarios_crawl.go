@@ -81,8 +81,7 @@ func (m *Member) Crawl() {
 
 func crawler() Party { return partyOf("crawl", (*Member).Crawl) }
 
-// crawlScenarios returns the scenarios in which a page of a crawl is stored while events of the
-// same object arrive.
+// crawlScenarios returns the scenarios in which a page of a crawl is stored while events of the same object arrive.
 func crawlScenarios() []*Scenario {
 	known := prepareWith(ingestAll(reportsOf("key", "[C@10+10]")), (*Member).StartCrawl)
 	versions := prepareWith(ingestAll(reportsOf("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartCrawl) // version 1 is spilled

@@ -289,9 +289,8 @@ func sameBundle(a, b repositorytest.PeekedBundle) bool {
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
-// checkOrder compares the answers that two parties received. The second party began after the first
-// was done, so the answers in after must reflect the actions in before. fresh is true if reads are
-// never stale.
+// checkOrder compares the answers that two parties received. The second party began after the first was done, so the
+// answers in after must reflect the actions in before. fresh is true if reads are never stale.
 func checkOrder(before, after []sight, fresh bool) error {
 	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {

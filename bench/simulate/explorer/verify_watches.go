@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// verifyWatches makes a new node publish the remaining changes. It returns an error unless the
-// stream contains each change once, and each watch counts the changes after its start version.
+// verifyWatches makes a new node publish the remaining changes. It returns an error unless the stream contains each
+// change once, and each watch counts the changes after its start version.
 func (v *endVerifier) verifyWatches(s *explorationState) error {
 	m := v.newMember(context.Background(), v.db, nil, v.options, 77)
 	for i := range v.Parties {

@@ -9,9 +9,8 @@ import (
 
 // Options say what is uncertain about a hub, and limit the search.
 type Options struct {
-	// StaleReads says that reads of the hub may be stale, as on an account with Session
-	// consistency. Then a Peek without a bundle excludes nothing, and a Peek of several groups may
-	// miss an open bundle of one group.
+	// StaleReads says that reads of the hub may be stale, as on an account with Session consistency. Then a Peek
+	// without a bundle excludes nothing, and a Peek of several groups may miss an open bundle of one group.
 	StaleReads bool
 
 	// AnyOpen says that the nodes of the hub disagree on the time, or that time stands still. It is then unknown which

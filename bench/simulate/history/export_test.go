@@ -43,8 +43,8 @@ func (h History) Corrupted(random *rand.Rand) History {
 	return History{operations}
 }
 
-// Stretched returns a copy of h in which every operation begins earlier and ends later, by random
-// times up to by. The copy is legal if h is legal.
+// Stretched returns a copy of h in which every operation begins earlier and ends later, by random times up to by. The
+// copy is legal if h is legal.
 func (h History) Stretched(random *rand.Rand, by int64) History {
 	operations := make([]*mailboxOperation, len(h.operations))
 	for i, op := range h.operations {

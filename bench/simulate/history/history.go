@@ -81,8 +81,8 @@ type mailboxOperation struct {
 // time, which may be any counter that never decreases. If one operation ends at the time at which another one begins,
 // the two count as concurrent.
 //
-// Every method that begins an operation returns a function that ends the operation. The function
-// may be called at most once. An operation that was never ended has an Unknown outcome.
+// Every method that begins an operation returns a function that ends the operation. The function may be called at most
+// once. An operation that was never ended has an Unknown outcome.
 type Recorder struct {
 	mu         sync.Mutex
 	operations []*mailboxOperation
@@ -106,9 +106,8 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 	}
 }
 
-// Peek records that a client requests a bundle of some groups, or of all groups if none is given.
-// The caller of end passes the bundle with the outcome Returned, and the zero Bundle with any other
-// outcome.
+// Peek records that a client requests a bundle of some groups, or of all groups if none is given. The caller of end
+// passes the bundle with the outcome Returned, and the zero Bundle with any other outcome.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
 	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
@@ -146,8 +145,8 @@ func (r *Recorder) endOperation(op *mailboxOperation, at int64, o Outcome, known
 	}
 }
 
-// History returns the operations so far. No operation may end during or after the call, because
-// that would change the returned history.
+// History returns the operations so far. No operation may end during or after the call, because that would change the
+// returned history.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()

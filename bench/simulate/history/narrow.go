@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// narrowSteps returns the steps that a search must place. An operation without an answer may take
-// effect at any later time, and a search that tries all these times is too slow. narrowSteps
-// removes steps and limits their times:
+// narrowSteps returns the steps that a search must place. An operation without an answer may take effect at any later
+// time, and a search that tries all these times is too slow. narrowSteps removes steps and limits their times:
 //
 //   - A Peek without a result, a Send that stored nothing and a Dequeue of an id that no
 //     Peek returned change no state and depend on no state.
@@ -61,8 +60,7 @@ func (t *hubModel) narrowSteps(steps []*modelStep) []*modelStep {
 	return narrowed
 }
 
-// withoutRepeats removes Sends without an answer that are equal to an earlier Send without an
-// answer.
+// withoutRepeats removes Sends without an answer that are equal to an earlier Send without an answer.
 func withoutRepeats(steps []*modelStep) []*modelStep {
 	first := make(map[string]*modelStep)
 	isUnknown := func(s *modelStep) bool { return s.kind == send && s.outcome == Unknown }

@@ -195,8 +195,7 @@ func TestCheck_AcceptsAnswersOfACorrectHub(t *testing.T) {
 	}
 }
 
-// In legal and illegal histories, a search with reductions must have the same verdict as a search
-// without them.
+// In legal and illegal histories, a search with reductions must have the same verdict as a search without them.
 func TestCheck_EqualsThePlainSearch(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))

@@ -13,8 +13,8 @@ type nameTable struct {
 	fates    []shownPosition // for each event id, the position of the event in a bundle
 }
 
-// A shownBundle is a bundle that Peeks returned. If Peeks returned different bundles with the same
-// id, there is a shownBundle for each of them.
+// A shownBundle is a bundle that Peeks returned. If Peeks returned different bundles with the same id, there is a
+// shownBundle for each of them.
 type shownBundle struct {
 	*Bundle
 	id     int   // number of the bundle id

@@ -1,7 +1,7 @@
 package invariants
 
-// A drawerState is the known state of a drawer. It comes from the documents of the drawer, and from
-// the intents that reserve slots of the drawer.
+// A drawerState is the known state of a drawer. It comes from the documents of the drawer, and from the intents that
+// reserve slots of the drawer.
 type drawerState struct {
 	r       *recipientState
 	cabinet string

@@ -75,8 +75,8 @@ type mailboxChanges struct {
 	orders         map[string]bool                         // operators' orders in the created records
 }
 
-// changedState is a document before and after a commit. before is nil if the commit created the
-// document, and after is nil if the commit deleted it.
+// changedState is a document before and after a commit. before is nil if the commit created the document, and after is
+// nil if the commit deleted it.
 type changedState[T any] struct {
 	key           Key
 	before, after *T
@@ -130,8 +130,8 @@ func replaceState[T any](o *Observer, key Key, c documentChange, known map[strin
 	return d
 }
 
-// isReplacedAfterExpiry reports whether was is a closed bundle that has expired, and is is a new
-// document with the same id.
+// isReplacedAfterExpiry reports whether was is a closed bundle that has expired, and is is a new document with the same
+// id.
 func (was *bundleDocument) isReplacedAfterExpiry(is *bundleDocument) bool {
 	return was.State != "open" && was.TTL > 0 && was.Rid != is.Rid
 }
@@ -349,9 +349,9 @@ func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g 
 	}
 }
 
-// checkForgotten checks the cabinets that have no position in a gate. A gate may drop a position
-// only if the cabinet was removed. Events of a cabinet without a position count as acknowledged up
-// to the gate's highest removed number, so that number must be below each waiting event.
+// checkForgotten checks the cabinets that have no position in a gate. A gate may drop a position only if the cabinet
+// was removed. Events of a cabinet without a position count as acknowledged up to the gate's highest removed number, so
+// that number must be below each waiting event.
 func (o *Observer) checkForgotten(r *recipientState, id string, key Key, was, is *gateDocument) {
 	for cabinet, at := range was.At {
 		if _, ok := is.At[cabinet]; ok || at == (cabinetPosition{}) {

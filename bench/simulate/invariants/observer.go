@@ -35,8 +35,8 @@ type Key struct{ Container, Partition, ID string }
 
 func (k Key) String() string { return fmt.Sprintf("%s %q %s", k.Container, k.Partition, k.ID) }
 
-// A documentChange is a document before and after a commit. before is nil if the commit created the
-// document, and after is nil if the commit deleted it.
+// A documentChange is a document before and after a commit. before is nil if the commit created the document, and after
+// is nil if the commit deleted it.
 type documentChange struct{ before, after []byte }
 
 // New returns an Observer of an empty store. A drawer holds up to capacity events.
@@ -150,8 +150,8 @@ func (o *Observer) addViolation(rule string, key Key, format string, args ...any
 	o.found = append(o.found, &ViolationError{Rule: rule, Text: fmt.Sprintf(format, args...), Document: key, Before: before, After: after})
 }
 
-// decodeInto decodes a document. If this fails, it adds a violation and returns false. For a nil
-// document, into stays the zero value.
+// decodeInto decodes a document. If this fails, it adds a violation and returns false. For a nil document, into stays
+// the zero value.
 func (o *Observer) decodeInto(key Key, doc []byte, into any) bool {
 	if doc == nil {
 		return true

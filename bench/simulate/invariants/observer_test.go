@@ -134,8 +134,8 @@ func changeOf(bundle string, number, version int) embedded.Change {
 	})
 }
 
-// expiringBundle returns a watched bundle with the given state. The members in how determine when
-// the bundle is removed.
+// expiringBundle returns a watched bundle with the given state. The members in how determine when the bundle is
+// removed.
 func expiringBundle(state string, how documentFields) embedded.Change {
 	c := watchedBundle(state, 1)
 	doc := documentFields{}
@@ -264,8 +264,7 @@ func TestObserver_AcceptsACorrectHistory(t *testing.T) {
 	observeHistory(t, append(floored[:10:10], changeList{drawerOf(first, 1, 1, 3, true, "i0")}))                                      // documents below the floor are not checked
 }
 
-// In each case, a commit after a valid history breaks one rule. The observer must report the
-// violation.
+// In each case, a commit after a valid history breaks one rule. The observer must report the violation.
 func TestObserver_FindsEachViolation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -58,8 +58,8 @@ func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownV
 	return verdicts, nil
 }
 
-// tryControl runs the tests of the chosen mutants against the unchanged hub. It returns an error if
-// a test fails, because a failure of that test against a mutant would then have no meaning.
+// tryControl runs the tests of the chosen mutants against the unchanged hub. It returns an error if a test fails,
+// because a failure of that test against a mutant would then have no meaning.
 func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)
 	for _, m := range chosen {
@@ -126,8 +126,7 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 		return "", err
 	}
 	binary := filepath.Join(c.dir, "mutant.test")
-	// With -trimpath and without a version-control stamp, the same code always compiles to the same
-	// binary.
+	// With -trimpath and without a version-control stamp, the same code always compiles to the same binary.
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // the arguments come from the patches of this repository
 	cmd.Dir = c.root
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -136,8 +135,8 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 	return binary, nil
 }
 
-// runBinary runs a test binary in the folder of its package, and reports whether the test failed.
-// threads is the maximum number of processors; 0 means no limit.
+// runBinary runs a test binary in the folder of its package, and reports whether the test failed. threads is the
+// maximum number of processors; 0 means no limit.
 func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // buildTests made the binary
 	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
@@ -164,9 +163,9 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	return string(text), false, nil
 }
 
-// rapidFailures returns the files in which rapid saved the inputs of failed tests. They must be
-// removed: a later run of a test begins with its saved inputs, and an input that failed for one
-// mutant may fail for the next mutant for an unrelated reason.
+// rapidFailures returns the files in which rapid saved the inputs of failed tests. They must be removed: a later run of
+// a test begins with its saved inputs, and an input that failed for one mutant may fail for the next mutant for an
+// unrelated reason.
 func rapidFailures(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "rapid", "*", "*.fail")) // the pattern is valid
 	return files

@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A seedSearch searches for the lowest seed that kills a mutant. Concurrent processes run ranges of
-// seeds in ascending order. When a seed of one range fails, the search still completes the running
-// ranges that have lower seeds.
+// A seedSearch searches for the lowest seed that kills a mutant. Concurrent processes run ranges of seeds in ascending
+// order. When a seed of one range fails, the search still completes the running ranges that have lower seeds.
 type seedSearch struct {
 	*mutantCampaign
 	binary string

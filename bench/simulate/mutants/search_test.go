@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failing is an environment variable that lists seeds. If it is set, the test binary acts as a
-// simulation in which the listed seeds fail.
+// failing is an environment variable that lists seeds. If it is set, the test binary acts as a simulation in which the
+// listed seeds fail.
 const failing = "MUTANTS_TEST_FAILING"
 
 func TestMain(m *testing.M) {

@@ -113,8 +113,8 @@ func (c *proofCampaign) showProgress(pieces []seedPiece) {
 	c.progress.showIfDue(c.now(), c.state, len(c.failed), c.left)
 }
 
-// takeResult records the result of a piece. If the seeds of the piece must be run again, takeResult
-// returns the pieces to run.
+// takeResult records the result of a piece. If the seeds of the piece must be run again, takeResult returns the pieces
+// to run.
 func (c *proofCampaign) takeResult(r pieceResult) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):

@@ -109,8 +109,7 @@ func (s *campaignState) saveTo(path string) error {
 	return record.WriteFile(path, append(text, '\n'))
 }
 
-// addTotals adds the totals of a piece. It adds only fresh pieces to the sums, so that no seed
-// counts twice.
+// addTotals adds the totals of a piece. It adds only fresh pieces to the sums, so that no seed counts twice.
 func (s *campaignState) addTotals(p seedPiece, t totals) {
 	switch p.kind {
 	case saved:
@@ -138,8 +137,7 @@ func (s *campaignState) addFailure(f failure) {
 	}
 }
 
-// markRepaired records that a seed does not fail on a commit. It ignores seeds whose two runs
-// differ.
+// markRepaired records that a seed does not fail on a commit. It ignores seeds whose two runs differ.
 func (s *campaignState) markRepaired(seed uint64, commit string) {
 	if slices.Contains(s.Differing, seed) {
 		return

@@ -2,9 +2,8 @@ package scheduler
 
 import "github.com/messagehub/messagehub/bench/simulate/random"
 
-// A Profile says which faults a simulation injects, and how often. Each seed has a different
-// profile: if every fault were frequent in every simulation, no simulation would reach the states
-// that need a single fault.
+// A Profile says which faults a simulation injects, and how often. Each seed has a different profile: if every fault
+// were frequent in every simulation, no simulation would reach the states that need a single fault.
 type Profile struct {
 	TurnFaults  int // faults per 1000 turns
 	TimePasses  int // number of times per 1000 steps that time passes

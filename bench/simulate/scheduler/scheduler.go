@@ -1,10 +1,9 @@
 // Package scheduler decides which step of a simulation comes next, and whether a fault replaces it.
 //
-// Every process and client enqueues a [Turn] for each action and waits until the scheduler chooses
-// that turn. When all other goroutines in the bubble of testing/synctest are blocked,
-// [Scheduler.Run] draws one of the ready turns, and runs its action or injects one of its faults in
-// place of the action. A [Profile] says which faults happen and how often. Each fault has a number,
-// so that a failed simulation can be repeated without some of its faults.
+// Every process and client enqueues a [Turn] for each action and waits until the scheduler chooses that turn. When all
+// other goroutines in the bubble of testing/synctest are blocked, [Scheduler.Run] draws one of the ready turns, and
+// runs its action or injects one of its faults in place of the action. A [Profile] says which faults happen and how
+// often. Each fault has a number, so that a failed simulation can be repeated without some of its faults.
 //
 // The same seed takes the same steps if package seeded controls the choices of the Go runtime. The names of turns
 // and faults decide the order of turns and which faults happen: a changed name changes the simulation of a seed.
@@ -36,12 +35,10 @@ type Turn struct {
 	// Faults returns the faults that may replace the action. It may be nil.
 	Faults func() []Fault
 
-	// IsFrequent is true if there are many turns of this kind. A frequent turn is less likely to
-	// get a fault.
+	// IsFrequent is true if there are many turns of this kind. A frequent turn is less likely to get a fault.
 	IsFrequent bool
 
-	// IsRare reports whether few turns of this kind have happened in this simulation. It may be
-	// nil.
+	// IsRare reports whether few turns of this kind have happened in this simulation. It may be nil.
 	IsRare func() bool
 
 	arrival   uint64
@@ -199,8 +196,8 @@ func (s *Scheduler) Run(done func() bool, each func() error) error {
 	}
 }
 
-// waitForWork lets time pass until a turn is added or becomes ready. It returns false if no turn is
-// waiting and no turn is added within idleLimit.
+// waitForWork lets time pass until a turn is added or becomes ready. It returns false if no turn is waiting and no turn
+// is added within idleLimit.
 func (s *Scheduler) waitForWork() bool {
 	s.mu.Lock()
 	patience := idleLimit
@@ -219,8 +216,8 @@ func (s *Scheduler) waitForWork() bool {
 	}
 }
 
-// runUrgent takes all urgent turns, and reports whether there were any. An urgent turn, mostly a
-// part of a handshake with the bus, counts as a step only if a fault replaces it.
+// runUrgent takes all urgent turns, and reports whether there were any. An urgent turn, mostly a part of a handshake
+// with the bus, counts as a step only if a fault replaces it.
 func (s *Scheduler) runUrgent() bool {
 	s.mu.Lock()
 	s.sortWaiting()
@@ -359,8 +356,8 @@ func (s *Scheduler) passTime() {
 	s.Log("passed " + time.Since(began).String())
 }
 
-// SetFaultFree stops all faults if isFree is true. Otherwise it allows faults in the next steps,
-// for the number of steps in the profile.
+// SetFaultFree stops all faults if isFree is true. Otherwise it allows faults in the next steps, for the number of
+// steps in the profile.
 func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.mu.Lock()
 	if s.FaultFree = isFree; !isFree {

@@ -230,8 +230,8 @@ func (r *parsedRequest) name() Name {
 	return Other
 }
 
-// isOfHead reports whether the request is for the partition of a head. The key of this partition is
-// a recipient without an origin.
+// isOfHead reports whether the request is for the partition of a head. The key of this partition is a recipient without
+// an origin.
 func (r *parsedRequest) isOfHead() bool { return !strings.Contains(r.key, "|") }
 
 func (r *parsedRequest) catalogRead() Name {

@@ -187,8 +187,7 @@ type scopeDocument struct {
 	Event    string `json:"event"`
 }
 
-// A floor is the stored order of a row. The base is a sequencer; a hexadecimal sequencer has no
-// trailing zeros.
+// A floor is the stored order of a row. The base is a sequencer; a hexadecimal sequencer has no trailing zeros.
 type floor struct {
 	Base      string `json:"base"`
 	Rank      int    `json:"rank"`

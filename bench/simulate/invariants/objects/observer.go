@@ -22,9 +22,9 @@ type Observer struct {
 	// HasTopic is true if all nodes have Options.Topic.
 	HasTopic bool
 
-	// Forgets returns two times. A row may be forgotten if its version has a newer row and its time
-	// is before rows. The newest row of a version that does not exist may be forgotten if its time
-	// is before dead. If Forgets is nil, no row may be forgotten.
+	// Forgets returns two times. A row may be forgotten if its version has a newer row and its time is before rows. The
+	// newest row of a version that does not exist may be forgotten if its time is before dead. If Forgets is nil, no
+	// row may be forgotten.
 	Forgets func() (rows, dead time.Time)
 
 	mu        sync.Mutex

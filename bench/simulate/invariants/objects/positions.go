@@ -2,8 +2,8 @@ package objects
 
 import "cmp"
 
-// A rowPosition is the generated position of a row without a sequencer. The position is directly
-// after that of a different row, its anchor.
+// A rowPosition is the generated position of a row without a sequencer. The position is directly after that of a
+// different row, its anchor.
 type rowPosition struct {
 	base  string
 	rank  int

@@ -243,9 +243,8 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 			newly++
 		}
 	}
-	// If more deliveries were triggered than the cursor has passed entries, the difference is the
-	// number of replays. A replayed delivery is missing in next.outstanding if it ended in the same
-	// commit.
+	// If more deliveries were triggered than the cursor has passed entries, the difference is the number of replays. A
+	// replayed delivery is missing in next.outstanding if it ended in the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
 	if asked := o.countRequestedReplays(id, a, b); again > asked || again < newly {
 		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, asked)
@@ -285,9 +284,8 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 	}
 }
 
-// countRequestedReplays returns the number of deliveries that a commit may replay: one for each
-// replay request of a single entry that the commit executes, and the new matches of the replay of a
-// range.
+// countRequestedReplays returns the number of deliveries that a commit may replay: one for each replay request of a
+// single entry that the commit executes, and the new matches of the replay of a range.
 func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	n := int(b.Matched)
 	if a.Replay == b.Replay {
@@ -311,8 +309,8 @@ func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	return n
 }
 
-// Replaying returns the number of the last replay request that a cursor has executed, the number of
-// the last stored replay request, and whether the replay of a range is running.
+// Replaying returns the number of the last replay request that a cursor has executed, the number of the last stored
+// replay request, and whether the replay of a range is running.
 func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -347,8 +345,8 @@ func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, ma
 	}
 }
 
-// checkOwner checks a commit that changes the owner against P5. The only delivery that the commit
-// may end is a poison delivery, which becomes a dead letter.
+// checkOwner checks a commit that changes the owner against P5. The only delivery that the commit may end is a poison
+// delivery, which becomes a dead letter.
 func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.takeovers = before.takeovers
@@ -366,8 +364,8 @@ func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitio
 	}
 }
 
-// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of
-// the first entry after the cursor's position.
+// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of the first entry
+// after the cursor's position.
 func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkBundle checks the bundle that the consumer of a cursor has fetched. The bundle must stay the
-// same until the Dequeue, and the Dequeue must end the bundle's deliveries.
+// checkBundle checks the bundle that the consumer of a cursor has fetched. The bundle must stay the same until the
+// Dequeue, and the Dequeue must end the bundle's deliveries.
 func (o *Observer) checkBundle(before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.fetched = before.fetched
@@ -55,8 +55,7 @@ func (c *cursor) heldEntries() map[Entry]bool {
 	return held
 }
 
-// Fetched reports whether an entry is in the current bundle of the consumer, or was in a bundle
-// that is dequeued.
+// Fetched reports whether an entry is in the current bundle of the consumer, or was in a bundle that is dequeued.
 func (o *Observer) Fetched(id string, e Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

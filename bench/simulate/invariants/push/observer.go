@@ -22,8 +22,7 @@ type Entry struct {
 
 func (e Entry) String() string { return fmt.Sprintf("%s %d.%d", e.Stream, e.Priority, e.Number) }
 
-// Callbacks report the actions of receivers and nodes to an Observer. The Observer calls them
-// during commits.
+// Callbacks report the actions of receivers and nodes to an Observer. The Observer calls them during commits.
 type Callbacks struct {
 	// Matches reports whether an entry passes the filter of a cursor.
 	Matches func(cursor string, e Entry) bool

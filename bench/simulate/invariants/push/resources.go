@@ -83,8 +83,8 @@ func (o *Observer) checkResource(partition string, changes []partitionChange) {
 		o.addViolation("P14", main, "its mark that it is watched was removed")
 	}
 	if after.hasContent() && after.Content != before.Content {
-		// The deletion of an unwatched document removes all its data. So a repeated creation may
-		// store the same version again.
+		// The deletion of an unwatched document removes all its data. So a repeated creation may store the same version
+		// again.
 		if _, isKnown := r.before[after.Content]; isKnown && before.IsWatched {
 			o.addViolation("P14", main, "a version is stored twice")
 		}
@@ -172,8 +172,7 @@ func (o *Observer) Changes(name string) int64 {
 	return 0
 }
 
-// Unpublished returns a change of a client's document that is still stored because it was not
-// published, or "".
+// Unpublished returns a change of a client's document that is still stored because it was not published, or "".
 func (o *Observer) Unpublished() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -192,8 +191,8 @@ type watch struct {
 	Created  int64  `json:"created"`
 }
 
-// checkWatch checks a change of a watch. A watch begins after the changes that its resource had
-// before the resource was marked as watched.
+// checkWatch checks a change of a watch. A watch begins after the changes that its resource had before the resource was
+// marked as watched.
 func (o *Observer) checkWatch(owner string, c partitionChange) {
 	key := watchKey(owner, c.id)
 	if c.json == nil {

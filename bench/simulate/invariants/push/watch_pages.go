@@ -67,9 +67,8 @@ func (o *Observer) checkWatchPage(c partitionChange) {
 	}
 }
 
-// checkListed checks that the shard lists a watch that needs an entry. A watch needs an entry if
-// its cursor has outstanding deliveries, or has not reached the position up to which its page was
-// served.
+// checkListed checks that the shard lists a watch that needs an entry. A watch needs an entry if its page was served
+// beyond the position of its cursor, or beyond an outstanding delivery.
 func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c partitionChange) {
 	if o.shards[shardOf(id)][id] != nil {
 		return
