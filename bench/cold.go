@@ -106,8 +106,8 @@ func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l 
 }
 
 // fillStore saves the stored events without the modelled latency and charges. The hub saves the
-// events of a recipient one by one, because its documents depend on that. The other layouts have a
-// document for each event, so they save all events in one call.
+// events of a recipient one by one, because its documents depend on the size of a Save. The other
+// layouts have a document for each event, so they save all events in one call.
 func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {

@@ -38,7 +38,7 @@ func (r *scenarioRun) reportLatencies(d *market.Day, kind string, p99 *figure.Ta
 	r.reportFigure("hub", kind+" max", inMS(p.Max), "ms", nil)
 	var points []figure.Point
 	for _, percent := range []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99} {
-		if float64(l.Count())*(1-percent/100) >= 1 { // at least one operation exceeds this percentile
+		if float64(l.Count())*(1-percent/100) >= 1 { // at least one operation is slower than this percentile
 			points = append(points, figure.Point{X: percent / 100, Y: inMS(l.Percentile(percent))})
 		}
 	}

@@ -63,7 +63,7 @@ func (b *objectBench) measureNodes(ctx context.Context, n int) (rate, requests f
 		urls = append(urls, node.URL())
 	}
 	s := newObjectSource(b.Seed)
-	// With few objects, most writes of one node would conflict with a write of the other node.
+	// With few objects, most writes of a node would conflict with a write of the second node.
 	if err := b.reportNewObjects(ctx, urls[0], s, pickSize(b.scenarioRun, 50_000, 5_000)); err != nil {
 		return 0, 0, err
 	}

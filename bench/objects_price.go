@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// objectBatch is the number of events in a call whose cost is measured as that of a batch. All
-// events are of one shard.
+// objectBatch is the number of events in a call for the measurement of a batch. All these events
+// are of one shard.
 const objectBatch = 32
 
 // objectPricing stores events of objects through the store of a hub, without the rest of the hub.

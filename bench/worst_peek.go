@@ -82,8 +82,8 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 	return nil
 }
 
-// reportCosts reports the cost of each operation with each layout, and the ratios of the other
-// layouts to the hub.
+// reportCosts reports the cost of each operation with each layout, and the ratio of each additional
+// layout to the hub.
 func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
 	for _, name := range r.reportedLayouts() {
@@ -199,7 +199,7 @@ func measureLimitPeek(ctx context.Context, a *account.Account, cabinet domain.Ca
 		return cost{}, err
 	}
 	defer stop()
-	if _, err := l.Read(ctx, cabinet); err != nil { // warms the client, because the client of the hub is warm too
+	if _, err := l.Read(ctx, cabinet); err != nil { // a request before the measurement, because the hub's client has also sent requests before
 		return cost{}, err
 	}
 	return measureCost(line, func() error { return l.Peek(ctx, stored) })

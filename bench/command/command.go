@@ -72,7 +72,7 @@ type Bench struct {
 	json    string // path of the JSON file; "": no file
 }
 
-// AddFlags adds the flags that both callers have.
+// AddFlags adds the flags that messagehub bench and bench/compare have in common.
 func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.list, "list", false, "list the scenarios, and measure nothing")
 	flags.BoolVar(&b.broker, "broker", false, "with push: broadcast by the webhook broker instead of publishing events, as the scenario broker does")
@@ -138,7 +138,7 @@ func (b *Bench) printScenarios(scenarios []bench.Scenario) error {
 	return table.Flush()
 }
 
-// runScenarios runs scenarios, shows their figures and writes the reports.
+// runScenarios runs scenarios, prints their figures and writes the reports.
 func (b *Bench) runScenarios(ctx context.Context, scenarios []bench.Scenario) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()

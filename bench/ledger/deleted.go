@@ -3,7 +3,7 @@ package ledger
 import "slices"
 
 // The hub may delete its stored copy of the content that a domain produced for a bundle. It then
-// delivers the bundle again with the same events and another body.
+// delivers the bundle again with the same events and a different body.
 
 // Deleting records that a content is about to be deleted. After this call, a bundle with this
 // content as its body may be received again with a different body.

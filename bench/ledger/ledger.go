@@ -37,7 +37,7 @@ type Event struct {
 	Recipient, ID string
 	Cabinet       string // a cabinet of the recipient
 	Sender        int    // number of the sender; events of one sender keep their order within a cabinet
-	AnyOrder      bool   // the events of this sender need not keep their order
+	AnyOrder      bool   // events of this sender may arrive in any order
 	Unsure        bool   // the event may be missing until Accept is called
 	Content       Digest // hash of its content; a zero Digest is not compared
 }
@@ -245,8 +245,8 @@ func (l *Ledger) Reopen(actor, id string) {
 }
 
 // Confirm records that the Dequeue of a bundle was answered. isOK is true for a 200; otherwise the
-// status was 404, because an earlier response was lost or another client of the actor was faster.
-// Confirm returns the ids of the events that no bundle has delivered before.
+// status was 404, because an earlier response was lost or a different client of the actor was
+// faster. Confirm returns the ids of the events that no bundle has delivered before.
 func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,8 +269,8 @@ func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	return delivered
 }
 
-// Replaced returns an event of a bundle that was later delivered in another bundle, and
-// that bundle, or two empty strings.
+// Replaced returns an event of a bundle that was later delivered in a second bundle, and the id of
+// the second bundle. Without such an event it returns two empty strings.
 func (l *Ledger) Replaced(actor, id string) (event, bundle string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

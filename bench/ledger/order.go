@@ -84,7 +84,7 @@ func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 }
 
 // findDisorder sorts the bundles of a cabinet by their events, and returns bundles that were
-// delivered in another order. It reports a bundle only if its first request began after a later
+// delivered in a different order. It reports a bundle only if its first request began after a later
 // bundle was confirmed, because concurrent requests have no order.
 func findDisorder(bundles []*Bundle) (found []string) {
 	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })

@@ -38,7 +38,7 @@ type brokerChannel struct {
 }
 
 const (
-	// brokerFaults is the number before that of the first fault of a broker simulation.
+	// brokerFaults is the offset of fault numbers in a broker simulation.
 	brokerFaults = 2_000_000
 	// brokerPurposes is added to the purpose of each random source of a broker simulation.
 	brokerPurposes = 10_000

@@ -79,7 +79,7 @@ type hubReply struct {
 	body   []byte
 }
 
-// clientTimeout is how long a client waits for a response.
+// clientTimeout is the time that a client waits for a response.
 const clientTimeout = 45 * time.Second
 
 // call sends a request to a random hub. After an error the outcome of the request is unknown.

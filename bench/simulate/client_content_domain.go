@@ -50,7 +50,7 @@ func (m *contentDomain) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// runOnce runs one process of the domain, until the process dies or gives up, or finish is closed.
+// runOnce runs one process of the domain, until the process dies or stops, or finish is closed.
 func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	m.starts++
 	who := fmt.Sprintf("%s.%d", m.who, m.starts)

@@ -141,7 +141,7 @@ func (s *batchSender) newBatch() []sentData {
 		if s.rng.IntN(3) == 0 || origin == s.sim.plan.inline {
 			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
 		}
-		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // protobuf events carry no payload
+		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // protobuf events have no payload
 			e.Payload = nil
 			if origin == s.sim.plan.inline {
 				e.Origin = s.sim.plan.origins[0].String()

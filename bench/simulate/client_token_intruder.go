@@ -76,7 +76,7 @@ func (x *tokenIntruder) peekRefused(what, token, victim string, want int) {
 	}
 }
 
-// sendRefused sends an event whose origin differs from that of its token.
+// sendRefused sends an event with a token for a different origin.
 func (x *tokenIntruder) sendRefused(victim string) {
 	token := x.issuer.signClaims(tokenClaims{"roles": []string{"domain:" + domain.TimeSeries.String()}}).raw
 	e := sentData{

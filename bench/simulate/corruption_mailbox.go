@@ -61,7 +61,7 @@ func (b *corruptedMailbox) fillMailbox() error {
 			b.sendOrder()
 		}
 	}
-	if b.corruptor.rng.IntN(3) > 0 { // leave a bundle open, because damage to an open bundle affects most requests
+	if b.corruptor.rng.IntN(3) > 0 { // often a bundle stays open, because damage to an open bundle affects most requests
 		b.peekBundle("/v1/peek")
 	}
 	return nil

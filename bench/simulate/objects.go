@@ -76,7 +76,7 @@ func newObjectPlan(rng random.Source) (p objectPlan) {
 
 const (
 	objectNodes = 2
-	// objectFaults is the number before that of the first fault of an object simulation.
+	// objectFaults is the offset of fault numbers in an object simulation.
 	objectFaults = 5_000_000
 	// objectPurposes is added to the purpose of each random source of an object simulation.
 	objectPurposes = 40_000
@@ -98,10 +98,10 @@ type observedObject struct {
 
 // An eventTally counts the deliveries of an event.
 type eventTally struct {
-	stored  int // responses that the event was stored
-	known   int // responses that the event was a duplicate
-	unsure  int // deliveries with an unknown outcome
-	repeats int // deliveries that may have been applied twice; see noteForgotten
+	stored  int // number of responses that report the event as stored
+	known   int // number of responses that report the event as a duplicate
+	unsure  int // number of deliveries with an unknown outcome
+	repeats int // number of deliveries that may have been applied twice; see noteForgotten
 	isLost  bool
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An objectCarrier delivers messages to random nodes. It repeats each message until all events in it are stored.
+// An objectCarrier delivers messages to random nodes. It repeats each message until all events of the message are
+// stored.
 type objectCarrier struct {
 	baseClient
 	sim *objectSimulation

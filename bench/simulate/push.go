@@ -45,8 +45,7 @@ type pushSimulation struct {
 
 const pushNodes = 2
 
-// pushFaults is the number before that of the first fault of a push simulation. Faults of the mailbox simulation have
-// lower numbers.
+// pushFaults is the offset of fault numbers in a push simulation. Faults of the mailbox simulation have lower numbers.
 const pushFaults = 1_000_000
 
 // hasPush reports whether a seed has a push simulation.

@@ -19,7 +19,7 @@ import (
 // Options say which simulations run, and with which faults.
 type Options struct {
 	Seed  uint64
-	Drop  []int // numbers of the faults to leave out
+	Drop  []int // numbers of the faults to omit
 	Trace bool  // retain the lines of the trace
 	Only  Kind  // only kind of simulation to run; "" means all kinds that the seed has
 }

@@ -22,7 +22,7 @@ type subscriptionSimulation struct {
 }
 
 const (
-	// subscriptionFaults is the number before that of the first fault of a subscription simulation.
+	// subscriptionFaults is the offset of fault numbers in a subscription simulation.
 	subscriptionFaults = 3_000_000
 	// subscriptionPurposes is added to the purpose of each random source of a subscription simulation.
 	subscriptionPurposes = 20_000

@@ -191,7 +191,7 @@ func (f *chunkQueue) takeChunk() []byte {
 	return chunk
 }
 
-// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. Such a chunk must be delivered
+// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. That chunk must be delivered
 // before time passes, because a goroutine that waits for the mutex stops the bubble's clock. Clients hold no mutex
 // while they wait for messages or for the outcomes of messages.
 func (f *chunkQueue) isUrgent() bool {

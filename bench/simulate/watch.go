@@ -54,7 +54,7 @@ type observedWatch struct {
 }
 
 const (
-	// watchFaults is the number before that of the first fault of a watch simulation.
+	// watchFaults is the offset of fault numbers in a watch simulation.
 	watchFaults = 4_000_000
 	// watchPurposes is added to the purpose of each random source of a watch simulation.
 	watchPurposes = 30_000

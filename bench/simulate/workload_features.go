@@ -8,8 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// features lists the features that only some simulations have, so that each feature occurs both alone and combined with
-// other features.
+// features lists the features that only some simulations have, so that each feature occurs alone and in combinations.
 type features struct {
 	routes            []route       // route of each sender; nil means that all senders use HTTP
 	sendsConflicts    bool          // senders repeat known ids with different content

@@ -1,4 +1,4 @@
-// Package tokens signs tokens for clients of a measured hub, and forged tokens.
+// Package tokens signs valid tokens and forged tokens for the clients of a measured hub.
 package tokens
 
 import (
@@ -64,7 +64,7 @@ func (i *Issuer) Domain(origin string) (string, error) {
 }
 
 // Forged returns n different tokens of an actor, signed with the key of another issuer. Every
-// second token names that key, which the hub does not know; the others name the key of i.
+// second token names that key, which the hub does not know. The remaining tokens name the key of i.
 func (i *Issuer) Forged(id string, n int) ([]string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -115,8 +115,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 		if err != nil {
 			return err
 		}
-		// If a fill has duplicates, it inserts fewer events than it was given, so the loop repeats
-		// some of the fill's last events, which are then detected as duplicates.
+		// fill returns the number of new events. If some events are duplicates, the loop advances
+		// by too few events, and repeats the last ones, which are then detected as duplicates.
 		i += filled
 		if count += filled; count == r.options.DrawerCapacity {
 			d, count = nil, 0

@@ -43,8 +43,8 @@ func (m *model) resolveIntent(s *modelState, i int, h *headDocument, cost uint8)
 	m.addStep(&t, "reads head v%d (%d stale): rolls back the intent %d..%d", h.version, cost, h.intent.low, h.intent.high)
 }
 
-// addDedupSteps adds the steps of writer i that has read h: the writer drops the events
-// that the index has, and decides how to save the others.
+// addDedupSteps adds the steps of writer i that has read h: the writer drops the events that the
+// index contains, and decides how to save the remaining events.
 func (m *model) addDedupSteps(s *modelState, i int, j *job, h *headDocument, cost uint8) *violation {
 	readings, unsealed := m.readIndex(s, j, h, cost)
 	for n, r := range readings {

@@ -12,7 +12,7 @@ type transition struct {
 	outcome stepOutcome
 }
 
-// A stepOutcome is what a Peek or a Dequeue returned in a step.
+// A stepOutcome is the response of a Peek or a Dequeue that ends in a step.
 type stepOutcome uint8
 
 const (
@@ -30,8 +30,8 @@ type model struct {
 	labels    bool         // whether steps are labelled
 	cut       int          // number of steps that were omitted because a state has no room for their results
 	cutDrains int          // number of drains that ended early because a state has no room
-	name      string       // name of the process whose step is taken
-	steps     []transition // steps from the current state
+	name      string       // name of the process that takes the step
+	steps     []transition // steps that lead from the current state to its successors
 }
 
 // newModel returns the model of s with its defaults.

@@ -147,7 +147,8 @@ func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }
 
-// peekAgain restarts a Peek at a step. It keeps the observations from the beginning of the Peek.
+// peekAgain restarts a Peek at a step. The observations from the beginning of the Peek stay the
+// same.
 func (a *actor) peekAgain(step actorStep) {
 	kept := actor{
 		working: a.working, step: step, operation: a.operation, bundle: a.bundle,

@@ -36,7 +36,7 @@ type Scenario struct {
 	Payloads   bool // Saves store payloads before they write the head
 
 	// With Fresh, a Dequeue reads a gate that is not stale, and deletes the entry of a sealed
-	// drawer whatever the number of the entry.
+	// drawer without a check of the entry's number.
 	Fresh bool
 
 	MergeCommits  bool // the write that commits a large Save also contains the next Save of the writer
@@ -52,7 +52,7 @@ type Scenario struct {
 	// Leaks reports a page to which no document refers when the scenario has ended.
 	Leaks bool
 
-	without protocolRule // rules that the scenario leaves out
+	without protocolRule // rules that the scenario omits
 }
 
 // A job is one batch of a writer.

@@ -5,7 +5,7 @@ import "slices"
 // Sizes of the model. All fields of a state are bytes, so that it is compared and
 // hashed as one piece of memory.
 const (
-	processes  = 2 // writers, and as many actors
+	processes  = 2 // number of writers, and also of actors
 	cabinets   = 2
 	maxDrawers = 12 // one more than the highest drawer id, 11
 	maxPages   = 3  // pages of a drawer
@@ -67,12 +67,12 @@ func (c *cabinetHead) inTail(slot uint8) (numberedEvent, bool) {
 	return numberedEvent{}, false
 }
 
-// closeDrawer leaves c without a drawer, with ordinal as the highest used one.
+// closeDrawer removes the current drawer from c, and records ordinal as the highest used ordinal.
 func (c *cabinetHead) closeDrawer(ordinal uint8) {
 	*c = cabinetHead{ordinal: ordinal, sequence: c.sequence, pagedSequence: c.pagedSequence, floor: c.floor, closed: c.closed}
 }
 
-// A headDocument is the document of a recipient that records what was received.
+// A headDocument is the head of a recipient: the state of its cabinets and the current intent.
 type headDocument struct {
 	version, operation, reserved, watermark uint8
 	intent                                  saveIntent
@@ -243,7 +243,7 @@ func (b *peekedBundle) allRanges() []slotRange { return b.ranges[:b.nRanges] }
 // A cabinetPosition is a position in a cabinet: after the event with the number sequence.
 type cabinetPosition struct{ ordinal, slot, sequence uint8 }
 
-// A gateDocument records what was acknowledged, and which bundle is open.
+// A gateDocument records the position after the last acknowledged event, and the open bundle.
 type gateDocument struct {
 	version, open uint8
 	at            [cabinets]cabinetPosition

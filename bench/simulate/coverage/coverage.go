@@ -1,4 +1,4 @@
-// Package coverage counts how often a simulation reaches rare states, such as two hubs that write to one gate. A
+// Package coverage counts the rare states that a simulation reaches, such as two hubs that write to one gate. A
 // campaign fails unless it reached every state in the list.
 package coverage
 

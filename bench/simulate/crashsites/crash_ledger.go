@@ -39,8 +39,8 @@ func newCrashLedger() *crashLedger {
 	}
 }
 
-// notePeeked records a bundle that an actor received by a request that began at the moment asked. It returns an error
-// if the bundle breaks a rule.
+// notePeeked records a bundle that an actor received. The request for the bundle began at the moment asked. It returns
+// an error if the bundle breaks a rule.
 func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
 	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
 		var lines []struct {

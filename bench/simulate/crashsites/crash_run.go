@@ -202,7 +202,7 @@ func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Contex
 }
 
 // awaitNotified waits until the domain has received all notices that killed hubs did not deliver. The load continues,
-// because a notice is delivered when its actor fetches another bundle.
+// because a killed hub's notice is delivered when the actor fetches its next bundle.
 func (run *crashRun) awaitNotified(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, run.patience)
 	defer cancel()

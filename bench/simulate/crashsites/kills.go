@@ -52,7 +52,7 @@ func (run *crashRun) runUntilKilled(ctx context.Context, c crashSite, nth int64)
 	return nil
 }
 
-// restartHub kills the hub, and starts another one that kills itself at c.
+// restartHub kills the hub, and starts a new hub that kills itself at c.
 func (run *crashRun) restartHub(ctx context.Context, c crashSite) error {
 	run.hub.killProcess() // the hub may not have reached the crash site at which it kills itself
 	if run.place == embedded {

@@ -83,7 +83,7 @@ func (c *crawlClient) crawlUntil(ctx context.Context, stop <-chan struct{}) erro
 // the second crawl finds no difference.
 func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	keys := crawledBucketKeys()
-	const events = objectRows // the object is full, so a row of the crawl spills another row
+	const events = objectRows // the document of the object is full, so a row of the crawl moves an older row to a separate document
 	var message []objectEvent
 	listed := int64(0)
 	for _, k := range keys {

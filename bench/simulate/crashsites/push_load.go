@@ -208,7 +208,7 @@ func (r *pushReceivers) countUnaccepted() (n int, changed <-chan struct{}) {
 	return n, r.changed
 }
 
-// awaitRoom waits until another event may be published. It returns false if publishing must stop.
+// awaitRoom waits until the next event may be published. It returns false if publishing must stop.
 func (r *pushReceivers) awaitRoom(ctx context.Context, stop <-chan struct{}) bool {
 	for {
 		unaccepted, changed := r.countUnaccepted()

@@ -34,8 +34,8 @@ type partitionContent struct {
 	docs map[string]storedDoc
 }
 
-// A storedDoc is a document without the fields that the engine adds. A deleted document keeps its version, so that no
-// etag is used twice.
+// A storedDoc is a document without the fields that the engine adds. The version of a deleted document is retained, so
+// that no etag is used twice.
 type storedDoc struct {
 	json    string // text of the document; "" if the document is deleted
 	version int

@@ -98,8 +98,8 @@ func (p *partyPlayer) playAnswer(h *partyHistory, r *partyRequest, a *partyAnswe
 	return next, err
 }
 
-// playParty returns the history that follows parent after one more answer. If a process waits at parent, it continues
-// that process. Otherwise it replays all answers in a new process.
+// playParty returns the history that extends parent by an answer. If a process waits at parent, it continues that
+// process. Otherwise it replays all answers in a new process.
 func (p *partyPlayer) playParty(parent *partyHistory, request string, a *partyAnswer) (*partyHistory, error) {
 	h := &partyHistory{id: len(p.nodes), parent: parent, request: request, answer: a, children: make(map[historyEdge]*partyHistory)}
 	proc, past, err := p.resumeProcess(h)

@@ -156,7 +156,7 @@ func (p *partyProcess) killProcess() {
 
 var errDead = errors.New("this process is dead")
 
-// Do holds requests about documents, and forwards all others.
+// Do holds requests about documents, and forwards all other requests.
 func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 	if !strings.Contains(req.URL.Path, "/docs") {
 		return p.engine.Transport().Do(req)

@@ -82,7 +82,7 @@ func requestOf(req *http.Request) (*partyRequest, error) {
 	return r, nil
 }
 
-// headerOf returns the value of a header, whatever its case.
+// headerOf returns the value of a header. It ignores the case of the header's name.
 func headerOf(h http.Header, name string) string {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {

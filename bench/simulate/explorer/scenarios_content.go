@@ -41,7 +41,7 @@ func (m *Member) Fetch() {
 			b.Bundle, err = m.node.Answer(m.ctx, recipient, b.ID, object, body)
 		}
 		switch {
-		case domain.KindOf(err) == domain.NotFound: // another party has dequeued the bundle
+		case domain.KindOf(err) == domain.NotFound: // a different party has dequeued the bundle
 		case err != nil:
 			m.noteSight(sight{what: "peeked", err: err})
 			return

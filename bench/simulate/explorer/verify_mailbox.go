@@ -275,7 +275,7 @@ func (v *endVerifier) checkSight(at *sight) error {
 	case at.err == nil:
 		return nil
 	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(v.Parties) > 1:
-		return nil // another party has dequeued the bundle
+		return nil // a different party has dequeued the bundle
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}

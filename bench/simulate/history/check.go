@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Options say what is uncertain about a hub, and limit the search.
+// Options describe which answers of a hub are uncertain, and limit the search.
 type Options struct {
 	// StaleReads says that reads of the hub may be stale, as on an account with Session consistency. Then a Peek
 	// without a bundle excludes nothing, and a Peek of several groups may miss an open bundle of one group.

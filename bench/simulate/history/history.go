@@ -78,8 +78,8 @@ type mailboxOperation struct {
 }
 
 // A Recorder records the operations of clients on one mailbox. It is safe for concurrent use. Its callers pass the
-// time, which may be any counter that never decreases. If one operation ends at the time at which another one begins,
-// the two count as concurrent.
+// time, which may be any counter that never decreases. If an operation ends at the time at which a second one begins,
+// the two are concurrent.
 //
 // Every method that begins an operation returns a function that ends the operation. The function may be called at most
 // once. An operation that was never ended has an Unknown outcome.

@@ -12,7 +12,8 @@ type hubModel struct {
 	blind bool // true if the rest of the history is not used, so that the search fails exactly at the wrong step
 }
 
-// applyStep returns the mailbox after a step, or nil if a correct hub in state m would have given another answer.
+// applyStep returns the mailbox after a step, or nil if a correct hub in state m would have returned a different
+// answer.
 func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 	switch {
 	case s.kind == send && s.outcome == Rejected:
@@ -69,8 +70,8 @@ func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	if t.canOpen(m, s, b) {
 		from = s.call
 	}
-	// Another Peek may have opened the bundle that s returned: a Peek without an answer, or a Peek whose bundle was
-	// dequeued before its answer.
+	// A different Peek may have opened the bundle that s returned: a Peek without an answer, or a Peek whose bundle was
+	// dequeued before the Peek was answered.
 	for _, u := range t.peeks {
 		if u.call <= s.done && s.call <= u.done && u.call < from && t.canOpen(m, u, b) {
 			from = u.call

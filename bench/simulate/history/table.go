@@ -22,10 +22,10 @@ type shownBundle struct {
 	behind []int // events that are stored before the first event
 }
 
-// A shownPosition is the bundle that has an event, and the position of the event in the bundle.
+// A shownPosition is the position of an event in the bundle that contains the event.
 type shownPosition struct {
-	bundles int // number of bundles that have the event
-	bundle  int // number of the last bundle that has the event
+	bundles int // number of bundles that contain the event
+	bundle  int // number of the last bundle that contains the event
 	place   int // position of the event in that last bundle
 }
 

@@ -68,11 +68,11 @@ const maxDrawers = 6
 type mailboxChanges struct {
 	gates          map[string]changedState[gateDocument]   // changed gates, by id
 	bundles        map[string]changedState[bundleDocument] // changed bundles, by id
-	notices        map[string]notice                       // created notices for domains, by bundle
-	forSubscribers map[string]notice                       // created notices for subscribers, by bundle
-	watched        map[string]notice                       // created notices of changes for watches, by bundle
-	removed        map[string]notice                       // created notices of removals for watches, by bundle
-	orders         map[string]bool                         // operators' orders in the created records
+	notices        map[string]notice                       // notices for domains that the commit created, by bundle
+	forSubscribers map[string]notice                       // notices for subscribers that the commit created, by bundle
+	watched        map[string]notice                       // notices of changes for watches that the commit created, by bundle
+	removed        map[string]notice                       // notices of removals for watches that the commit created, by bundle
+	orders         map[string]bool                         // operators' orders in the records that the commit created
 }
 
 // changedState is a document before and after a commit. before is nil if the commit created the document, and after is

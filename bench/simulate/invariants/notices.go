@@ -17,7 +17,7 @@ const (
 	watchersOfRemoval = "watchers of removal" // audience of notices that a watched bundle was removed
 )
 
-// checkNotice checks a change of a notice. A deletion is always allowed, because documents do not show whether a notice
+// checkNotice checks a change of a notice. A deletion is always allowed, because no document records whether a notice
 // was delivered.
 func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 	if c.after == nil {

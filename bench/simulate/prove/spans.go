@@ -16,7 +16,7 @@ func (s span) endSeed() uint64 { return s.From + s.Seeds }
 // spans are ranges of seeds in ascending order that neither overlap nor touch.
 type spans []span
 
-// withSpan returns s with one more range.
+// withSpan returns s, extended by a range.
 func (s spans) withSpan(more span) spans {
 	all := append(slices.Clone(s), more)
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.From, b.From) })

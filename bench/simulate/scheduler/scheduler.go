@@ -64,7 +64,7 @@ type Scheduler struct {
 	orderRNG      random.Source // source for the choice of the next turn
 	FaultRNG      random.Source // source for the choice of faults; separate from orderRNG, so that dropping a fault changes few other choices
 	Profile       Profile
-	droppedFaults map[int]bool // numbers of the faults to leave out
+	droppedFaults map[int]bool // numbers of the faults to omit
 
 	mu       sync.Mutex
 	waiting  []*Turn
@@ -367,7 +367,7 @@ func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.WakeUp()
 }
 
-// ResumeFaults allows faults again for the given number of steps.
+// ResumeFaults allows faults in the given number of next steps.
 func (s *Scheduler) ResumeFaults(steps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 	Count       Name = "count"        // updates the counts of drawers, or creates drawers
 	Point       Name = "point"        // writes catalog entries
 	Commit      Name = "commit"       // completes a Save, and is the only step of a small Save; also closes a drawer, or removes cabinets in a sweep
-	Claim       Name = "claim"        // claims another process's intent for a rollback, or announces that drawers below a gate will be sealed
+	Claim       Name = "claim"        // claims the intent of a different process for a rollback, or announces that drawers below a gate will be sealed
 	Bar         Name = "bar"          // seals a drawer in a rollback, and creates the drawer empty if it does not exist
 	Clear       Name = "clear"        // completes a rollback
 	Seal        Name = "seal"         // seals a drawer
@@ -250,7 +250,7 @@ func (r *parsedRequest) catalogWrite() Name {
 		case r.key == "|sweep":
 			return TakeTurn
 		case r.method == http.MethodDelete && !r.isConditional:
-			return Remove // a sweep removes an entry whatever its content
+			return Remove // a sweep removes an entry without a condition on its content
 		case r.isBatch && r.has(`"Create"`):
 			return Point
 		case r.isBatch:

@@ -63,8 +63,8 @@ func (c Container) Upsert(ctx context.Context, partition string, item any) error
 	})
 }
 
-// Replace replaces an item if it has this etag; "" means any etag. If the item has another etag,
-// the Status of the error is 412.
+// Replace replaces an item if it has this etag; "" means any etag. If the item has a different
+// etag, the Status of the error is 412.
 func (c Container) Replace(ctx context.Context, partition, id string, item any, etag azcore.ETag) error {
 	options := &azcosmos.ItemOptions{}
 	if etag != "" {
@@ -133,7 +133,7 @@ func kindOf(status int) domain.Kind {
 	return domain.Unknown
 }
 
-// Status returns the status with which a request was rejected. It returns 0 if err has another
+// Status returns the status with which a request was rejected. It returns 0 if err has a different
 // cause.
 func Status(err error) int {
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {

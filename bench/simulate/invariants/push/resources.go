@@ -232,7 +232,7 @@ func (o *Observer) Replaced(name, version string) (before string, isStored bool)
 	return before, isStored
 }
 
-// Event returns the event of a change of a client's document, or "" if there is no such change.
+// Event returns the event of a change of a client's document, or "" if the document has no change with this number.
 func (o *Observer) Event(name string, number int64) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -32,7 +32,7 @@ func (o *Observer) noteWatchedStreams(c partitionChange) {
 	}
 }
 
-// checkWatchPage compares a page with the cursors in it.
+// checkWatchPage compares a page with the cursors that the page lists.
 func (o *Observer) checkWatchPage(c partitionChange) {
 	of := o.pages[c.partition]
 	if of == nil {
