@@ -139,8 +139,8 @@ func (w *watchBench) measureLatency(ctx context.Context) error {
 	})
 }
 
-// compareDuringChange measures the calls for watches of confirmed bundles, alone and while the
-// change of a document is being delivered to many other watches, in alternating rounds, at one hub.
+// compareDuringChange measures the calls for watches of confirmed bundles at one hub. In every
+// second round, the hub also delivers the change of a document to many watches.
 func (w *watchBench) compareDuringChange(ctx context.Context) (err error) {
 	crowd := &watchBench{pushBench: &pushBench{scenarioRun: w.scenarioRun, client: w.client}, watches: w.watches}
 	if crowd.server, err = receivers.Serve(ctx); err != nil {

@@ -69,7 +69,7 @@ type Bench struct {
 	options bench.Options
 	list    bool
 	broker  bool   // run the scenario broker instead of push
-	json    string // path of the JSON file; "": no file
+	json    string // path of the JSON file; "" means that no file is written
 }
 
 // AddFlags adds the flags that messagehub bench and bench/compare have in common.

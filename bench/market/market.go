@@ -24,7 +24,7 @@ type Market struct {
 
 	Issuer *tokens.Issuer // issuer of the tokens of all clients; if nil, actors use the header X-Actor-Id, and domains send no credentials
 
-	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
+	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; may be nil
 	Beside         []load.Stream                               // other operations during the market
 	ReportProgress func(done float64)                          // called occasionally with the progress, from 0 to 1; may be nil
 }
@@ -69,8 +69,8 @@ func (s *Stock) Add(other Stock) {
 	s.Fetched += other.Fetched
 }
 
-// Lost returns the number of events that were saved and not fetched, after all
-// were fetched.
+// Lost returns the number of saved events that were not fetched. It is called after all remaining
+// events were fetched.
 func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 
 // Duplicates returns the number of fetched events beyond those that were sent, so that some must have

@@ -11,9 +11,9 @@ import (
 )
 
 // A memberChecker wraps the store of nodes for one node, and checks rule P21: the node takes no shard from an owner
-// whose beat has advanced in the last 10 seconds. If the node's fail-safe is disabled, the node also takes no shard from
-// an owner whose beat advanced later than 10 seconds after the node started, unless the node was asked about a cursor
-// of that shard.
+// whose beat has advanced in the last 10 seconds. A node whose fail-safe is disabled also takes no shard from an owner
+// whose beat advanced later than 10 seconds after the node started. It may take the shard if it was asked about a
+// cursor of the shard.
 type memberChecker struct {
 	store       repository.Nodes
 	self        string

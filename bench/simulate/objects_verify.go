@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// verifyObjects compares the stored objects with the bucket, and the counts with the responses to deliveries. If all
-// events were reported and no clock was wrong by more than the margin, the stored state must equal the bucket, even if
-// crawls have added rows. If events were not reported, the stored state must equal the bucket after a crawl.
+// verifyObjects compares the stored objects with the bucket, and the counts with the responses to deliveries. The
+// stored state must equal the bucket if all events were reported and no clock was wrong by more than the margin. If
+// some events were not reported, the stored state must equal the bucket after a crawl.
 func (sim *objectSimulation) verifyObjects() error {
 	sim.stopNodes(2 * maxObjectSkew)
 	db, err := sim.connectCosmos()

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A failSafe says on which nodes of a push simulation the fail-safe is disabled, and which event makes a node serve the
-// cursors of dead nodes after the last fault. A node without fail-safe does not take over the shards of dead nodes. If
-// the fail-safe of a node is disabled, a killed node may stay down for minutes.
+// A failSafe says on which nodes of a push simulation the fail-safe is disabled. It also chooses the event, after the
+// last fault, that makes a node serve the cursors of dead nodes. A node without fail-safe does not take over the shards
+// of dead nodes. If the fail-safe of a node is disabled, a killed node may stay down for minutes.
 type failSafe struct {
 	isDisabled [pushNodes]bool
 	recovery   recovery
@@ -129,8 +129,8 @@ func (p *pushSimulation) runningNodes() (all []*pushNode, names []string) {
 }
 
 const (
-	// recoverAfter is the time after the last fault, or after a node starts, within which late requests such as beats of
-	// dead nodes arrive, and running nodes detect which nodes are dead.
+	// recoverAfter is the time between the last fault, or the start of a node, and the recovery. In this time, late
+	// beats of dead nodes arrive, and running nodes detect which nodes are dead.
 	recoverAfter = 90 * time.Second
 	// recoveredWithin is the maximum duration of a recovery.
 	recoveredWithin = time.Minute

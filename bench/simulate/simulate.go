@@ -63,7 +63,8 @@ func Simulate(t *testing.T, o Options) Result {
 }
 
 // warm guards a first run whose result is ignored. In this run, libraries make the system calls that they make only
-// once, because the scheduler does not detect that a goroutine in a system call can run.
+// once. A checked run must not contain them, because the scheduler does not detect that a goroutine in a system call
+// can run.
 var warm sync.Once
 
 func runSeed(t *testing.T, o Options) (r Result) {

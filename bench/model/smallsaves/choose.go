@@ -28,8 +28,8 @@ func (m *model) addChooseSteps(s *modelState, i int) *violation {
 	return nil
 }
 
-// chooseFrom adds the step by which a Peek chooses a cabinet from the versions of the head and the
-// catalogs that it has read.
+// chooseFrom adds the step by which a Peek chooses a cabinet, after it has read the head h and the
+// catalogs.
 func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [cabinets]*catalog) *violation {
 	a := &t.actors[i]
 	var e modelEntry

@@ -25,8 +25,8 @@ const (
 	sentRounds = 12
 )
 
-// clockLead is longer than the lease of a job. Each node's clock is ahead of its predecessor's clock by clockLead,
-// so that the leases of the dead predecessor have expired and the node resumes its jobs immediately.
+// clockLead is longer than the lease of a job. Each node's clock is ahead of its dead predecessor's clock by clockLead.
+// So the predecessor's leases have expired, and the node resumes its jobs immediately.
 const clockLead = 2 * time.Minute
 
 // runStoring kills the node at each of the crash sites while it serves clients. At the end each client compares the

@@ -283,8 +283,8 @@ func (r *watchReceiver) awaitAccepted(ctx context.Context, document string, n in
 	}
 }
 
-// checkCalls returns an error unless each change was notified, and the number of repeated calls is at most the number
-// of calls that may have been active at the kills.
+// checkCalls returns an error unless there was a call for each change. The number of repeated calls must not exceed the
+// number of calls that may have been active at the kills.
 func (r *watchReceiver) checkCalls(document string, changes, deaths int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

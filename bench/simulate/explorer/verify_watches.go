@@ -101,8 +101,8 @@ func (v *endVerifier) verifyEachWatch(m *Member, s *explorationState, versions i
 	return nil
 }
 
-// checkWatchOrder returns an error unless a watch is notified of each change that began after its creation was
-// answered, and of no change that was answered before its creation began.
+// checkWatchOrder compares the start of a watch with the changes. The watch must be notified of each change that began
+// after its creation was answered, and of no change that was answered before the creation began.
 func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, versions int64) error {
 	for i := range before {
 		for k := range after {

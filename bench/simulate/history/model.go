@@ -126,8 +126,8 @@ func (t *hubModel) canOpen(m *mailbox, s *modelStep, b *shownBundle) bool {
 	return t.isFront(m, s, b)
 }
 
-// isFront reports whether the events of b are at the front of their cabinet, begin with the first event that s may
-// return, and may be in one bundle.
+// isFront reports whether s may return the events of b as a new bundle. They must be the first waiting events of their
+// cabinet, begin with the first event that s may return, and fit into one bundle.
 func (t *hubModel) isFront(m *mailbox, s *modelStep, b *shownBundle) bool {
 	var weight int64
 	n := 0 // number of events of b found so far

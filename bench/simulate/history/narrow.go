@@ -12,9 +12,8 @@ import (
 //     Peek returned change no state and depend on no state.
 //   - A Dequeue without an answer changed nothing if another Dequeue is known to have
 //     closed the bundle.
-//   - An event that no Peek returned and that is not certainly stored can only make a
-//     history illegal. If a Send without an answer has only such events, the history is
-//     legal with this Send only if it is legal without it, so the Send is removed.
+//   - An event that no Peek returned and that is not certainly stored can only make a history illegal. So a Send without
+//     an answer that has only such events is removed.
 //   - A Send without an answer changes nothing after all its events are stored. So it may
 //     be placed before the time at which all its events are stored, even if it took effect
 //     later or never. If no other Send has an event that a Peek returned, this Send took

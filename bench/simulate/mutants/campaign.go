@@ -163,9 +163,9 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	return string(text), false, nil
 }
 
-// rapidFailures returns the files in which rapid saved the inputs of failed tests. They must be removed: a later run of
-// a test begins with its saved inputs, and an input that failed for one mutant may fail for the next mutant for an
-// unrelated reason.
+// rapidFailures returns the files in which rapid saved the inputs of failed tests. They must be removed, because a
+// later run of a test begins with its saved inputs. An input that failed for one mutant may fail for the next mutant
+// for an unrelated reason.
 func rapidFailures(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "rapid", "*", "*.fail")) // the pattern is valid
 	return files

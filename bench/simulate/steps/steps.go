@@ -28,7 +28,7 @@ const (
 	Insert      Name = "insert"       // writes pages
 	Flush       Name = "flush"        // writes the page of a tail
 	Count       Name = "count"        // updates the counts of drawers, or creates drawers
-	Point       Name = "point"        // writes catalog entries
+	Point       Name = "point"        // writes the catalog entries of a Save
 	Commit      Name = "commit"       // completes a Save, and is the only step of a small Save; also closes a drawer, or removes cabinets in a sweep
 	Claim       Name = "claim"        // claims the intent of a different process for a rollback, or announces that drawers below a gate will be sealed
 	Bar         Name = "bar"          // seals a drawer in a rollback, and creates the drawer empty if it does not exist
