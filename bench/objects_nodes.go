@@ -21,11 +21,11 @@ func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {
 		for i := range rates {
-			rate, asked, err := b.measureNodes(ctx, i+1)
+			rate, perEvent, err := b.measureNodes(ctx, i+1)
 			if err != nil {
 				return fmt.Errorf("%d nodes: %w", i+1, err)
 			}
-			rates[i], requests[i] = append(rates[i], rate), append(requests[i], asked)
+			rates[i], requests[i] = append(rates[i], rate), append(requests[i], perEvent)
 		}
 	}
 	names := [...]string{"mixed, messages to 1 node", "mixed, messages to 2 nodes"}

@@ -67,7 +67,7 @@ type Bundle struct {
 
 	body        Digest
 	events      []*recordedEvent
-	asked       Moment // moment at which the first request that returned the bundle began
+	start       Moment // moment at which the first request that returned the bundle began
 	confirmed   Moment // moment of the response to the bundle's first Dequeue; 0 before that
 	confirmedOK int    // number of its Dequeues that returned 200
 	isWithdrawn bool   // its events may be delivered again in other bundles
@@ -142,20 +142,20 @@ func (l *Ledger) Now() Moment {
 	return l.now
 }
 
-// Receive records a bundle that actor received by a request that began at the moment asked. If the
+// Receive records a bundle that actor received by a request that began at the moment start. If the
 // bundle is new, it calls read, which returns the events in the body. The error is a *Violation, or
 // joins several.
-func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func() ([]Element, error)) (isNew bool, err error) {
+func (l *Ledger) Receive(actor, id string, body []byte, start Moment, read func() ([]Element, error)) (isNew bool, err error) {
 	sum := DigestOf(body)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.deleted[sum]; at > 0 && asked >= at {
+	if at := l.deleted[sum]; at > 0 && start >= at {
 		return false, l.reportViolation(RuleDeleted, "bundle %s of %s: it comes with content that was deleted before it was requested", id, actor)
 	}
 	if known := l.bundles[bundleKey{actor, id}]; known != nil {
-		return false, l.receiveAgain(known, sum, asked, read)
+		return false, l.receiveAgain(known, sum, start, read)
 	}
-	b := &Bundle{Actor: actor, ID: id, body: sum, asked: asked}
+	b := &Bundle{Actor: actor, ID: id, body: sum, start: start}
 	l.bundles[bundleKey{actor, id}] = b
 	if b.Elements, err = read(); err != nil {
 		return true, l.reportViolation(RuleDelivered, "bundle %s of %s: %v", id, actor, err)
@@ -170,17 +170,17 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 }
 
 // receiveAgain compares a bundle that is received again with its first delivery.
-func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() ([]Element, error)) error {
+func (l *Ledger) receiveAgain(b *Bundle, body Digest, start Moment, read func() ([]Element, error)) error {
 	if b.body != body {
 		if err := l.replaceBody(b, body, read); err != nil {
 			return err
 		}
 	}
 	switch {
-	case b.confirmed > 0 && asked >= b.confirmed:
+	case b.confirmed > 0 && start >= b.confirmed:
 		return l.reportViolation(RuleGone, "bundle %s of %s: it comes again after its Dequeue", b.ID, b.Actor)
 	}
-	b.asked = min(b.asked, asked)
+	b.start = min(b.start, start)
 	return nil
 }
 

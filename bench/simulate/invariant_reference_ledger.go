@@ -97,20 +97,20 @@ func (l *referenceLedger) isReceived(id string) bool {
 // beginPeek returns the moment at which a Peek begins.
 func (l *referenceLedger) beginPeek() ledger.Moment { return l.checker.Now() }
 
-// notePeeked records a bundle that a Peek returned, and compares it with the ledger. The Peek began at the moment asked.
-func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger.Moment, sim *simulation) error {
+// notePeeked records a bundle that a Peek returned, and compares it with the ledger. The Peek began at the moment start.
+func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, start ledger.Moment, sim *simulation) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key, body := actor+"|"+id, r.body
 	known := l.bundles[key]
 	if known != nil && l.canReplay(known) {
-		if known.isConfirmed && asked >= known.confirmedAt {
+		if known.isConfirmed && start >= known.confirmedAt {
 			sim.MarkReached("a confirmed bundle was handed out again after a replay")
 		}
 		l.checker.Reopen(actor, id)
 	}
 	b := &receivedBundle{id: id, actor: actor, body: body, hub: r.by}
-	_, err := l.checker.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return l.readEvents(b) })
+	_, err := l.checker.Receive(actor, id, body, start, func() ([]ledger.Element, error) { return l.readEvents(b) })
 	switch {
 	case err != nil && known != nil:
 		return fmt.Errorf("%w; before, it was %s, and now it is %s", withRule(err), known.body, body)

@@ -14,11 +14,11 @@ import (
 // Acknowledge implements [repository.Bundles]. Like the original, it reads the whole bundle
 // three times: to check the caller, for the drawers, and to mark it.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
-	asked, err := r.queryOpenBundle(ctx, recipient, id)
+	checked, err := r.queryOpenBundle(ctx, recipient, id)
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
-	b, err := asked.domain()
+	b, err := checked.domain()
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}

@@ -123,7 +123,7 @@ func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, e
 // take returns the drawers of the first n events of r, as they are after an Acknowledge of these
 // events.
 func (r *cabinetRun) take(n int) []affected {
-	var taken []affected
+	var drawers []affected
 	for _, s := range r.ranges {
 		of := min(n, len(s.events))
 		if of == 0 {
@@ -136,7 +136,7 @@ func (r *cabinetRun) take(n int) []affected {
 			next := newEntry(r.key, s.events[of].Sequence)
 			a.UpdatedCatalogEntry = &next
 		}
-		taken = append(taken, a)
+		drawers = append(drawers, a)
 	}
-	return taken
+	return drawers
 }

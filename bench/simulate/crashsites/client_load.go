@@ -122,8 +122,8 @@ func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *ran
 			if err != nil {
 				return err
 			}
-			var taken struct{ Accepted, Duplicates int }
-			if err := json.Unmarshal(a.body, &taken); err != nil || taken.Accepted+taken.Duplicates != len(batch) {
+			var counts struct{ Accepted, Duplicates int }
+			if err := json.Unmarshal(a.body, &counts); err != nil || counts.Accepted+counts.Duplicates != len(batch) {
 				return l.ledger.Report("%d events were sent to %s, and answered %s", len(batch), actor, a.body)
 			}
 			return nil
@@ -172,7 +172,7 @@ func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, e
 // a response with the problem content-gone is a violation.
 func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retryUntilDone(ctx, func() error {
-		asked := l.ledger.Now()
+		start := l.ledger.Now()
 		a, err := l.sendRequest(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
 		if refused, is := errors.AsType[*refusalError](err); is && areReported && bytes.Contains(refused.body, []byte("content-gone")) {
 			return l.ledger.Report("L9: %s is handed out a content that was reported to be deleted: %s", actor, refused.body)
@@ -180,7 +180,7 @@ func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported boo
 		if id = a.id; err != nil || id == "" {
 			return err
 		}
-		return l.ledger.notePeeked(actor, id, a.body, asked)
+		return l.ledger.notePeeked(actor, id, a.body, start)
 	})
 }
 

@@ -39,10 +39,10 @@ func newCrashLedger() *crashLedger {
 	}
 }
 
-// notePeeked records a bundle that an actor received. The request for the bundle began at the moment asked. It returns
+// notePeeked records a bundle that an actor received. The request for the bundle began at the moment start. It returns
 // an error if the bundle breaks a rule.
-func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
-	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
+func (l *crashLedger) notePeeked(actor, id string, body []byte, start ledger.Moment) error {
+	isNew, err := l.Receive(actor, id, body, start, func() ([]ledger.Element, error) {
 		var lines []struct {
 			ID       string `json:"id"`
 			Sequence int64  `json:"sequence"` // only manifests contain the sequence

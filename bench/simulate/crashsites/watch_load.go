@@ -270,9 +270,9 @@ func (r *watchReceiver) awaitRoom(ctx context.Context, document string, n int, s
 func (r *watchReceiver) awaitAccepted(ctx context.Context, document string, n int) bool {
 	for {
 		r.mu.Lock()
-		taken, changed := len(r.accepted[document]), r.changed
+		accepted, changed := len(r.accepted[document]), r.changed
 		r.mu.Unlock()
-		if taken >= n {
+		if accepted >= n {
 			return true
 		}
 		select {

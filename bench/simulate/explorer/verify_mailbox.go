@@ -106,12 +106,12 @@ func (x *exploration) bundleStates(at int) map[string]string {
 // An endVerifier checks one end.
 type endVerifier struct {
 	*exploration
-	db      *client.Database
-	options cosmos.Options
-	bundles map[string]string // states of the stored bundles
-	ledger  repositorytest.Ledger
-	offered []domain.Event // events that any party may have saved
-	taken   []repositorytest.PeekedBundle
+	db        *client.Database
+	options   cosmos.Options
+	bundles   map[string]string // states of the stored bundles
+	ledger    repositorytest.Ledger
+	offered   []domain.Event // events that any party may have saved
+	delivered []repositorytest.PeekedBundle
 }
 
 func (v *endVerifier) newNode() *cosmos.Repository {
@@ -146,7 +146,7 @@ func (v *endVerifier) verifyMailbox(s *explorationState) error {
 
 // !!
 func (v *endVerifier) isTaken(e domain.Event) bool {
-	return slices.ContainsFunc(v.taken, func(b repositorytest.PeekedBundle) bool {
+	return slices.ContainsFunc(v.delivered, func(b repositorytest.PeekedBundle) bool {
 		return slices.ContainsFunc(b.Events, func(t repository.StoredEvent) bool { return t.ID == e.ID })
 	})
 }
@@ -170,10 +170,10 @@ func (v *endVerifier) drainMailbox(otherwise string) error {
 	node := v.newNode()
 	stores := repositorytest.Stores{Events: node, Bundles: node, Answers: node, Outbox: node}
 	drained, err := repositorytest.Drain(context.Background(), stores, recipient, groups)
-	v.taken = append(v.taken, drained...)
-	slices.SortStableFunc(v.taken, func(a, b repositorytest.PeekedBundle) int { return int(a.First - b.First) })
+	v.delivered = append(v.delivered, drained...)
+	slices.SortStableFunc(v.delivered, func(a, b repositorytest.PeekedBundle) int { return int(a.First - b.First) })
 	if err == nil {
-		err = v.ledger.Check(v.taken)
+		err = v.ledger.Check(v.delivered)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", otherwise, err)
@@ -201,7 +201,7 @@ func (v *endVerifier) noteSights(s *explorationState) error {
 	}
 	for id, b := range seen {
 		if v.bundles[id.String()] == "dequeued" {
-			v.taken = append(v.taken, b)
+			v.delivered = append(v.delivered, b)
 		}
 	}
 	for id, times := range dequeued {

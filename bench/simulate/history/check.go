@@ -119,13 +119,13 @@ func (s *modelSearch) explainFailure(operations []porcupine.Operation) (longest,
 			most = order
 		}
 	}
-	taken := make(map[any]bool)
+	placed := make(map[any]bool)
 	for _, op := range most {
-		taken[op.Input] = true
+		placed[op.Input] = true
 		longest = append(longest, op.Input.(*modelStep).String())
 	}
 	for _, op := range operations {
-		if !taken[op.Input] {
+		if !placed[op.Input] {
 			left = append(left, op.Input.(*modelStep).String())
 		}
 	}

@@ -173,24 +173,24 @@ func (op *mailboxOperation) String() string {
 	if op.done == forever {
 		span = fmt.Sprintf("%d-", op.call)
 	}
-	var asked, answered string
+	var request, answered string
 	switch op.kind {
 	case send:
 		ids := make([]string, len(op.events))
 		for i, e := range op.events {
 			ids[i] = e.ID + " in " + e.Cabinet
 		}
-		asked = "send " + strings.Join(ids, ", ")
+		request = "send " + strings.Join(ids, ", ")
 		if op.tally != nil {
 			answered = fmt.Sprintf(" (%d new, %d duplicates, %d conflicts)", op.tally.Accepted, op.tally.Duplicates, op.tally.Conflicts)
 		}
 	case peek:
-		asked = strings.TrimSpace("peek " + strings.Join(op.groups, ", "))
+		request = strings.TrimSpace("peek " + strings.Join(op.groups, ", "))
 		if op.outcome == Returned {
 			answered = fmt.Sprintf(" %s of %s: %s", op.bundle.ID, op.bundle.Cabinet, strings.Join(op.bundle.Events, ", "))
 		}
 	case dequeue:
-		asked = "dequeue " + op.id
+		request = "dequeue " + op.id
 	}
-	return fmt.Sprintf("client %d, %s: %s: %s%s", op.client, span, asked, op.outcome, answered)
+	return fmt.Sprintf("client %d, %s: %s: %s%s", op.client, span, request, op.outcome, answered)
 }

@@ -246,8 +246,8 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 	// If more deliveries were triggered than the cursor has passed entries, the difference is the number of replays. A
 	// replayed delivery is missing in next.outstanding if it ended in the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
-	if asked := o.countRequestedReplays(id, a, b); again > asked || again < newly {
-		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, asked)
+	if requested := o.countRequestedReplays(id, a, b); again > requested || again < newly {
+		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, requested)
 	}
 	for e := range before.outstanding {
 		began[e] = true
