@@ -15,8 +15,8 @@ func (r *scenarioRun) measuredLayouts() []layout.Layout {
 	return append([]layout.Layout{hub}, r.Beside...)
 }
 
-// A progressFunc reports the completed part of the measurement of one layout, and its
-// next step.
+// A progressFunc reports progress of the measurement of a layout: the completed part, from 0 to 1,
+// and the next step.
 type progressFunc func(done float64, format string, args ...any)
 
 // eachLayout measures each layout of the run. An error names the layout.

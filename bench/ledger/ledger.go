@@ -26,19 +26,19 @@ type Ledger struct {
 	events      map[eventKey]*recordedEvent
 	lengths     map[senderStream][]*recordedEvent
 	bundles     map[bundleKey]*Bundle
-	outstanding map[string]int    // number of accepted events that are not confirmed, by recipient
+	outstanding map[string]int    // number of !!
 	order       *bundleOrder      // order of the bundles received so far, if InOrder
 	found       Verdict           // violations found so far
-	deleted     map[Digest]Moment // deleted contents; 0 means that the deletion has not ended
+	deleted     map[Digest]Moment // moment at which the deletion of each content ended; 0 until it has ended
 }
 
 // An Event is an event that is about to be sent.
 type Event struct {
 	Recipient, ID string
-	Cabinet       string // a cabinet of the recipient
+	Cabinet       string // name of the event's cabinet
 	Sender        int    // number of the sender; events of one sender keep their order within a cabinet
 	AnyOrder      bool   // events of this sender may arrive in any order
-	Unsure        bool   // the event may be missing until Accept is called
+	Unsure        bool   // true if the event may be missing until Accept is called
 	Content       Digest // hash of its content; a zero Digest is not compared
 }
 
@@ -89,7 +89,7 @@ type senderStream struct {
 
 type recordedEvent struct {
 	Event
-	position int     // position in the sender's stream
+	position int     // position of the event in the sender's stream
 	bundle   *Bundle // latest bundle with the event; nil before the first one
 	isGone   bool    // a bundle with the event was confirmed
 	times    int     // number of confirmed bundles with the event; set by Check

@@ -203,7 +203,7 @@ func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 	return executeBatch(ctx, l.bundles, commit)
 }
 
-// A Save is a prepared Save: its bodies are encoded, and the documents that it
+// A Save is a Save that is ready to be sent: its bodies are encoded, and the documents that it
 // changes exist.
 type Save struct {
 	key     string // partition key in the catalog
@@ -214,7 +214,7 @@ type Save struct {
 	count   azcosmos.PatchOperations
 }
 
-// Prepare prepares a Save that writes all pages of s again, as new pages.
+// Prepare prepares a Save that writes copies of all pages of s.
 func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
 	key := s.copyKey()
 	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encodeDocument(s.head.withMember("partitionKey", key))}

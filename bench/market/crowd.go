@@ -33,7 +33,7 @@ type crowdMember struct {
 
 	mu    sync.Mutex
 	stock Stock
-	waits []waitingSave // Saves with unfetched events, the oldest first
+	waits []waitingSave // Saves whose events were not all fetched, the oldest first
 }
 
 // A waitingSave is a Save with events that were not fetched yet.

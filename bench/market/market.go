@@ -18,7 +18,7 @@ import (
 type Market struct {
 	Groups     []Group
 	Lasts      time.Duration
-	Settle     time.Duration // time at the beginning that is not counted
+	Settle     time.Duration // duration of the initial part whose operations are not counted
 	Throughput Throughput
 	Seed       uint64 // seed of due times, recipients and ids
 
@@ -50,7 +50,7 @@ type Day struct {
 
 // A Tally is the result of a Group.
 type Tally struct {
-	Stock                // numbers after all events were fetched, including events that were sent before the load
+	Stock                // numbers of events after the remaining events were fetched, including events that were sent before the load
 	Events int           // events that were saved during the load
 	Oldest time.Duration // age of the oldest unfetched event when the load ended
 }

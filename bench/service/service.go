@@ -32,11 +32,11 @@ type Options struct {
 	Transport policy.Transporter // transport to the account
 	Folder    string
 
-	// Listeners opens the bus and the exchange of the node to domains.
+	// Listeners makes the node listen for domains, at its bus and its exchange.
 	Listeners bool
 	Domains   config.Domains // default: the domains of the energy market
 
-	// Receivers allows subscriptions whose receivers are on loopback ports.
+	// Receivers makes the node accept subscriptions whose receivers are on loopback ports.
 	Receivers bool
 	// Concurrency is the limit for concurrent calls to one receiver; 0 means the
 	// default of a node.

@@ -23,8 +23,8 @@ type seenBundles struct {
 type seenBundle struct {
 	content string // one line for each message
 	entries []push.Entry
-	began   bool // a client has begun to dequeue the bundle
-	ended   bool // a client has dequeued the bundle
+	began   bool // true after a client has begun to dequeue the bundle
+	ended   bool // true after a client has dequeued the bundle
 }
 
 // A brokerFetcher fetches the messages of a consumer through any node.

@@ -30,7 +30,7 @@ type pushReceiver struct {
 	stream      domain.StreamName
 	concurrency int
 	filters     bool
-	fails       int         // number of failures per ten calls
+	fails       int         // number of calls in ten that the receiver fails while faults happen
 	poison      *push.Entry // entry whose delivery kills the node; may be nil
 	isCreated   bool
 	redirects   bool // true if the receiver redirects calls to itself, and nodes follow the redirects

@@ -57,8 +57,8 @@ func TestConformance(t *testing.T) {
 		// A bundle is replaced unconditionally.
 		"-Race/W12 of concurrent Acknowledges exactly one succeeds",
 
-		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. In the
-		// original they had 32 bits.
+		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. In the original,
+		// weights had 32 bits.
 		"-Weak/W16 a first event of the maximum weight leaves no room for another",
 
 		// This test would pass, but it is slow, and the test of 10,001 events covers the same rule.

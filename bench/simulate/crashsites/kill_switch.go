@@ -20,8 +20,8 @@ type When string
 
 // The sides.
 const (
-	Before When = "before" // the request was not sent
-	After  When = "after"  // the request was answered, and the hub has not received the answer
+	Before When = "before" // the process is killed before it sends the request
+	After  When = "after"  // the process is killed after the engine has answered, and before the hub receives the answer
 )
 
 // A killSwitch kills the process in which it runs, at a step.

@@ -31,7 +31,7 @@ const (
 	lastWords      = "dies"
 )
 
-// The origins, each with its own content mode.
+// The origins of the events. Each origin has the content mode in its name.
 const (
 	manifest = "TimeSeries"
 	inline   = "MeteringPoints"

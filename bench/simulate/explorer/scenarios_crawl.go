@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A Crawl is the listing that a crawl finds in the store, and the expected result.
+// A Crawl contains the listing that a crawl finds in the store, and the expected result of the crawl.
 type Crawl struct {
 	Listed  []repository.SourceObject // objects in the store at the time crawledAt
 	Rows    int                       // limit for the rows that the crawl adds

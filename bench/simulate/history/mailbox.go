@@ -11,7 +11,7 @@ type mailbox struct {
 	seen    []int          // for each event id, the number (from 1) of the content that was sent first; 0 if the id was not sent yet
 	waiting []int          // ids of events that are not dequeued, in order
 	open    []openedBundle // open bundles, in the order of opening
-	used    []byte         // for each bundle id, whether the bundle was opened
+	used    []byte         // for each bundle id, 1 if the bundle was opened
 	hash    uint64
 }
 

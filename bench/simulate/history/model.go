@@ -30,7 +30,7 @@ func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 	return m
 }
 
-// applySend appends the new events, all in one step.
+// applySend applies a Send: it appends all new events in one step.
 func (t *hubModel) applySend(m *mailbox, s *modelStep) *mailbox {
 	var tally Tally
 	lost := false

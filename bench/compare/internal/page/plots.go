@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// A picture shows the curves of a scenario with the same plot and the same unit.
+// A picture contains those curves of a scenario that have the same plot and unit.
 type picture struct {
 	scenario string
 	plot     figure.Plot

@@ -51,7 +51,7 @@ type Observer struct {
 	events     map[string][]string               // events of the changes of clients' documents, by stream
 	watches    map[string]*watch                 // stored watches, by the id of their cursor
 	assignment int64                             // version of the assignment
-	owners     [64]string                        // owners of shards
+	owners     [64]string                        // names of the nodes that own the shards
 	losses     [64]int                           // number of times that each shard lost its owner
 	found      []error
 }
