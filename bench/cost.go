@@ -31,7 +31,7 @@ func measureCost(l *account.Line, do func() error) (cost, error) {
 // maxSaveEvents is the maximum number of events in one call of Save.
 const maxSaveEvents = 10_000
 
-// saveAll saves events in calls of up to maxSaveEvents events, as a domain with many events does.
+// saveAll saves events with one or more calls of Save, each with at most maxSaveEvents events.
 func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []domain.Event) error {
 	for some := range slices.Chunk(events, maxSaveEvents) {
 		saved, err := s.Save(ctx, to, some)

@@ -92,8 +92,8 @@ func (g *growingQueue) fillTo(ctx context.Context, size int) error {
 	return nil
 }
 
-// measureSize repeats each operation as often as times says. The store first reads the queue once
-// at its new size, so that its caches are warm.
+// measureSize measures each operation; times is the number of repetitions. The store first reads
+// the queue once at its new size, so that its caches are warm.
 func (g *growingQueue) measureSize(ctx context.Context, size, times int) error {
 	costs := map[string][]cost{}
 	for i := range times + 1 {

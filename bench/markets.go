@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// runMarket runs a market on a new site. Meanwhile it reports progress from from to to, which are
-// fractions of the scenario's duration.
+// runMarket runs a market on a new site. Meanwhile it reports progress between from and to, which
+// are fractions of the scenario's duration.
 func (r *scenarioRun) runMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.ReportProgress = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }

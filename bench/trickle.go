@@ -35,8 +35,8 @@ type trickleVariant struct {
 	consistency string
 }
 
-// measureLayouts measures each layout. from is the beginning of the variant, as a fraction of the
-// duration of the scenario; part is its length.
+// measureLayouts measures each layout in a part of the scenario, which starts at from and has the
+// length part. Both are fractions of the scenario's duration.
 func (v trickleVariant) measureLayouts(ctx context.Context, r *scenarioRun, a *account.Account, from, part float64) error {
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err

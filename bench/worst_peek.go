@@ -52,8 +52,8 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 	return measureStandardPeek(ctx, r, src)
 }
 
-// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The bare
-// requests are in peeks, as the layout "limit".
+// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The costs of the
+// bare requests for a Peek have the layout name "limit".
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
 // measureRound peeks and dequeues the same events with each layout.

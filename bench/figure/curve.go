@@ -5,8 +5,8 @@ package figure
 type Curve struct {
 	Scenario string
 	Plot     Plot
-	Name     string // name in the legend: "hub", or "hub peek"
-	Unit     string // unit of Y: "ms", "RU", "requests"
+	Name     string // name in the legend, such as "hub" or "hub peek"
+	Unit     string // unit of Y, such as "ms" or "RU"
 	Points   []Point
 }
 

@@ -25,8 +25,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A rawDocument is a document as it is stored, without the members that the
-// account adds.
+// A rawDocument is a stored document without the members that the account adds.
 type rawDocument map[string]any
 
 // A Stored holds the documents that the hub has stored for one cabinet.

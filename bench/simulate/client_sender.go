@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A sentData is an event as a domain sends it.
+// A sentData is an event in the form that a domain sends.
 type sentData struct {
 	ID               string          `json:"id"`
 	Recipient        string          `json:"recipient"`

@@ -301,7 +301,7 @@ func (s *eventSender) unexplainedError(err error) error {
 	}
 }
 
-// nameOf returns the name in the payload of an event.
+// nameOf returns the event name that a payload contains.
 func nameOf(payload []byte) (string, error) {
 	var event struct{ Name string }
 	err := json.Unmarshal(payload, &event)

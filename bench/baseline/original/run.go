@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
+// A cabinetRun is a range of events of a cabinet. Only one goroutine may use it.
 type cabinetRun struct {
 	r     *Repository
 	key   domain.CabinetKey

@@ -110,7 +110,7 @@ func (c *cabinetCount) rangeParameters(after, last domain.Sequence) map[string]a
 	return map[string]any{"@origin": c.Origin, "@contentType": c.ContentType, "@after": after, "@last": last}
 }
 
-// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
+// A cabinetRun is a range of events of a cabinet. Only one goroutine may use it.
 type cabinetRun struct {
 	r          *Repository
 	queue      *queueItem

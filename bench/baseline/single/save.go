@@ -43,7 +43,7 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	return s.saved, nil
 }
 
-// A saveCall is one call of Save. It belongs to one goroutine.
+// A saveCall is the state of one call of Save. Only one goroutine may use it.
 type saveCall struct {
 	r     *Repository
 	to    domain.ActorID

@@ -33,7 +33,7 @@ const (
 type flush struct {
 	done                              uint8
 	cabinet, drawer, ordinal, from, n uint8
-	until                             uint8 // end of the page, as a slot
+	until                             uint8 // slot at which the page ends
 	due                               uint8 // number of the entry that is due; 0 if no entry is due
 	events                            [maxTail]numberedEvent
 }

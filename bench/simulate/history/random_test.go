@@ -195,7 +195,7 @@ func TestCheck_AcceptsAnswersOfACorrectHub(t *testing.T) {
 	}
 }
 
-// In legal and illegal histories, a search with reductions must have the same verdict as a search without them.
+// For legal and illegal histories, the fast search with reductions must have the same verdict as the plain search.
 func TestCheck_EqualsThePlainSearch(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))

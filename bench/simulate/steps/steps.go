@@ -69,7 +69,7 @@ const (
 	Cancel       Name = "cancel deliveries" // cancels the deliveries of a deleted receiver
 )
 
-// The writes about watches.
+// The writes for watches.
 const (
 	Mark         Name = "mark watched"  // marks a client's document, a bundle or an object as watched
 	RemoveBundle Name = "remove bundle" // removes a watched bundle and stores the notice, in a sweep
@@ -129,7 +129,7 @@ const (
 	ReadFeed    Name = "read changes of container"
 )
 
-// Other is a request that belongs to no known protocol, or that is for the account or a container.
+// Other is a request that belongs to no known protocol, for example a request for the account or a container.
 const Other Name = "other"
 
 // IsWrite reports whether the step writes documents.
