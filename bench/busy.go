@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureBusyRecipient sends single events to one recipient at several rates, as many independent
-// domains do. The hub combines the events that arrive during a Save into the next Save. Each rate
-// is measured twice, because faster Saves combine fewer events in each write: with the newest
-// events in the head, and with all events in pages.
+// measureBusyRecipient sends single events to one recipient, at several rates, like many
+// independent domains. The hub combines the events that arrive during a Save into the next Save.
+// Each rate is measured twice, because faster Saves combine fewer events in each write: with the
+// newest events in the head, and with all events in pages.
 func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {

@@ -15,8 +15,8 @@ import (
 // compareNodes compares two nodes of one account with a single node, in alternating rounds, with
 // the same callers. The account is the embedded engine over HTTP, with fsync and without physics.
 // All processes share the cores of this machine, so the comparison shows the cost of a second node:
-// each node combines the events of half of the callers, and the write of one node may conflict with
-// a write of the other. The number of requests per event shows how often writes conflict.
+// each node combines the events of only half of the callers, and the writes of the two nodes may
+// conflict. The number of requests per event shows how often writes conflict.
 func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {

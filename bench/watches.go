@@ -246,9 +246,9 @@ func (w *watchBench) measurePrice(ctx context.Context) error {
 }
 
 // measureNotificationPrice changes a document with n watches several times. It returns the request
-// units of a notification, without the request units of the changes. When the calls of the last
-// change have arrived, its settlements may not be stored yet. So one more change is made before the
-// measurement, and the settlements of that change are counted instead.
+// units of a notification, without the request units of the changes. The settlements of the last
+// change may be stored after the measurement has ended. To balance this, an additional change
+// precedes the measurement, and its settlements are counted.
 func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes int) (price float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {

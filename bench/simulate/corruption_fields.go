@@ -14,7 +14,7 @@ import (
 // A fieldRef refers to a field of a document, at any depth.
 type fieldRef struct {
 	path   string
-	object map[string]any // the object that contains the field; nil if the field is an element of list
+	object map[string]any // object that contains the field; nil if the field is an element of list
 	list   []any
 	name   string
 	index  int

@@ -39,7 +39,7 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 
 // TestEveryCrashSite kills hubs at every crash site, MESSAGEHUB_CRASH_SITES times at each. It resumes from the file
 // MESSAGEHUB_CRASH_SITES_FILE, starts no new run after MESSAGEHUB_CRASH_SITES_SECONDS, and writes RESULTS.md. Without
-// these variables it does nothing.
+// these variables the test does nothing.
 func TestEveryCrashSite(t *testing.T) {
 	target := numberSetting(t, "MESSAGEHUB_CRASH_SITES", 0)
 	file := os.Getenv("MESSAGEHUB_CRASH_SITES_FILE")
