@@ -91,7 +91,7 @@ type recordedEvent struct {
 	Event
 	position int     // position of the event in the sender's stream
 	bundle   *Bundle // latest bundle with the event; nil before the first one
-	isGone   bool    // a bundle with the event was confirmed
+	isGone   bool    // true after a bundle with the event was confirmed
 	times    int     // number of confirmed bundles with the event; set by Check
 }
 

@@ -50,8 +50,8 @@ type writerProcess struct {
 	due                  uint8 // parts whose entry is due, one bit each
 	refused              bool  // the reserve was refused, so the intent in the head may be this writer's own
 	large                bool
-	flushed              bool  // the copy of the head contains a flush that is not written yet
-	eager                bool  // the writer flushes although no Save needs it
+	flushed              bool  // true if the copy of the head contains a flush that is not written yet
+	eager                bool  // true if the writer flushes although no Save needs the flush
 	left                 uint8 // cabinets whose full drawer is sealed, one bit each
 	nFresh               uint8
 	fresh                [3]uint8 // events of the batch that are not received yet

@@ -87,7 +87,7 @@ func (x *exploration) canOtherProceed(s *explorationState, i int) bool {
 	return false
 }
 
-// takeChoice returns the state after a choice, and describes the step.
+// takeChoice returns the state after a choice, and a description of the step.
 func (x *exploration) takeChoice(s *explorationState, c nextChoice) (*explorationState, string, error) {
 	step := fmt.Sprintf("%s: %s", x.Parties[c.party].Name, c.r.name)
 	if c.kind != noFault {

@@ -52,7 +52,7 @@ type bundleDocument struct {
 	Watched   bool            `json:"watched"`
 	Changes   int64           `json:"changes"` // number of changes that have a notice
 	Expires   int64           `json:"expires"` // time after which a sweep may remove the bundle
-	Rid       string          `json:"_rid"`    // distinguishes documents with the same id
+	Rid       string          `json:"_rid"`    // resource id, which differs even if two documents have the same id
 }
 
 type slots struct {

@@ -76,7 +76,7 @@ type Scheduler struct {
 	FaultFree   bool // true when no further faults happen
 	Steps       int
 	Faulted     int
-	FaultNumber int   // number of the last fault drawn, including faults that were left out
+	FaultNumber int   // number of the last fault that was drawn; omitted faults count too
 	Happened    []int // numbers of the injected faults
 	Trace       Trace
 

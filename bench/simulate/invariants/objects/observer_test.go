@@ -105,7 +105,7 @@ func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)
 	object["writes"] = append(object["writes"].([]any)[max(len(object["writes"].([]any))-7, 0):], "another")
 	edit(docs)
 	for _, id := range slices.Sorted(maps.Keys(docs)) {
-		if _, isThere := o.documents[id]; !isThere { // edit created the document
+		if _, isThere := o.documents[id]; !isThere { // edit has created this document
 			c := o.documents[idOf("key")]
 			c.ID = id
 			o.documents[id] = c
