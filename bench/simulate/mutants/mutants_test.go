@@ -132,7 +132,7 @@ func TestPatch_MalformedIsRefused(t *testing.T) {
 		"is cut off":              strings.TrimSuffix(small, " three\n"),
 		"does not have the lines": strings.Replace(small, "+2\n", "+2\n+2\n", 1),
 		"nothing is changed":      strings.Split(small, "@@")[0],
-		"lacks Rule, Invariant":   strings.Replace(small, "Rule: it counts up.", "", 1),
+		"is missing above":        strings.Replace(small, "Rule: it counts up.", "", 1),
 		"is neither Rule":         strings.Replace(small, "Rule:", "Role:", 1),
 		"want simulate, or go":    strings.Replace(small, "Killer: simulate", "Killer: anybody", 1),
 	} {
