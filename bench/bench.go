@@ -15,21 +15,20 @@ import (
 
 // Options configure a run of scenarios.
 type Options struct {
-	// Endpoint and Key select an existing account. Without a Key, Credential is
-	// used. Without an Endpoint the account is modelled.
+	// Endpoint and Key select an existing account. Without a Key, Credential is used. Without an
+	// Endpoint, the embedded engine models an account.
 	Endpoint   string
 	Key        string
 	Credential azcore.TokenCredential
 
-	// Beside lists further layouts, which are compared with the layout of the hub. The hub is
-	// always measured.
+	// Beside lists the layouts that are measured in addition to the layout of the hub.
 	Beside []layout.Layout
 
 	// Hub returns the path of the program messagehub, for scenarios that run a hub as a process.
 	Hub func(ctx context.Context) (string, error)
 
 	Quick bool   // smaller loads and shorter measurements: all scenarios together take a few minutes
-	Seed  uint64 // seed of the physics and the load
+	Seed  uint64 // seed of the simulated latencies and of the load
 
 	// Progress is called with the progress of a scenario, as often as it changes, from one
 	// goroutine at a time. Default: progress is not reported.
@@ -56,12 +55,12 @@ type Progress struct {
 // A Scenario answers one question about the hub with measurements.
 type Scenario struct {
 	Name  string // one word, or several joined by hyphens
-	About string // one line: the operations that are measured, and the amount of data
+	About string // one line with the measured operations and the amount of data
 	run   func(ctx context.Context, r *scenarioRun) error
 }
 
-// NewScenario returns a scenario that Scenarios does not list. The Run of the scenario calls the
-// function do. Tests of code that runs scenarios use NewScenario to avoid real measurements.
+// NewScenario returns a scenario that Scenarios does not list. Its Run calls do. Tests of code that
+// runs scenarios use NewScenario to avoid real measurements.
 func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
 	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *scenarioRun) error {
 		return do(ctx, r.Options, r.tell)
@@ -71,11 +70,11 @@ func NewScenario(name, about string, do func(ctx context.Context, o Options, tel
 // Scenarios returns all scenarios, in the order in which they are run.
 func Scenarios() []Scenario { return slices.Clone(scenarios) }
 
-// Find returns the scenarios with these names, as FindAmong does.
+// Find calls FindAmong with all scenarios.
 func Find(names ...string) ([]Scenario, error) { return FindAmong(scenarios, names...) }
 
-// FindAmong returns the scenarios with these names, in the order of all; without names it returns
-// all. The error for an unknown name lists the known ones.
+// FindAmong returns the scenarios in all that have these names, in the order of all. Without names
+// it returns all scenarios. The error for an unknown name lists the known names.
 func FindAmong(all []Scenario, names ...string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return slices.Clone(all), nil
@@ -108,7 +107,7 @@ func (s Scenario) Run(ctx context.Context, o Options, tell func(figure.Figure)) 
 	return nil
 }
 
-// A scenarioRun is one execution of a scenario. It belongs to one goroutine.
+// A scenarioRun is one execution of a scenario. Only one goroutine may use it.
 type scenarioRun struct {
 	Options
 	scenario string

@@ -17,11 +17,11 @@ func TestScenario_KeepsTheFiguresBeforeItsError(t *testing.T) {
 		tell(figure.Figure{Metric: "seed", Value: float64(o.Seed)})
 		return broken
 	})
-	var told []figure.Figure
-	err := s.Run(t.Context(), bench.Options{Seed: 7}, func(f figure.Figure) { told = append(told, f) })
+	var reported []figure.Figure
+	err := s.Run(t.Context(), bench.Options{Seed: 7}, func(f figure.Figure) { reported = append(reported, f) })
 	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, "breaks")
-	require.Equal(t, []figure.Figure{{Metric: "seed", Value: 7}}, told)
+	require.Equal(t, []figure.Figure{{Metric: "seed", Value: 7}}, reported)
 }
 
 func TestFind_FailsForAnUnknownScenario(t *testing.T) {

@@ -264,8 +264,8 @@ func (b *brokerBench) runAtBusyBroker(ctx context.Context, callbacks []string, m
 	return b.runAtBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// withProducer returns a function that creates a producer, its channel and the consumers at the hub
-// with the given URL, and calls measure with the producer.
+// withProducer returns a function that takes the URL of a hub. The function creates a producer, its
+// channel and its consumers at that hub, and calls measure with the producer.
 func (b *brokerBench) withProducer(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
 	return func(url string) error {
 		p := &receivers.Producer{Client: b.client, URL: url, Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}

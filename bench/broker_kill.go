@@ -17,8 +17,8 @@ import (
 const callsToOne = 16
 
 // measureKill runs a hub as a separate process, kills it while messages are broadcast and
-// delivered, and restarts it. It measures the time until the last message arrived, and the ratio of
-// repeated calls to calls that could be active at the kill.
+// delivered, and restarts it. It measures the time until the last message arrives. It also divides
+// the number of repeated calls by the maximum number of calls that are active at the kill.
 func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	if b.Hub == nil {
 		return errors.New("there is no program of a hub that could be killed")

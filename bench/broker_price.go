@@ -52,9 +52,9 @@ func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consume
 	return (r.RequestUnits() - before) / float64(rounds*messages*consumers), nil
 }
 
-// measureBacklog measures how much larger the broker's heap is when many messages, not few, wait
-// for hanging consumers. The embedded engine of the account is in the same heap; its share is not
-// counted.
+// measureBacklog measures how much larger the broker's heap is when many messages wait for hanging
+// consumers than when few do. The embedded engine of the account is in the same heap; its share is
+// not counted.
 func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	few, many := 1_000, pickSize(b.scenarioRun, 1_000_000, 100_000)
 	var sizes [2]float64

@@ -95,7 +95,7 @@ func TestSaveOf10000Events_CostsLittleMoreThanItsPages(t *testing.T) {
 	defer stopBare()
 	least, err := measureCost(bareLine, func() error { return bare.Save(t.Context(), prepared) })
 	require.NoError(t, err)
-	const behind = 50 // extra requests for the seal and the filter of the full drawer
+	const behind = 50 // request units for sealing the full drawer and writing its filter
 	require.LessOrEqual(t, ours.Units, 1.03*least.Units+behind)
 	require.LessOrEqual(t, ours.Requests, least.Requests)
 	require.LessOrEqual(t, ours.Units, 210.0+behind)

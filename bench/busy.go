@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureBusyRecipient sends single events to one recipient at several rates, as many independent
-// domains do. The hub combines the events that arrive during a Save into the next Save. Each rate
-// is measured with the newest events in the head and with every event in a page, because faster
-// Saves combine fewer events in each write.
+// measureBusyRecipient sends single events to one recipient, at several rates, like many
+// independent domains. The hub combines the events that arrive during a Save into the next Save.
+// Each rate is measured twice, because faster Saves combine fewer events in each write: with the
+// newest events in the head, and with all events in pages.
 func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
@@ -51,7 +51,7 @@ func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 // busySaves is the cost of Saves for a recipient that receives many single events.
 type busySaves struct {
 	units    float64 // per event
-	p50, p99 float64 // ms, from the due time of the event
+	p50, p99 float64 // milliseconds since the due time of the event
 }
 
 // measureBusyRate saves single events for a new recipient at a rate, with up to tailEvents events

@@ -40,9 +40,8 @@ func measureColdHeads(ctx context.Context, r *scenarioRun) error {
 	})
 }
 
-// A coldStage is the size of a measurement: recipients; stored events of each, and their kinds;
-// nodes that save to the recipients; and warm, the number of Saves of a node to each recipient
-// after its first one.
+// A coldStage is the size of a measurement. Each recipient has a number of stored events, of a
+// number of kinds. Each node saves to every recipient once, and then warm more times.
 type coldStage struct{ recipients, stored, kinds, nodes, warm int }
 
 func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, src *eventSource) error {
@@ -107,8 +106,8 @@ func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l 
 }
 
 // fillStore saves the stored events without the modelled latency and charges. The hub saves the
-// events of a recipient one by one, because its documents depend on that. The other layouts have a
-// document for each event, so they save all events in one call.
+// events of a recipient one by one, because its documents depend on the size of a Save. The other
+// layouts have a document for each event, so they save all events in one call.
 func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {

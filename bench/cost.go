@@ -19,8 +19,8 @@ type cost struct {
 	took time.Duration
 }
 
-// measureCost calls do, which uses l, and returns its cost. It first collects the garbage of
-// earlier work.
+// measureCost calls do, and returns the cost of the requests that do sends over l. It first
+// collects the garbage of earlier work.
 func measureCost(l *account.Line, do func() error) (cost, error) {
 	runtime.GC()
 	before, began := l.Count(), time.Now()
@@ -31,7 +31,7 @@ func measureCost(l *account.Line, do func() error) (cost, error) {
 // maxSaveEvents is the maximum number of events in one call of Save.
 const maxSaveEvents = 10_000
 
-// saveAll saves events in calls of up to maxSaveEvents events, as a domain with many events does.
+// saveAll saves events with one or more calls of Save, each with at most maxSaveEvents events.
 func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []domain.Event) error {
 	for some := range slices.Chunk(events, maxSaveEvents) {
 		saved, err := s.Save(ctx, to, some)
@@ -76,7 +76,7 @@ func openBundle(ctx context.Context, s *layout.Store, actor domain.ActorID, id d
 	return s.Add(ctx, bundle, next.Run)
 }
 
-// composeBundle returns a bundle of the events of run.
+// composeBundle returns a bundle with the events that run yields.
 func composeBundle(ctx context.Context, id domain.BundleID, run repository.Run) (domain.Bundle, error) {
 	bundle := domain.Bundle{
 		ID: id, Group: run.Group(), Cabinet: run.Cabinet(), Content: domain.Manifest, Format: domain.JSON, Version: "1.0",

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// measureDequeue confirms a bundle of 51,200 events and one of a single event, alternating and
-// repeatedly. Between two Dequeues of a bundle, an operator's Replay reopens it through an
+// measureDequeue repeatedly confirms a bundle of 51,200 events and, alternating with it, a bundle
+// of a single event. Between two Dequeues of a bundle, an operator's Replay reopens it through an
 // unmetered line. Hints that are written after the response are counted, but not timed. The report
-// has the request units of the first Dequeue of a bundle, because later ones find their hints
-// already written.
+// contains the request units of the first Dequeue of a bundle, because later Dequeues find their
+// hints already written.
 func measureDequeue(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
 }

@@ -14,7 +14,7 @@
 // The command messagehub measures the first two. The program bench/compare measures
 // the layouts of package baseline beside them, and draws plots.
 //
-// The account is modelled by package account, unless the options name another one. Times depend on
+// Package account models the account, unless the options name an existing account. Times depend on
 // this machine and on the model; requests and request units depend on neither. So where possible, a
 // target for times is a ratio of two figures of one run.
 //

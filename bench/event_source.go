@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An eventSource makes unique events, actors and ids. They are the same in every run with its seed.
-// It belongs to one goroutine.
+// An eventSource creates unique events, actors and ids, which depend only on its seed. Only one
+// goroutine may use it.
 type eventSource struct {
 	seed    uint64
 	made    uint64
@@ -43,7 +43,7 @@ func (s *eventSource) newActors(n int) []domain.ActorID {
 	return actors
 }
 
-// newEvents returns n events of one cabinet of an actor, of weight KB each.
+// newEvents returns n events of one cabinet of an actor. The weight of each event is weight KB.
 func (s *eventSource) newEvents(n int, to domain.ActorID, weight domain.Weight) []domain.Event {
 	events := make([]domain.Event, n)
 	for i := range events {

@@ -92,8 +92,8 @@ func (g *growingQueue) fillTo(ctx context.Context, size int) error {
 	return nil
 }
 
-// measureSize executes each operation times times. The store first reads the queue once at its
-// new size, so that its caches are warm.
+// measureSize measures each operation; times is the number of repetitions. The store first reads
+// the queue once at its new size, so that its caches are warm.
 func (g *growingQueue) measureSize(ctx context.Context, size, times int) error {
 	costs := map[string][]cost{}
 	for i := range times + 1 {
@@ -141,21 +141,21 @@ func (g *growingQueue) measureOnce(ctx context.Context, operation string, id dom
 
 // reportOperation reports the cost of an operation at each size, and the growth of the cost.
 func (g *growingQueue) reportOperation(r *scenarioRun, operation string) {
-	var sizes, took, charged, asked []float64
+	var sizes, took, charged, sent []float64
 	var time, price []figure.Point
 	for _, f := range g.found {
 		if f.operation != operation {
 			continue
 		}
 		x, ms, ru := float64(f.size), median(f.costs, milliseconds), median(f.costs, units)
-		sizes, took, charged, asked = append(sizes, x), append(took, ms), append(charged, ru), append(asked, median(f.costs, requests))
+		sizes, took, charged, sent = append(sizes, x), append(took, ms), append(charged, ru), append(sent, median(f.costs, requests))
 		time, price = append(time, figure.Point{X: x, Y: ms}), append(price, figure.Point{X: x, Y: ru})
 		r.reportFigure("hub", fmt.Sprintf("%s with %d events stored", operation, f.size), ms, "ms", nil)
 	}
 	last := len(sizes) - 1
 	r.reportFigure("hub", operation+", slope of the time", slope(sizes, took), "log/log", figure.AtMost(0.1))
 	r.reportFigure("hub", operation+", request units, maximum to minimum", charged[last]/charged[0], "times", figure.AtMost(1.05))
-	r.reportFigure("hub", operation+", requests, maximum to minimum", asked[last]/asked[0], "times", figure.AtMost(1))
+	r.reportFigure("hub", operation+", requests, maximum to minimum", sent[last]/sent[0], "times", figure.AtMost(1))
 	r.reportCurve(figure.Growth, "hub "+operation, "ms", time...)
 	r.reportCurve(figure.Growth, "hub "+operation, "RU", price...)
 }

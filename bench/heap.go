@@ -17,8 +17,7 @@ type heapSize struct {
 	sizes []float64 // bytes
 }
 
-// addSample records one more size. It is a task of a load, and is not counted
-// as an operation.
+// addSample records the current size. It is a task of a load, but does not count as an operation.
 func (h *heapSize) addSample(context.Context) load.Outcome {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

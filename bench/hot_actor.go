@@ -8,7 +8,7 @@ import (
 )
 
 // measureHotActor sends nearly all events to one recipient. It measures the throughput of that
-// recipient, and its effect on the other recipients, which are measured once with and once without
+// recipient, and its effect on all other recipients, which are measured once with and once without
 // that recipient.
 func measureHotActor(ctx context.Context, r *scenarioRun) error {
 	events := pickSize(r, 1000.0, 500.0)

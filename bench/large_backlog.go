@@ -65,8 +65,8 @@ func measureLargeBacklogOn(ctx context.Context, r *scenarioRun, a *account.Accou
 		requestsOf = append(requestsOf, median(took, requests))
 		reportSaves(r, fmt.Sprintf("save of one event with %d events waiting", size*backlogScale), took)
 	}
-	// Once the filters exceed the memory for ids, a Save needs one more request, whatever the
-	// number of waiting events.
+	// Once the filters exceed the memory for ids, a Save needs one additional request. This does
+	// not depend on the number of waiting events.
 	r.reportFigure(hub.Name, "save of one event, requests, maximum minus minimum", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
 
 	// The ids of one recipient of this size fit into the memory for ids; the ids of two recipients
@@ -100,7 +100,7 @@ func reportSaves(r *scenarioRun, what string, costs []cost) {
 
 // A backlog holds the waiting events of recipients that do not fetch anything.
 type backlog struct {
-	filler     *cosmos.Repository // another node, which fills the queues; its memory holds all ids
+	filler     *cosmos.Repository // the node that fills the queues; it holds all ids in memory
 	repository *cosmos.Repository // the measured node
 	line       *account.Line
 	src        eventSource

@@ -15,8 +15,8 @@ func (r *scenarioRun) measuredLayouts() []layout.Layout {
 	return append([]layout.Layout{hub}, r.Beside...)
 }
 
-// A progressFunc reports the completed part of the measurement of one layout, and its
-// next step.
+// A progressFunc reports progress of the measurement of a layout: the completed part, from 0 to 1,
+// and the next step.
 type progressFunc func(done float64, format string, args ...any)
 
 // eachLayout measures each layout of the run. An error names the layout.
@@ -24,8 +24,8 @@ func (r *scenarioRun) eachLayout(measure func(l layout.Layout, progress progress
 	return r.eachLayoutWithin(0, 1, measure)
 }
 
-// eachLayoutWithin is eachLayout for a part of the scenario. from is the beginning of the part, as
-// a fraction of the duration of the scenario; part is its length.
+// eachLayoutWithin measures each layout in a part of the scenario, which starts at from and has the
+// length part. Both are fractions of the scenario's duration.
 func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout.Layout, progress progressFunc) error) error {
 	part /= float64(len(r.measuredLayouts()))
 	for i, l := range r.measuredLayouts() {
@@ -39,8 +39,8 @@ func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout
 	return nil
 }
 
-// runOnNewAccount calls do with a store of a layout on a new account, which it removes
-// afterwards. The store uses line.
+// runOnNewAccount opens a new account and a store of layout l, which sends its requests over line.
+// It calls do, and then removes the account.
 func runOnNewAccount(ctx context.Context, o account.Options, l layout.Layout, do func(a *account.Account, line *account.Line, s *layout.Store) error) (err error) {
 	a, err := account.Open(ctx, o)
 	if err != nil {

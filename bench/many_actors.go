@@ -13,8 +13,8 @@ import (
 // the same rate, and each recipient peeks periodically and dequeues its bundles.
 //
 // The throughput is divided between the containers by their use: about two fifths of an event's
-// charge are for the head and the entries in the catalog, and the rest is divided equally between
-// pages with drawers and gates with bundles.
+// charge are for the catalog, with the heads and entries. The rest is divided equally between the
+// cabinet, with pages and drawers, and the bundles, with gates.
 func measureManyActors(ctx context.Context, r *scenarioRun) error {
 	return r.manyActors(ctx, market.Market{
 		Groups: []market.Group{{Size: pickSize(r, 1000, 300), Events: pickSize(r, 2000.0, 1000.0), Batch: 20, Period: 10 * time.Second}},
@@ -42,9 +42,9 @@ func (r *scenarioRun) manyActors(ctx context.Context, m market.Market) error {
 	r.reportFigure("hub", "save to cleanup of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
 	r.reportUsage(d, m.Throughput)
 	r.reportFigure("hub", "heap at the end", heap.endSize()/(1<<20), "MB", nil)
-	// Most of the heap holds the ids of received events, of which the hub keeps up to 64 MB. This
-	// load fills the 64 MB after seven minutes, so the target holds only for the last quarter, and
-	// a quick run, which ends earlier, has no target.
+	// Most of the heap holds the ids of received events. The hub stores up to 64 MB of ids in
+	// memory. This load fills the 64 MB after seven minutes, so the target holds only for the last
+	// quarter. A quick run ends earlier and has no target.
 	r.reportFigure("hub", "heap growth in the second half", heap.growsFrom(0.5), "%", nil)
 	r.reportFigure("hub", "heap growth in the last quarter", heap.growsFrom(0.75), "%", pickSize(r, figure.AtMost(10), nil))
 	return nil

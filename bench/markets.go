@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// runMarket runs a market on a new site. Its progress is the part of the scenario between from and
-// to, which are fractions of the scenario's duration.
+// runMarket runs a market on a new site. Meanwhile it reports progress between from and to, which
+// are fractions of the scenario's duration.
 func (r *scenarioRun) runMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.ReportProgress = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }
@@ -38,7 +38,7 @@ func (r *scenarioRun) reportLatencies(d *market.Day, kind string, p99 *figure.Ta
 	r.reportFigure("hub", kind+" max", inMS(p.Max), "ms", nil)
 	var points []figure.Point
 	for _, percent := range []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99} {
-		if float64(l.Count())*(1-percent/100) >= 1 { // at least one operation exceeds this percentile
+		if float64(l.Count())*(1-percent/100) >= 1 { // at least one operation is slower than this percentile
 			points = append(points, figure.Point{X: percent / 100, Y: inMS(l.Percentile(percent))})
 		}
 	}
@@ -54,8 +54,7 @@ func latencyP99(d *market.Day, kind string) (time.Duration, error) {
 	return l.Percentile(99), nil
 }
 
-// reportGenerator reports whether the load kept to its plan, and which
-// operations failed.
+// reportGenerator reports whether the load followed its plan, and which operations failed.
 func (r *scenarioRun) reportGenerator(d *market.Day) {
 	r.reportFigure("hub", "maximum lateness of the generator", inMS(d.Lateness), "ms", nil)
 	r.reportFigure("hub", "maximum backlog of the generator", float64(d.Backlog), "operations", nil)

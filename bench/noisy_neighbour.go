@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// measureNoisyNeighbour throttles all requests to the partitions of one recipient, while events are
-// sent to it and more of its clients peek than the hub serves concurrently. It measures the effect
-// on the other recipients, which are measured with and without the throttled recipient, in alternating
-// rounds, each on a new hub and account.
+// measureNoisyNeighbour throttles all requests to the partitions of one recipient. Meanwhile events
+// are sent to that recipient, and more of its clients peek than the hub serves concurrently. The
+// scenario measures all other recipients with and without the throttled recipient, in alternating
+// rounds. Each round has a new hub and account.
 func measureNoisyNeighbour(ctx context.Context, r *scenarioRun) error {
 	return r.noisyNeighbour(ctx, market.Market{
 		Groups: []market.Group{

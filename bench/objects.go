@@ -24,8 +24,8 @@ const (
 // share this machine.
 type objectBench struct{ *pushBench }
 
-// measureObjectLedger measures the ledger of objects: the throughput of reports, their price, the
-// price of a crawl, and the times of lists.
+// measureObjectLedger measures the ledger: the throughput of reports, the request units of a report
+// and of a crawl, and the times of lists.
 func measureObjectLedger(ctx context.Context, r *scenarioRun) error {
 	b := &objectBench{&pushBench{scenarioRun: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}}
 	defer b.client.CloseIdleConnections()
@@ -96,8 +96,8 @@ func (b *objectBench) reportNewObjects(ctx context.Context, url string, s *objec
 }
 
 // sendLoad sends the messages of a load to hubs in rotation, with a number of concurrent callers,
-// and returns the time that it took. It fails unless each event was stored, or counted as a
-// duplicate if it is one.
+// and returns the time that it took. It fails unless each new event was stored and each duplicate
+// was counted as a duplicate.
 func (b *objectBench) sendLoad(ctx context.Context, l objectLoad, callers int, urls ...string) (time.Duration, error) {
 	var next, accepted, duplicates atomic.Int64
 	g, gctx := errgroup.WithContext(ctx)

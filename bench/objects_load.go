@@ -16,7 +16,7 @@ const (
 	maxObjectMessage = 100
 )
 
-// An objectSource makes events of the objects of a bucket.
+// An objectSource creates events of objects in a bucket.
 type objectSource struct {
 	rng       *rand.Rand
 	sequencer int64
@@ -32,7 +32,7 @@ func newObjectSource(seed uint64) *objectSource {
 // objectKey returns the key of the n-th object. It has 40 characters.
 func objectKey(n int) string { return fmt.Sprintf("runs/2026-03-01/%010d/sample.bam.txt", n) }
 
-// createdEvent returns the event of a new object.
+// createdEvent returns an event that creates a new object.
 func (s *objectSource) createdEvent() objectclient.Event {
 	s.sequencer++
 	e := objectclient.Event{Key: objectKey(s.objects), Sequencer: s.sequencer}
@@ -41,7 +41,7 @@ func (s *objectSource) createdEvent() objectclient.Event {
 	return e
 }
 
-// changedEvent returns another event of a known object: the object is deleted, or created again.
+// changedEvent returns a new event of a known object, which deletes the object or creates it again.
 func (s *objectSource) changedEvent() objectclient.Event {
 	return s.changedObject(s.rng.IntN(len(s.known)))
 }

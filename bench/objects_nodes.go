@@ -15,17 +15,17 @@ import (
 // compareNodes compares two nodes of one account with a single node, in alternating rounds, with
 // the same callers. The account is the embedded engine over HTTP, with fsync and without physics.
 // All processes share the cores of this machine, so the comparison shows the cost of a second node:
-// each node combines the events of half of the callers, and the write of one node may conflict with
-// a write of the other. The number of requests per event shows how often writes conflict.
+// each node combines the events of only half of the callers, and the writes of the two nodes may
+// conflict. The number of requests per event shows how often writes conflict.
 func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {
 		for i := range rates {
-			rate, asked, err := b.measureNodes(ctx, i+1)
+			rate, perEvent, err := b.measureNodes(ctx, i+1)
 			if err != nil {
 				return fmt.Errorf("%d nodes: %w", i+1, err)
 			}
-			rates[i], requests[i] = append(rates[i], rate), append(requests[i], asked)
+			rates[i], requests[i] = append(rates[i], rate), append(requests[i], perEvent)
 		}
 	}
 	names := [...]string{"mixed, messages to 1 node", "mixed, messages to 2 nodes"}
@@ -63,7 +63,7 @@ func (b *objectBench) measureNodes(ctx context.Context, n int) (rate, requests f
 		urls = append(urls, node.URL())
 	}
 	s := newObjectSource(b.Seed)
-	// With few objects, most writes of one node would conflict with a write of the other node.
+	// With few objects, most writes of a node would conflict with a write of the second node.
 	if err := b.reportNewObjects(ctx, urls[0], s, pickSize(b.scenarioRun, 50_000, 5_000)); err != nil {
 		return 0, 0, err
 	}

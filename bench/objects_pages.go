@@ -14,15 +14,15 @@ import (
 // objectPage is the number of objects in a page.
 const objectPage = 100
 
-// An objectHub is a hub that stores some objects, and their number.
+// An objectHub is a hub and the number of objects that it stores.
 type objectHub struct {
 	url     string
 	objects int
 }
 
-// comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in
-// alternating rounds, so that other work of this machine slows both equally. It measures the heap
-// while the second hub is filled.
+// comparePages lists objects in pages of 100 at two hubs. One hub stores few objects, the other
+// many. The rounds alternate, so that other work of this machine slows both hubs equally. It
+// measures the heap while the second hub is filled.
 func (b *objectBench) comparePages(ctx context.Context) error {
 	few, many := objectHub{objects: 10_000}, objectHub{objects: pickSize(b.scenarioRun, 1_000_000, 40_000)}
 	return b.runAtHub(ctx, nil, func(url string) error {

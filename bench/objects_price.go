@@ -21,7 +21,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// objectBatch is the number of events of one shard in a call that is priced as a batch.
+// objectBatch is the number of events in a call for the measurement of a batch. All these events
+// are of one shard.
 const objectBatch = 32
 
 // objectPricing stores events of objects through the store of a hub, without the rest of the hub.
@@ -72,15 +73,15 @@ func (b *objectBench) priceObjects(ctx context.Context, standard bool, shards in
 		return err
 	}
 	// The first event of a bucket determines its number of shards, and the second event reads that
-	// number. Neither event is priced.
+	// number. The cost of these two events is not measured.
 	if _, _, err := p.measurePrice(ctx, 1, []objectclient.Event{p.source.createdEvent(), p.source.createdEvent()}); err != nil {
 		return err
 	}
 	return measure(p)
 }
 
-// measurePrices measures the request units of an event, and the floor: the request units of storing
-// the same documents with only the requests that the protocol needs.
+// measurePrices measures the request units of an event, and the floor: the request units that the
+// same documents cost with only the requests that the protocol needs.
 func (b *objectBench) measurePrices(ctx context.Context) error {
 	for _, standard := range []bool{false, true} {
 		err := b.priceObjects(ctx, standard, 1, func(p *objectPricing) error { return b.pricesOf(ctx, p, standard) })
@@ -95,7 +96,7 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 	for _, load := range []struct {
 		batch           int
 		limits          [3]float64
-		create, replace string // the requests of the floor, for the report
+		create, replace string // names of the minimum requests, for the report
 	}{
 		{1, [3]float64{11, 16, 16}, "a read and a creation", "a read and a replacement"},
 		{objectBatch, [3]float64{8.5, 12.5, 12.5}, "a query and a batch of creations", "a query and a batch of replacements"},
@@ -131,7 +132,8 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 	return nil
 }
 
-// reportPrice reports a price and its floor.
+// reportPrice reports the request units of an event, and the request units of the bare requests for
+// the same documents.
 func (b *objectBench) reportPrice(name string, standard bool, price, atMost, floor float64, why string) {
 	name += ", " + profileName(standard)
 	b.scenarioRun.reportFigure("hub", name, price, figure.PerEvent, figure.AtMost(atMost))
@@ -159,9 +161,9 @@ func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []ob
 	return p.line.Count().Since(before).Units / n, p.bareLine.Count().Since(bareBefore).Units / n, nil
 }
 
-// measureHotPrice stores n events of one object, one after another, and returns the price and the
-// floor per event. The hub moves older rows of the object to separate documents; the floor includes
-// the creation of those documents.
+// measureHotPrice stores n events of one object, one after another, and returns the request units
+// per event, with the hub and with bare requests. The hub moves older rows of the object to
+// separate documents, so the bare requests create those documents too.
 func (p *objectPricing) measureHotPrice(ctx context.Context, n int) (price, floor float64, err error) {
 	events := make([]objectclient.Event, n)
 	for i := range events {

@@ -14,7 +14,8 @@ import (
 
 // measurePrice measures the request units of an event from Save to cleanup. The account has no
 // physics, because request units do not depend on time. Events are saved in batches, fetched and
-// confirmed in bundles, and removed. Batches of one event show the price of a trickle.
+// confirmed in bundles, and removed. The scenario includes batches of one event, because domains
+// with few events send such batches.
 func measurePrice(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = "" // a modelled account, because the scenario compares two published descriptions of the charges
@@ -64,8 +65,8 @@ func profileName(standard bool) string {
 }
 
 // measureLife measures the life of events of one cabinet that are saved in batches of a given size.
-// The events fill two drawers, so that a cost per drawer has its proper share. With batches of one
-// event, fewer events suffice, as many as one bundle holds, because each event incurs every cost.
+// The events fill two drawers, so that the result includes the costs per drawer. With batches of
+// one event, the events of one bundle suffice, because each event incurs every cost.
 func measureLife(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
 	err = runOnNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
 		found, err = measureLifeOn(ctx, a, line, l, s, seed, batch)

@@ -250,8 +250,8 @@ func (p *pushBench) newIDs(n int) []string {
 	return ids
 }
 
-// reportFigure reports a figure as measured, because the node runs its own engine: no part of the
-// account is modelled.
+// reportFigure reports a figure. The figure is not marked as modelled, because the node runs its
+// own engine.
 func (p *pushBench) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	p.tell(figure.Figure{Scenario: p.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit, Target: target, OK: target.Met(value)})
 }
@@ -260,7 +260,7 @@ func (p *pushBench) perSecond(n int, took time.Duration) float64 {
 	return float64(n*p.events) / took.Seconds()
 }
 
-// waitUntilClosed returns nil when all is closed, or the error of ctx.
+// waitUntilClosed returns nil when all channels are closed, or the error of ctx.
 func waitUntilClosed(ctx context.Context, all <-chan struct{}) error {
 	select {
 	case <-all:

@@ -38,7 +38,7 @@ func measureRepeatingPeeks(ctx context.Context, r *scenarioRun) error {
 	return nil
 }
 
-// repeatPause is how long a client waits between the reply to a Peek and the next Peek.
+// repeatPause is the time that a client waits between the reply to a Peek and the next Peek.
 const repeatPause = 50 * time.Millisecond
 
 func repeatingPeeksOf(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, level string) error {

@@ -17,7 +17,7 @@ type testSite struct {
 
 // runInNewSite calls measure with a new site, and removes the site afterwards. The documents of a
 // modelled account are on disk, so that only the measured code affects the heap of this process and
-// its garbage collection. On another account, it removes the databases of the layouts.
+// its garbage collection. On an existing account, it removes the databases of the layouts.
 func (r *scenarioRun) runInNewSite(ctx context.Context, measure func(p testSite) error) error {
 	return r.runInNewSiteWith(ctx, "", measure)
 }

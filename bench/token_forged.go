@@ -230,7 +230,7 @@ func (f *forgedTokenBench) measureFloodAlone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sendAll sends forged tokens by concurrent forgers, until all are sent or ctx ends.
+// sendAll makes concurrent forgers send the tokens in forged, until all are sent or ctx ends.
 func (f *forgedTokenBench) sendAll(ctx context.Context, forged []string, sameAddress bool) {
 	var next atomic.Int64
 	var sending sync.WaitGroup

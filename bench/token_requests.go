@@ -75,7 +75,7 @@ func (b *tokenBench) measureRememberedToken(ctx context.Context) error {
 	})
 }
 
-// discarded is a response writer that keeps only the status.
+// discarded is a response writer that stores only the status.
 type discarded struct {
 	header http.Header
 	status int
@@ -85,10 +85,10 @@ func (d *discarded) Header() http.Header         { return d.header }
 func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarded) WriteHeader(status int)      { d.status = status }
 
-// measureIssuerAway verifies tokens while the issuer is not reachable, for an hour of simulated time: an
-// already verified token every second, a new one with a known key every ten seconds, and one with
-// an unknown key every ten seconds, which makes the hub try to fetch the keys. Each token is valid
-// for five minutes.
+// measureIssuerAway verifies tokens while the issuer is not reachable, for an hour of simulated
+// time. Every second it verifies a token that was verified before. Every ten seconds it verifies a
+// new token with a known key, and one with an unknown key, for which the hub tries to fetch the
+// keys. Each token is valid for five minutes.
 func (b *tokenBench) measureIssuerAway(ctx context.Context) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
@@ -156,8 +156,8 @@ const (
 	reconnectPause = 20 * time.Millisecond
 )
 
-// measureFullListener measures the time of requests to /healthz at the listener for operators, each
-// over a new connection, while silent clients occupy all connections of the public listener.
+// measureFullListener measures requests to /healthz at the listener for operators, while silent
+// clients occupy all connections of the public listener. Each request has a new connection.
 func (b *tokenBench) measureFullListener(ctx context.Context) error {
 	return b.runInFolder(func(folder string) (err error) {
 		hub, err := service.Start(ctx, service.Options{Folder: folder, Configure: func(c *config.Config) {
@@ -177,7 +177,7 @@ func (b *tokenBench) measureFullListener(ctx context.Context) error {
 			clients.Go(func() { stayConnected(crowding, address) })
 		}
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		for { // until the public listener is full
+		for { // connects until the public listener is full
 			status, err := b.sendRequest(ctx, client, http.MethodGet, hub.URL()+"/v1/peek")
 			if err != nil || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 				break // the connection was refused

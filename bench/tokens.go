@@ -26,7 +26,7 @@ type tokenBench struct {
 	client *http.Client
 }
 
-// A side is one of the two hubs.
+// A side is one of the two compared hubs: with tokens or without.
 type side struct {
 	name      string
 	hasTokens bool
@@ -71,7 +71,7 @@ func (b *tokenBench) runInFolder(measure func(folder string) error) (err error) 
 	return measure(folder)
 }
 
-// orderOf returns the order of the sides in a round: each side is first in every second
+// orderOf returns the order in which a round measures the sides. Each side is first in every second
 // round.
 func orderOf(round int) [2]int {
 	if round%2 == 0 {
@@ -151,7 +151,8 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 	return nil
 }
 
-// reportRatio reports the figures of both sides, and the ratio of the second to the first.
+// reportRatio reports a figure without tokens, the figure with tokens, and the ratio of the figure
+// with tokens to the figure without.
 func (b *tokenBench) reportRatio(metric, unit string, without, with float64, target *figure.Target) {
 	b.reportFigure("hub", metric+", without tokens", without, unit, nil)
 	b.reportFigure("hub", metric+", with tokens", with, unit, nil)

@@ -30,13 +30,13 @@ func measureTrickle(ctx context.Context, r *scenarioRun) error {
 
 // A trickleVariant is a variant of the scenario.
 type trickleVariant struct {
-	name        string // suffix of the names of its figures
+	name        string // suffix of the figure names
 	payload     int    // bytes of each event's payload; 0 means no payload
 	consistency string
 }
 
-// measureLayouts measures each layout. from is the beginning of the variant, as a fraction of the
-// duration of the scenario; part is its length.
+// measureLayouts measures each layout in a part of the scenario, which starts at from and has the
+// length part. Both are fractions of the scenario's duration.
 func (v trickleVariant) measureLayouts(ctx context.Context, r *scenarioRun, a *account.Account, from, part float64) error {
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *ac
 
 // saveOneEach saves an event for each actor, one by one. A layout that collects events before it
 // saves them saves all in one batch: the requests of the batch are divided by the number of events,
-// and each event has the time of the whole batch.
+// and the time of the whole batch counts for each event.
 func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *eventSource, actors []domain.ActorID) ([]cost, error) {
 	var events []domain.Event
 	for _, actor := range actors {

@@ -96,7 +96,7 @@ func (w *watchBench) measureFanOut(ctx context.Context) error {
 	})
 }
 
-// watchDocument stores a document and creates watches of it for n receivers.
+// watchDocument stores a document, and creates a watch of the document for each of n receivers.
 func (w *watchBench) watchDocument(ctx context.Context, actor *receivers.Watcher, n int) (uri string, err error) {
 	if uri, err = actor.Put(ctx, "watched", "new"); err != nil {
 		return "", err
@@ -139,8 +139,8 @@ func (w *watchBench) measureLatency(ctx context.Context) error {
 	})
 }
 
-// compareDuringChange measures the calls for watches of confirmed bundles, alone and while the
-// change of a document is being delivered to many other watches, in alternating rounds, at one hub.
+// compareDuringChange measures the calls for watches of confirmed bundles at one hub. In every
+// second round, the hub also delivers the change of a document to many watches.
 func (w *watchBench) compareDuringChange(ctx context.Context) (err error) {
 	crowd := &watchBench{pushBench: &pushBench{scenarioRun: w.scenarioRun, client: w.client}, watches: w.watches}
 	if crowd.server, err = receivers.Serve(ctx); err != nil {
@@ -153,7 +153,7 @@ func (w *watchBench) compareDuringChange(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		var p99 [2][]float64 // alone, and during the change of a document
+		var p99 [2][]float64 // p99 alone, and p99 during the change of a document
 		for i := range pickSize(w.scenarioRun, 6, 4) {
 			bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 10*time.Second, 3*time.Second))
 			if err != nil {
@@ -246,9 +246,9 @@ func (w *watchBench) measurePrice(ctx context.Context) error {
 }
 
 // measureNotificationPrice changes a document with n watches several times. It returns the request
-// units of a notification, without the request units of the changes. When the calls of the last
-// change have arrived, its settlements may not be stored yet. So one more change is made before the
-// measurement, and the settlements of that change are counted instead.
+// units of a notification, without the request units of the changes. The settlements of the last
+// change may be stored after the measurement has ended. To balance this, an additional change
+// precedes the measurement, and its settlements are counted.
 func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes int) (price float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
@@ -273,7 +273,7 @@ func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes in
 		if _, err := actor.Put(ctx, "alone", text); err != nil {
 			return 0, err
 		}
-		price = -line.Count().Since(before).Units // price of a change, which is not a part of the notifications
+		price = -line.Count().Since(before).Units // request units of the change, which are not counted as part of a notification
 	}
 	uri, err := few.watchDocument(ctx, actor, n)
 	if err != nil {

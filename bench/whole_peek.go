@@ -23,8 +23,8 @@ import (
 
 // measureWholePeek measures the largest Peek from an actor's point of view: over HTTP, from a
 // complete node that requests the content from the domain over its bus. The domain reads the list
-// of events, waits for some time, and writes 50 MB into the exchange, from where they are streamed
-// to the actor.
+// of events, waits for some time, and writes 50 MB into the exchange. The hub streams this content
+// from the exchange to the actor.
 func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
 	takes := pickSize(r, 10*time.Second, time.Second)
 	r.reportProgress(0.9, "over HTTP, with a domain that takes %v", takes)
@@ -66,7 +66,7 @@ func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, s
 	return nil
 }
 
-// serveContent runs a domain that answers each content request after a delay of takes.
+// serveContent runs a domain that answers each content request after the delay takes.
 func serveContent(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
 	if err != nil {

@@ -52,8 +52,8 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 	return measureStandardPeek(ctx, r, src)
 }
 
-// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The layout
-// "limit" of peeks stands for the bare requests.
+// worstCosts holds the costs of Peek and Dequeue of the largest bundle, by layout. The costs of the
+// bare requests for a Peek have the layout name "limit".
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
 // measureRound peeks and dequeues the same events with each layout.
@@ -82,8 +82,8 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 	return nil
 }
 
-// reportCosts reports the cost of each operation with each layout, and the ratios of the other
-// layouts to the hub.
+// reportCosts reports the cost of each operation with each layout, and the ratio of each additional
+// layout to the hub.
 func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
 	for _, name := range r.reportedLayouts() {
@@ -199,7 +199,7 @@ func measureLimitPeek(ctx context.Context, a *account.Account, cabinet domain.Ca
 		return cost{}, err
 	}
 	defer stop()
-	if _, err := l.Read(ctx, cabinet); err != nil { // warms the client, because the client of the hub is warm too
+	if _, err := l.Read(ctx, cabinet); err != nil { // a request before the measurement, because the hub's client has also sent requests before
 		return cost{}, err
 	}
 	return measureCost(line, func() error { return l.Peek(ctx, stored) })
@@ -216,8 +216,7 @@ func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error
 	return bare, client.Close, err
 }
 
-// readStored reads over an unmetered line what the hub has stored for a
-// cabinet.
+// readStored reads the documents that the hub has stored for a cabinet, over an unmetered line.
 func readStored(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (*limit.Stored, error) {
 	l, stop, err := openLimit(a, a.Unmetered())
 	if err != nil {

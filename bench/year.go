@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// retentionDays is how long the hub keeps acknowledged events by default.
+// retentionDays is the default retention of the hub for acknowledged events.
 const retentionDays = 7
 
 // measureYear saves single events for a recipient for a year of simulated time. The recipient

@@ -32,7 +32,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// Options select an account, and what is modelled.
+// Options select an existing account, or configure an embedded one.
 type Options struct {
 	// Endpoint and Key select an existing account. Without a Key, Credential is used.
 	// Without an Endpoint the engine is embedded.
@@ -44,8 +44,8 @@ type Options struct {
 	// immediately, and only counts requests.
 	Physics *Physics
 
-	// Dir is an empty folder for the documents of the embedded engine, which keeps them
-	// out of the heap of this process. Default: they are in memory.
+	// Dir is an empty folder in which the embedded engine stores its documents, so that they are
+	// not in the heap of this process. Default: the documents are in memory.
 	Dir string
 
 	// Synced makes each write wait until it is on the disk. Default: writes do not wait,
@@ -142,7 +142,7 @@ func (a *Account) Key() string { return a.key }
 // Embedded reports whether the account is the embedded engine.
 func (a *Account) Embedded() bool { return a.engine != nil }
 
-// Line returns a new line to the account, with its physics.
+// Line returns a new line to the account. Latencies and limits apply to its requests.
 func (a *Account) Line() *Line { return &Line{next: &http.Client{Transport: a.pool}} }
 
 // Unmetered returns a new line that bypasses the physics, or an ordinary line if
@@ -163,8 +163,8 @@ func (a *Account) Connection(l *Line, database string) client.Connection {
 	}
 }
 
-// Consistency returns the consistency level of the embedded engine. For another
-// account it returns "", so that the client asks the account.
+// Consistency returns the consistency level of the embedded engine. For another account it returns
+// "", so that the client reads the level from the account.
 func (a *Account) Consistency() string {
 	if a.engine != nil {
 		return cmp.Or(a.options.Consistency, "Strong")
@@ -208,8 +208,8 @@ func (a *Account) Raise(ctx context.Context, database string, throughput map[str
 	return nil
 }
 
-// Drop removes a database, if it exists, so that a run leaves nothing on an
-// account that is not embedded.
+// Drop removes a database, if it exists, so that no data of a run remains on an account that is not
+// embedded.
 func (a *Account) Drop(ctx context.Context, database string) error {
 	client, err := a.Client(a.Unmetered())
 	if err != nil {

@@ -59,7 +59,7 @@ func TestUnmeteredLine_BypassesThePhysics(t *testing.T) {
 	began := time.Now()
 	h := openHub(t, a, a.Unmetered())
 	actor := repositorytest.NewActor()
-	for range 20 { // each Save costs 38 RU, and the container has 400 per second
+	for range 20 { // each Save costs 38 RU, and the container has 400 RU per second
 		_, err := h.Save(t.Context(), actor, repositorytest.Events(125, actor))
 		require.NoError(t, err)
 	}

@@ -45,8 +45,8 @@ func (c Count) Since(before Count) Count {
 	}
 }
 
-// Do sends one request. It does not count requests for the account itself, which
-// are not charged.
+// Do sends one request. It does not count requests for the properties of the account, which are not
+// charged.
 func (l *Line) Do(req *http.Request) (*http.Response, error) {
 	answer, err := l.next.Do(req)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package baseline has the layouts that the hub replaces, so that the bench can
-// compare them with it: package single, one partition for each recipient, and
-// package original, drawers with a document for each event.
+// Package baseline contains the layouts that the hub replaces, so that the bench can compare them
+// with it: package single, one partition for each recipient, and package original, drawers with a
+// document for each event.
 package baseline
 
 import (

@@ -38,7 +38,7 @@ type Rig struct {
 	calls     calls
 
 	engine *delivery.Engine
-	end    context.CancelFunc // ends the engine; nil if the engine does not run
+	end    context.CancelFunc // stops the engine; nil if the engine does not run
 	life   sync.WaitGroup
 }
 
@@ -221,7 +221,7 @@ func (r *Rig) RequestUnits() float64 { return r.account.RequestUnits() }
 
 // Append stores n messages for the consumers.
 func (r *Rig) Append(ctx context.Context, n int) error {
-	const batch = 60 // the limit of an append
+	const batch = 60 // maximum number of messages in an append
 	messages := make([]domain.Message, batch)
 	for i := range messages {
 		messages[i] = domain.Message{ContentType: "text/plain", Payload: payload}
@@ -234,7 +234,7 @@ func (r *Rig) Append(ctx context.Context, n int) error {
 	return nil
 }
 
-// AwaitCalls waits until each consumer has as many concurrent calls as its limit
+// AwaitCalls waits until the engine makes as many concurrent calls to each consumer as the limit
 // allows.
 func (r *Rig) AwaitCalls(ctx context.Context) error {
 	for range r.consumers * callsToEach {

@@ -1,9 +1,9 @@
 // Package command is the command line of the bench: it runs scenarios, shows their
 // progress and their figures, and writes the figures as JSON.
 //
-// It has two callers. The command messagehub has it as its sub-command bench, which
-// measures the hub. The program bench/compare also measures other layouts and writes a
-// page with plots; only that program links these layouts and the plot library.
+// It has two callers. The command messagehub has a sub-command bench, which measures the hub. The
+// program bench/compare also measures other layouts and writes a page with plots; only that program
+// links these layouts and the plot library.
 package command
 
 import (
@@ -69,10 +69,10 @@ type Bench struct {
 	options bench.Options
 	list    bool
 	broker  bool   // run the scenario broker instead of push
-	json    string // path of the JSON file; "": no file
+	json    string // path of the JSON file; "" means that no file is written
 }
 
-// AddFlags adds the flags that both callers have.
+// AddFlags adds the flags that messagehub bench and bench/compare have in common.
 func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.list, "list", false, "list the scenarios, and measure nothing")
 	flags.BoolVar(&b.broker, "broker", false, "with push: broadcast by the webhook broker instead of publishing events, as the scenario broker does")
@@ -82,9 +82,8 @@ func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	config.AddFlags(flags, "cosmos.endpoint")
 }
 
-// Run runs the scenarios with these names, or all. It returns a UsageError if the
-// command line is wrong, and ErrMissed if every scenario was completed and a target
-// was missed.
+// Run runs the scenarios with these names, or all. It returns a UsageError if the command line is
+// invalid, and ErrMissed if every scenario was completed but a target was missed.
 func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) error {
 	find := bench.Find
 	if b.Find != nil {
@@ -110,9 +109,9 @@ func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) e
 	return b.runScenarios(ctx, scenarios)
 }
 
-// chooseAccount reads the account from the command line. The environment alone,
-// which may be set for a hub, does not select an account, so that a real account
-// is not measured by accident.
+// chooseAccount reads the account from the command line. Environment variables alone do not select
+// an account, so that a variable that is set for a hub does not make the bench measure a real
+// account.
 func (b *Bench) chooseAccount(flags *pflag.FlagSet) error {
 	if !flags.Changed("cosmos-endpoint") {
 		return nil
@@ -139,7 +138,7 @@ func (b *Bench) printScenarios(scenarios []bench.Scenario) error {
 	return table.Flush()
 }
 
-// runScenarios runs scenarios, shows their figures and writes the reports.
+// runScenarios runs scenarios, prints their figures and writes the reports.
 func (b *Bench) runScenarios(ctx context.Context, scenarios []bench.Scenario) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -174,7 +173,7 @@ func (b *Bench) runScenarios(ctx context.Context, scenarios []bench.Scenario) er
 	return resultError(r)
 }
 
-// readFacts returns the facts about a run that begins now.
+// readFacts returns the time, machine and commit of a run that begins now.
 func (b *Bench) readFacts(ctx context.Context) report.Facts {
 	words := []string{b.Program}
 	for _, arg := range b.Args {

@@ -32,8 +32,8 @@ func newProgress(w io.Writer, of int) *scenarioProgress {
 	return &scenarioProgress{StatusLine: terminal.NewStatusLine(w), of: of}
 }
 
-// beginScenario begins the next scenario, and returns the function to call with its progress.
-// endScenario must follow.
+// beginScenario begins the next scenario, and returns a function that shows the scenario's
+// progress. The caller then calls endScenario.
 func (p *scenarioProgress) beginScenario(scenario string) func(bench.Progress) {
 	p.scenario, p.began, p.last = scenario, time.Now(), bench.Progress{}
 	p.at++
@@ -100,5 +100,5 @@ func percentOf(p bench.Progress) int {
 	if math.IsNaN(p.Done) {
 		return 0
 	}
-	return int(100*min(max(p.Done, 0), 1) + 1e-9) // 100 times 0.58 is less than 58 in floating point
+	return int(100*min(max(p.Done, 0), 1) + 1e-9) // a small addition, because 100 times 0.58 is less than 58 in floating point
 }

@@ -22,7 +22,7 @@ func TestProgressBar_IsOneLineThatIsRemovedAtTheEnd(t *testing.T) {
 		tell := p.beginScenario("worst-peek")
 		synctest.Wait()
 		tell(bench.Progress{Step: "filling", Done: 0.5})
-		tell(bench.Progress{Step: "filling", Done: 0.501}) // less than one per cent more
+		tell(bench.Progress{Step: "filling", Done: 0.501}) // progress of less than one per cent
 		after := time.NewTimer(1500 * time.Millisecond)
 		<-after.C
 		tell(bench.Progress{Step: strings.Repeat("a long step ", 10), Done: 2})

@@ -1,9 +1,9 @@
 // Command compare compares the hub with the layouts that it replaces, and writes a page with
 // tables, plots and prices. `make bench` writes bench/RESULTS.md and bench/plots with it.
 //
-// Its scenarios, flags and exit statuses are those of `messagehub bench`, and it has one more
-// scenario, tokens. It is a separate program so that the command of operators does not contain the
-// replaced layouts, plots and fonts.
+// It has the scenarios, flags and exit statuses of `messagehub bench`, and the additional scenario
+// tokens. It is a separate program so that the command of operators does not contain the replaced
+// layouts, plots and fonts.
 package main
 
 import (
@@ -36,7 +36,7 @@ type commandProcess struct {
 	environ  []string
 	out, err io.Writer
 
-	// scenarios finds the scenarios; nil: findScenarios.
+	// scenarios returns the scenarios with these names. Default: findScenarios.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 }
 

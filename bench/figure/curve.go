@@ -5,8 +5,8 @@ package figure
 type Curve struct {
 	Scenario string
 	Plot     Plot
-	Name     string // name in the legend: "hub", or "hub peek"
-	Unit     string // unit of Y: "ms", "RU", "requests"
+	Name     string // name in the legend, such as "hub" or "hub peek"
+	Unit     string // unit of Y, such as "ms" or "RU"
 	Points   []Point
 }
 
@@ -23,9 +23,9 @@ type Plot string
 
 // The kinds of plots.
 const (
-	Percentiles Plot = "by percentile"    // X is the share of operations, from 0 to below 1, such as 0.99
-	Growth      Plot = "by stored events" // X is the number of stored events
-	Bars        Plot = "by operation"     // Label is the operation
+	Percentiles Plot = "by percentile"    // the X of a point is the share of operations, from 0 to below 1, such as 0.99
+	Growth      Plot = "by stored events" // the X of a point is the number of stored events
+	Bars        Plot = "by operation"     // the Label of a point is the operation
 )
 
 // PerEvent is the unit of a cost per event. Bars with this unit, one for each phase

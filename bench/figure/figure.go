@@ -20,20 +20,20 @@ type Figure struct {
 	Value    float64 `json:"value"`
 	Unit     string  `json:"unit"`
 	Target   *Target `json:"target"` // or nil
-	OK       bool    `json:"ok"`     // the target is met, or Target is nil
-	Modelled bool    `json:"-"`      // the account is modelled, so its charges and latencies are modelled too
+	OK       bool    `json:"ok"`     // true if the target is met or Target is nil
+	Modelled bool    `json:"-"`      // true if the charges and latencies of the account are simulated
 }
 
 // A Target is a bound for a value.
 type Target struct {
 	Bound float64
-	Least bool // the value must be at least Bound; if false, at most Bound
+	Least bool // true: the value must be at least Bound; false: at most Bound
 }
 
-// AtMost returns a target that larger values miss.
+// AtMost returns a target that a value misses if it is greater than bound.
 func AtMost(bound float64) *Target { return &Target{Bound: bound} }
 
-// AtLeast returns a target that smaller values miss.
+// AtLeast returns a target that a value misses if it is less than bound.
 func AtLeast(bound float64) *Target { return &Target{Bound: bound, Least: true} }
 
 // Met reports whether value meets t. Every value meets a nil target; NaN does
@@ -58,5 +58,5 @@ func (t *Target) String() string {
 	return sense + " " + strconv.FormatFloat(t.Bound, 'f', -1, 64)
 }
 
-// MarshalJSON encodes t as text, because the number does not show the direction.
+// MarshalJSON encodes t as text, such as "≤ 0.5", because a number alone has no direction.
 func (t *Target) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", t.String()), nil }

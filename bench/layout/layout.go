@@ -1,9 +1,9 @@
 // Package layout defines what the bench measures: how events are stored in containers
 // of Azure Cosmos DB, behind the ports of package repository.
 //
-// Package bench has the layout of the hub. Package baseline has the layouts that the
-// hub replaces; only bench/compare links it, so that the command messagehub does not
-// contain code that no hub runs.
+// Package bench defines the layout of the hub. Package baseline defines the layouts that the hub
+// replaces; only bench/compare links baseline, so that the command messagehub does not contain code
+// that no hub runs.
 package layout
 
 import (
@@ -23,11 +23,11 @@ type Layout struct {
 	// second.
 	Provision func(ctx context.Context, a *account.Account, throughput int32) error
 
-	// Open returns a store over l, which the caller closes. Stores do not share caches, as if they
-	// were in different processes.
+	// Open returns a store over l, which the caller closes. Each store has its own caches, as if it
+	// were in a separate process.
 	Open func(ctx context.Context, a *account.Account, l *account.Line) (*Store, error)
 
-	// CleanUp removes over l the events that an actor has confirmed.
+	// CleanUp removes the events that an actor has confirmed, with requests over l.
 	CleanUp func(ctx context.Context, a *account.Account, l *account.Line, actor domain.ActorID) error
 }
 

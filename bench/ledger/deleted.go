@@ -3,10 +3,10 @@ package ledger
 import "slices"
 
 // The hub may delete its stored copy of the content that a domain produced for a bundle. It then
-// delivers the bundle again with the same events and another body.
+// delivers the bundle again with the same events and a different body.
 
-// Deleting records that a content is about to be deleted. After this call, a bundle with this body
-// may be received with another body.
+// Deleting records that a content is about to be deleted. After this call, a bundle with this
+// content as its body may be received again with a different body.
 func (l *Ledger) Deleting(content []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,8 +31,8 @@ func (l *Ledger) isDeleted(body Digest) bool {
 	return deleted
 }
 
-// replaceBody accepts a new body of a bundle that was received before with another body, or
-// reports a violation.
+// replaceBody handles a bundle that was received before with a different body. It accepts the new
+// body if the content was deleted, and otherwise reports a violation.
 func (l *Ledger) replaceBody(b *Bundle, body Digest, read func() ([]Element, error)) error {
 	switch {
 	case l.isDeleted(body): // the request began before the deletion

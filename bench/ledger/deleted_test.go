@@ -15,8 +15,8 @@ func TestDeletedContent_AllowsAnotherBody(t *testing.T) {
 	}
 	one := func() ([]ledger.Element, error) { return []ledger.Element{{ID: "1"}}, nil }
 	two := func() ([]ledger.Element, error) { return []ledger.Element{{ID: "2"}}, nil }
-	receive := func(body string, asked ledger.Moment, read func() ([]ledger.Element, error)) error {
-		_, err := l.Receive("actor", "bundle", []byte(body), asked, read)
+	receive := func(body string, start ledger.Moment, read func() ([]ledger.Element, error)) error {
+		_, err := l.Receive("actor", "bundle", []byte(body), start, read)
 		return err
 	}
 	isRule := func(rule ledger.Rule, err error) {

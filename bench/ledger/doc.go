@@ -11,10 +11,10 @@
 //	H6  a bundle that is received again has the same body
 //	H7  a bundle is not received again by a Peek that began after its Dequeue was answered
 //
-// The rules have the names of the hub's design. The demo, the crash tests, the simulation,
-// package crashsites and the conformance suite of stores share these checks. Each of them
-// parses the bodies itself, because their events have different forms, and adds rules about
-// its own load, such as the effects of operators and the notices to domains.
+// The rules have the names of the hub's design. The demo, the crash tests, the simulation, package
+// crashsites and the conformance suite of stores share these checks. Each of them parses the bodies
+// itself, because the events have different forms, and adds rules for its own load, such as the
+// effects of operators and the notices to domains.
 //
 // If Receive is called in the order in which the hub has delivered the bundles of an actor
 // ([Options.InOrder]), it reports every violation immediately. If several clients of an actor

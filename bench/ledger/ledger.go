@@ -26,19 +26,19 @@ type Ledger struct {
 	events      map[eventKey]*recordedEvent
 	lengths     map[senderStream][]*recordedEvent
 	bundles     map[bundleKey]*Bundle
-	outstanding map[string]int    // accepted events that are not confirmed, by recipient
+	outstanding map[string]int    // number of !!
 	order       *bundleOrder      // order of the bundles received so far, if InOrder
 	found       Verdict           // violations found so far
-	deleted     map[Digest]Moment // deleted contents; 0 means that the deletion has not ended
+	deleted     map[Digest]Moment // moment at which the deletion of each content ended; 0 until it has ended
 }
 
 // An Event is an event that is about to be sent.
 type Event struct {
 	Recipient, ID string
-	Cabinet       string // a cabinet of the recipient
-	Sender        int    // number of the sender; its events keep their order within a cabinet
-	AnyOrder      bool   // the events of this sender need not keep their order
-	Unsure        bool   // the event may be missing until Accept is called
+	Cabinet       string // name of the event's cabinet
+	Sender        int    // number of the sender; events of one sender keep their order within a cabinet
+	AnyOrder      bool   // events of this sender may arrive in any order
+	Unsure        bool   // true if the event may be missing until Accept is called
 	Content       Digest // hash of its content; a zero Digest is not compared
 }
 
@@ -48,7 +48,8 @@ type Digest [sha256.Size]byte
 // DigestOf returns the hash of content.
 func DigestOf(content []byte) Digest { return sha256.Sum256(content) }
 
-// A Moment numbers the requests and responses that a ledger knows, in their order.
+// A Moment is a point in time: the number of a request or response, in the order in which the
+// ledger learned of them.
 type Moment int64
 
 // An Element is an event in the body of a bundle.
@@ -66,8 +67,8 @@ type Bundle struct {
 
 	body        Digest
 	events      []*recordedEvent
-	asked       Moment // beginning of the first request that returned the bundle
-	confirmed   Moment // response to its first Dequeue; 0 before that
+	start       Moment // moment at which the first request that returned the bundle began
+	confirmed   Moment // moment of the response to the bundle's first Dequeue; 0 before that
 	confirmedOK int    // number of its Dequeues that returned 200
 	isWithdrawn bool   // its events may be delivered again in other bundles
 }
@@ -88,9 +89,9 @@ type senderStream struct {
 
 type recordedEvent struct {
 	Event
-	position int     // position in the sender's stream
+	position int     // position of the event in the sender's stream
 	bundle   *Bundle // latest bundle with the event; nil before the first one
-	isGone   bool    // a bundle with the event was confirmed
+	isGone   bool    // true after a bundle with the event was confirmed
 	times    int     // number of confirmed bundles with the event; set by Check
 }
 
@@ -141,20 +142,20 @@ func (l *Ledger) Now() Moment {
 	return l.now
 }
 
-// Receive records a bundle that actor received by a request that began at the moment asked. If the
+// Receive records a bundle that actor received by a request that began at the moment start. If the
 // bundle is new, it calls read, which returns the events in the body. The error is a *Violation, or
 // joins several.
-func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func() ([]Element, error)) (isNew bool, err error) {
+func (l *Ledger) Receive(actor, id string, body []byte, start Moment, read func() ([]Element, error)) (isNew bool, err error) {
 	sum := DigestOf(body)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.deleted[sum]; at > 0 && asked >= at {
+	if at := l.deleted[sum]; at > 0 && start >= at {
 		return false, l.reportViolation(RuleDeleted, "bundle %s of %s: it comes with content that was deleted before it was requested", id, actor)
 	}
 	if known := l.bundles[bundleKey{actor, id}]; known != nil {
-		return false, l.receiveAgain(known, sum, asked, read)
+		return false, l.receiveAgain(known, sum, start, read)
 	}
-	b := &Bundle{Actor: actor, ID: id, body: sum, asked: asked}
+	b := &Bundle{Actor: actor, ID: id, body: sum, start: start}
 	l.bundles[bundleKey{actor, id}] = b
 	if b.Elements, err = read(); err != nil {
 		return true, l.reportViolation(RuleDelivered, "bundle %s of %s: %v", id, actor, err)
@@ -169,17 +170,17 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 }
 
 // receiveAgain compares a bundle that is received again with its first delivery.
-func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() ([]Element, error)) error {
+func (l *Ledger) receiveAgain(b *Bundle, body Digest, start Moment, read func() ([]Element, error)) error {
 	if b.body != body {
 		if err := l.replaceBody(b, body, read); err != nil {
 			return err
 		}
 	}
 	switch {
-	case b.confirmed > 0 && asked >= b.confirmed:
+	case b.confirmed > 0 && start >= b.confirmed:
 		return l.reportViolation(RuleGone, "bundle %s of %s: it comes again after its Dequeue", b.ID, b.Actor)
 	}
-	b.asked = min(b.asked, asked)
+	b.start = min(b.start, start)
 	return nil
 }
 
@@ -244,8 +245,8 @@ func (l *Ledger) Reopen(actor, id string) {
 }
 
 // Confirm records that the Dequeue of a bundle was answered. isOK is true for a 200; otherwise the
-// status was 404, because an earlier response was lost or another client of the actor was faster.
-// Confirm returns the ids of the events that no bundle has delivered before.
+// status was 404, because an earlier response was lost or a different client of the actor was
+// faster. Confirm returns the ids of the events that no bundle has delivered before.
 func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,8 +269,8 @@ func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	return delivered
 }
 
-// Replaced returns an event of a bundle that was later delivered in another bundle, and
-// that bundle, or two empty strings.
+// Replaced returns an event of a bundle that was later delivered in a second bundle, and the id of
+// the second bundle. Without such an event it returns two empty strings.
 func (l *Ledger) Replaced(actor, id string) (event, bundle string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// A story is a ledger of five events in one cabinet, from one sender.
+// A story is a ledger with five sent events of one sender in one cabinet.
 type story struct{ *ledger.Ledger }
 
 func newStory(o ledger.Options) story {
@@ -35,8 +35,8 @@ func elements(events ...int) (all []ledger.Element) {
 	return all
 }
 
-func (s story) receive(actor, id string, asked ledger.Moment, all []ledger.Element) error {
-	_, err := s.Receive(actor, id, fmt.Append(nil, all), asked, func() ([]ledger.Element, error) { return all, nil })
+func (s story) receive(actor, id string, start ledger.Moment, all []ledger.Element) error {
+	_, err := s.Receive(actor, id, fmt.Append(nil, all), start, func() ([]ledger.Element, error) { return all, nil })
 	return err
 }
 
@@ -184,10 +184,10 @@ func TestReceive_ReportsABodyThatCannotBeRead(t *testing.T) {
 func TestReceive_AcceptsALateReportOfAnEarlierRequest(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		s := newStory(ledger.Options{InOrder: inOrder})
-		asked := s.Now()
+		start := s.Now()
 		s.take(t, "b1", 0, 1)
 		s.take(t, "b2", 2, 3, 4)
-		require.NoError(t, s.receive("a", "b1", asked, elements(0, 1)), "asked for in time, noted late")
+		require.NoError(t, s.receive("a", "b1", start, elements(0, 1)), "asked for in time, noted late")
 		s.Confirm("a", "b1", false)
 		v := s.Check()
 		require.True(t, v.OK(), v.Details())

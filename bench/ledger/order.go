@@ -9,10 +9,10 @@ import (
 // A bundleOrder holds the positions of the delivered bundles in each cabinet and
 // stream.
 type bundleOrder struct {
-	sent  map[senderStream][]*recordedEvent
-	next  map[senderStream]int           // position of the next expected event
-	last  map[cabinetName]int64          // last delivered sequence number
-	taken map[sequenceKey]*recordedEvent // events by their sequence numbers
+	sent       map[senderStream][]*recordedEvent
+	next       map[senderStream]int           // position of the next expected event
+	last       map[cabinetName]int64          // last delivered sequence number
+	bySequence map[sequenceKey]*recordedEvent // events by their sequence numbers
 }
 
 type cabinetName struct{ recipient, name string }
@@ -23,7 +23,7 @@ type sequenceKey struct {
 }
 
 func newOrder(sent map[senderStream][]*recordedEvent) *bundleOrder {
-	return &bundleOrder{sent: sent, next: make(map[senderStream]int), last: make(map[cabinetName]int64), taken: make(map[sequenceKey]*recordedEvent)}
+	return &bundleOrder{sent: sent, next: make(map[senderStream]int), last: make(map[cabinetName]int64), bySequence: make(map[sequenceKey]*recordedEvent)}
 }
 
 // rewindBefore moves the expected position back before a bundle whose events are
@@ -66,15 +66,15 @@ func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
 		found = append(found, fmt.Sprintf("sequence number %d comes after %d", n, o.last[c]))
 	}
 	o.last[c] = n
-	if other := o.taken[key]; other != nil && other != e {
+	if other := o.bySequence[key]; other != nil && other != e {
 		found = append(found, fmt.Sprintf("events %s and %s both have sequence number %d", other.ID, e.ID, n))
 	}
-	o.taken[key] = e
+	o.bySequence[key] = e
 	return found
 }
 
-// nextCertain returns the position of the next event of a stream, skipping events
-// before position that may be missing.
+// nextCertain returns the position of the next event of a stream that must be delivered. It skips
+// events before position that may be missing.
 func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	next := o.next[s]
 	for next < position && o.sent[s][next].Unsure {
@@ -83,9 +83,9 @@ func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	return next
 }
 
-// findDisorder sorts the bundles of a cabinet by their events, and returns bundles that
-// were delivered in another order. It reports only certain violations: a bundle that was
-// first requested after a later one was confirmed.
+// findDisorder sorts the bundles of a cabinet by their events, and returns bundles that were
+// delivered in a different order. It reports a bundle only if its first request began after a later
+// bundle was confirmed, because concurrent requests have no order.
 func findDisorder(bundles []*Bundle) (found []string) {
 	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })
 	front := func(b *Bundle) int64 { // sequence numbers and positions cannot be compared with each other
@@ -97,7 +97,7 @@ func findDisorder(bundles []*Bundle) (found []string) {
 	slices.SortFunc(bundles, func(a, b *Bundle) int { return cmp.Compare(front(a), front(b)) })
 	var confirmed Moment // earliest confirmation among the later bundles
 	for _, b := range slices.Backward(bundles) {
-		if confirmed > 0 && b.asked >= confirmed {
+		if confirmed > 0 && b.start >= confirmed {
 			found = append(found, fmt.Sprintf("the bundle at %d came after a later one was confirmed", front(b)))
 		}
 		if confirmed == 0 || b.confirmed < confirmed {

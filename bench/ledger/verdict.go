@@ -31,7 +31,7 @@ func (v *Violation) Error() string { return v.Text }
 type Verdict struct {
 	Lost       []string // events that were not delivered
 	Duplicated []string // events that were delivered more than once
-	Disorder   []string // violations of the order
+	Disorder   []string // violations of the order of events
 	Faults     []string // all other violations
 }
 

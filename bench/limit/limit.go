@@ -1,14 +1,14 @@
-// Package limit sends the minimum of requests that the protocols of the hub need, by
-// bare azcosmos calls, in as few round trips as possible and with the same bytes that
-// the hub has stored. It does not decode, decide or retry anything, so no hub with
-// these protocols can be faster on the same account and machine.
+// Package limit sends the minimum of requests that the protocols of the hub need, by bare azcosmos
+// calls, in as few round trips as possible and with the same bytes that the hub has stored. It does
+// not decode responses, make decisions or retry requests, so no hub with these protocols can be
+// faster on the same account and machine.
 //
 //	Peek     gates and head; catalog; drawers; the pages of all drawers concurrently; commit
 //	Save     reserve; all pages concurrently; count; commit
 //
-// A Stored holds the documents that the hub has written for one cabinet, which are read
-// before the measurement. A Limit writes copies of them under keys that the hub does
-// not use, so they do not affect the hub. Each call uses new keys and can be repeated.
+// A Stored holds the documents that the hub has written for one cabinet, which are read before the
+// measurement. A Limit writes copies of these documents under keys that the hub does not use, so
+// the copies do not affect the hub. Each call uses new keys and can be repeated.
 package limit
 
 import (
@@ -25,8 +25,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A rawDocument is a document as it is stored, without the members that the
-// account adds.
+// A rawDocument is a stored document without the members that the account adds.
 type rawDocument map[string]any
 
 // A Stored holds the documents that the hub has stored for one cabinet.
@@ -203,7 +202,7 @@ func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 	return executeBatch(ctx, l.bundles, commit)
 }
 
-// A Save is a prepared Save: its bodies are encoded, and the documents that it
+// A Save is a Save that is ready to be sent: its bodies are encoded, and the documents that it
 // changes exist.
 type Save struct {
 	key     string // partition key in the catalog
@@ -214,7 +213,7 @@ type Save struct {
 	count   azcosmos.PatchOperations
 }
 
-// Prepare prepares a Save that writes all pages of s again, as new pages.
+// Prepare prepares a Save that writes copies of all pages of s.
 func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
 	key := s.copyKey()
 	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encodeDocument(s.head.withMember("partitionKey", key))}

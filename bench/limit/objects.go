@@ -127,7 +127,7 @@ func (o *Objects) storeBatch(ctx context.Context, documents []rawDocument) error
 	return o.executeBatch(ctx, b, documents)
 }
 
-// executeBatch executes a batch, and keeps the etags of the documents that it wrote.
+// executeBatch executes a batch, and stores the etags of the documents that it wrote.
 func (o *Objects) executeBatch(ctx context.Context, b azcosmos.TransactionalBatch, documents []rawDocument) error {
 	stored, err := o.container.ExecuteTransactionalBatch(ctx, b, nil)
 	switch {

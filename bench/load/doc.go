@@ -26,7 +26,7 @@
 // ended, and leaves no goroutine behind. It does not stop operations that never end: they must
 // respect the context of Run.
 //
-// A [Result] shows whether it can be trusted: how late operations started, and how many were
+// A [Result] contains evidence of its validity: how late operations started, and how many were
 // waiting for their start. The generator shares the machine with the measured service; if the
 // lateness is as large as the measured latencies, the machine was too small for the service and the
 // generator.

@@ -12,13 +12,13 @@ type Task func(ctx context.Context) Outcome
 
 // An Outcome is the result of an operation.
 type Outcome struct {
-	// Kind is the name under which the operation is counted, such as "peek". An operation with an
-	// empty Kind is not counted. The task determines Kind after the operation, because only the
-	// result shows whether a bundle was available.
+	// Kind is the kind of operation, such as "peek". An operation with an empty Kind is not
+	// counted. The task sets Kind after the operation, because Kind may depend on the result, for
+	// example on whether a bundle was available.
 	Kind string
 
 	// Failed is the kind of failure, such as "503"; "" means success. Failures are counted, and
-	// their latencies are recorded like others.
+	// their latencies are recorded like those of successful operations.
 	Failed string
 
 	// Then is the next operation, which is due immediately; nil means that no operation follows.
@@ -43,8 +43,8 @@ type Plan struct {
 	Limit int
 }
 
-// A dueQueue returns the operations of all streams in the order of their due times.
-// Streams with the same due time take turns in the order of the plan.
+// A dueQueue returns the operations of all streams in the order of their due times. Operations with
+// the same due time are returned in the order of their streams in the plan.
 type dueQueue []upcoming
 
 type upcoming struct {

@@ -11,9 +11,9 @@ import (
 
 // A Result is the outcome of a load. It is complete when Run has returned.
 type Result struct {
-	// Workers, Backlog and Lateness show whether the generator kept to its plan.
+	// Workers, Backlog and Lateness show whether the generator followed its plan.
 	Workers  int           // maximum number of concurrent operations
-	Backlog  int           // maximum number of due operations that had not started when another one became due
+	Backlog  int           // maximum number of operations that were due and had not started
 	Lateness time.Duration // longest time from the due time of an operation to its start
 
 	mu       sync.Mutex
@@ -109,10 +109,10 @@ func (l *Latencies) Percentile(percent float64) time.Duration {
 	return time.Duration(l.histogram.ValueAtPercentile(percent)) * time.Microsecond
 }
 
-// Percentiles are the percentiles that reports show.
+// Percentiles are the percentiles that reports contain.
 type Percentiles struct{ P50, P90, P99, P999, Max time.Duration }
 
-// Percentiles returns the percentiles of l that reports show.
+// Percentiles returns the percentiles of l that reports contain.
 func (l *Latencies) Percentiles() Percentiles {
 	return Percentiles{P50: l.Percentile(50), P90: l.Percentile(90), P99: l.Percentile(99), P999: l.Percentile(99.9), Max: l.Percentile(100)}
 }

@@ -72,7 +72,7 @@ func (r *runner) addDue(ctx context.Context, op upcoming) {
 	r.due = append(r.due, op)
 	switch {
 	case r.idle > 0:
-		r.idle-- // counted before the worker wakes, so that the next operation does not count on the same worker
+		r.idle-- // decremented before the worker wakes, so that the next operation does not wait for the same worker
 		r.changed.Signal()
 	case r.started < r.plan.Limit:
 		r.started++
@@ -132,5 +132,5 @@ func (r *runner) carryOut(ctx context.Context, op upcoming) {
 	}
 }
 
-// isCounted reports whether an operation is due after the plan's Settle, and so is counted.
+// isCounted reports whether an operation is counted: it is if it is due after the plan's Settle.
 func (r *runner) isCounted(op upcoming) bool { return op.due >= r.plan.Settle }

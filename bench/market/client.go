@@ -23,11 +23,11 @@ type marketClient struct {
 	url  string
 	http *http.Client
 
-	bearers map[string]string // Authorization header of each actor, and of the domain as ""; empty: no tokens
+	bearers map[string]string // Authorization header of each actor, and of the domain under ""; empty if the hub requires no tokens
 }
 
-// newMarketClient returns a client that keeps a connection for each concurrent
-// operation, so that only the first operations dial.
+// newMarketClient returns a client that retains a connection for each concurrent operation, so that
+// only the first operations dial.
 func newMarketClient(url string) *marketClient {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -134,7 +134,7 @@ func countEvents(body io.Reader) (n int, err error) {
 	needle := []byte(`"sequence":`)
 	buffer := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
-	kept := 0 // number of bytes at the end of the previous read that may be the beginning of a match
+	kept := 0 // number of bytes of the previous read that may be the beginning of a match
 	for {
 		read, err := body.Read(buffer[kept:])
 		text := buffer[:kept+read]

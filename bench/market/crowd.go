@@ -26,14 +26,14 @@ type recipientCrowd struct {
 	saves   atomic.Uint64
 }
 
-// A crowdMember is what the clients know about a recipient.
+// A crowdMember holds the numbers of events that the clients have sent to a recipient and fetched.
 type crowdMember struct {
 	name string
 	busy chan struct{} // limits the concurrent operations of the recipient
 
 	mu    sync.Mutex
 	stock Stock
-	waits []waitingSave // Saves with unfetched events, the oldest first
+	waits []waitingSave // Saves whose events were not all fetched, the oldest first
 }
 
 // A waitingSave is a Save with events that were not fetched yet.
@@ -100,8 +100,8 @@ func (c *recipientCrowd) sendBatch(ctx context.Context, m *crowdMember, random *
 	return err
 }
 
-// fetchWaiting fetches the next bundle of m. A Peek without a bundle is counted as
-// another kind, because it is faster.
+// fetchWaiting fetches the next bundle of m. A Peek that returns no bundle is faster, so it is
+// counted as a separate kind of operation.
 func (c *recipientCrowd) fetchWaiting(ctx context.Context, m *crowdMember) load.Outcome {
 	m.busy <- struct{}{} // the operation before it ends when ctx ends
 	bundle, events, err := c.caller.fetchBundle(ctx, m.name)

@@ -18,13 +18,13 @@ import (
 type Market struct {
 	Groups     []Group
 	Lasts      time.Duration
-	Settle     time.Duration // time at the beginning that is not counted
+	Settle     time.Duration // duration of the initial part whose operations are not counted
 	Throughput Throughput
 	Seed       uint64 // seed of due times, recipients and ids
 
 	Issuer *tokens.Issuer // issuer of the tokens of all clients; if nil, actors use the header X-Actor-Id, and domains send no credentials
 
-	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
+	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; may be nil
 	Beside         []load.Stream                               // other operations during the market
 	ReportProgress func(done float64)                          // called occasionally with the progress, from 0 to 1; may be nil
 }
@@ -50,7 +50,7 @@ type Day struct {
 
 // A Tally is the result of a Group.
 type Tally struct {
-	Stock                // numbers after all events were fetched, including events that were sent before the load
+	Stock                // numbers of events after the remaining events were fetched, including events that were sent before the load
 	Events int           // events that were saved during the load
 	Oldest time.Duration // age of the oldest unfetched event when the load ended
 }
@@ -69,8 +69,8 @@ func (s *Stock) Add(other Stock) {
 	s.Fetched += other.Fetched
 }
 
-// Lost returns the number of events that were saved and not fetched, after all
-// were fetched.
+// Lost returns the number of saved events that were not fetched. It is called after all remaining
+// events were fetched.
 func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 
 // Duplicates returns the number of fetched events beyond those that were sent, so that some must have
@@ -78,8 +78,8 @@ func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 // stored its events.
 func (s Stock) Duplicates() int { return max(0, s.Fetched-s.Sent) }
 
-// Hold runs the market for its time, with a hub that uses a folder and a database of an account,
-// and then fetches the remaining events. Every member has received events before, so the hub knows
+// Hold runs the market for its duration, and then fetches the remaining events. The hub uses a
+// database of account a, and a folder. Every member has received events before, so the hub knows
 // all of them. The caller removes the folder and the database.
 func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder string) (_ *Day, err error) {
 	hub, ways, err := m.startHub(ctx, a, database, folder)

@@ -33,8 +33,8 @@ func runMarket(t *testing.T, m Market) *Day {
 }
 
 func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
-	told := 0.0
-	d := runMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, ReportProgress: func(done float64) { told = done }, Groups: []Group{
+	reported := 0.0
+	d := runMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, ReportProgress: func(done float64) { reported = done }, Groups: []Group{
 		{Size: 5, Events: 100, Batch: 5, Period: 100 * time.Millisecond},
 		{Kind: "big ", Size: 1, Events: 100, Batch: 10, Period: 100 * time.Millisecond},
 	}})
@@ -53,7 +53,7 @@ func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 	}
 	require.Zero(t, d.Used.Refused())
 	require.GreaterOrEqual(t, d.Took, 300*time.Millisecond)
-	require.LessOrEqual(t, told, 1.0)
+	require.LessOrEqual(t, reported, 1.0)
 }
 
 func TestThrottle_RefusesARecipientUntilTheEnd(t *testing.T) {

@@ -32,7 +32,7 @@ func (t *Throttle) Refused() int64 { return t.refused.Load() }
 func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.switchStream(at, true) }
 
 // TurnOffBefore returns a stream that turns the Throttle off one millisecond before a plan ends, so
-// that no retry of the plan remains throttled at the end.
+// that no retry is throttled when the plan ends.
 func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
 	return t.switchStream(end-time.Millisecond, false)
 }

@@ -12,7 +12,7 @@ import (
 // second.
 type Throughput struct{ Catalog, Cabinet, Bundles int32 }
 
-// Total returns the sum of all containers.
+// Total returns the sum of the throughputs.
 func (t Throughput) Total() int32 { return t.Catalog + t.Cabinet + t.Bundles }
 
 // A Usage is the use of the hub's containers.

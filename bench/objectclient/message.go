@@ -8,9 +8,9 @@ import (
 
 // An Event is an event that S3 reports about an object.
 type Event struct {
-	Key       string // must not have characters that are escaped in a URL
+	Key       string // key of the object, without characters that a URL must escape
 	Deleted   bool   // the object was deleted; if false, it was created
-	Sequencer int64  // ascending order of the events of an object
+	Sequencer int64  // position among the events of the object; later events have greater numbers
 }
 
 // Began is the time of the event with sequencer 0. The event with sequencer n is n milliseconds

@@ -1,5 +1,5 @@
-// Package receivers has webhook receivers for benchmarks, and a relay, which makes the
-// same calls as a hub and stores nothing.
+// Package receivers provides webhook receivers for benchmarks, and a relay that makes the same
+// calls as a hub and stores nothing.
 //
 // A [Server] counts the first call for each event at each of its receivers, and measures
 // the time from the event's due time to the call. It serves on a free loopback port until
@@ -35,7 +35,7 @@ type Server struct {
 	due       map[string]time.Time // due times by event
 	first     map[eventCall]bool
 	latencies *load.Latencies
-	left      int // number of calls until all is closed
+	left      int // number of first calls that are still expected
 	all       chan struct{}
 }
 
@@ -101,8 +101,8 @@ func (s *Server) Due(event string, at time.Time) {
 	s.due[event] = at
 }
 
-// Latencies returns the latencies of the first calls since Expect, after all
-// have arrived.
+// Latencies returns the latencies of the first calls since Expect. All of these calls must have
+// arrived.
 func (s *Server) Latencies() *load.Latencies {
 	s.mu.Lock()
 	defer s.mu.Unlock()

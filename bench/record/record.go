@@ -1,5 +1,5 @@
-// Package record has the functions that all writers of result files share: they record the
-// measured commit and the machine, and write files atomically.
+// Package record contains functions for all writers of result files. They return the measured
+// commit and the machine, and write files atomically.
 package record
 
 import (

@@ -47,13 +47,13 @@ func writeRows(b *strings.Builder, rows [][cells]string) {
 			widths[at] = max(widths[at], utf8.RuneCountInString(cell))
 		}
 	}
-	taken := 0
+	used := 0
 	for at, width := range widths {
 		if at != metricCell {
-			taken += 2 + width
+			used += 2 + width
 		}
 	}
-	widths[metricCell] = min(widths[metricCell], max(columns-taken-2, len("metric")))
+	widths[metricCell] = min(widths[metricCell], max(columns-used-2, len("metric")))
 	for i := range rows {
 		var line strings.Builder
 		for at, cell := range rows[i] {
@@ -69,8 +69,8 @@ func writeRows(b *strings.Builder, rows [][cells]string) {
 	}
 }
 
-// Mark states whether a figure meets its target, and whether it is modelled while
-// others are measured.
+// Mark returns whether a figure meets its target, and, in a report that also contains measured
+// figures, whether the figure is modelled.
 func (r *Report) Mark(f figure.Figure) string {
 	var marks []string
 	switch {

@@ -30,7 +30,7 @@ func FreeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// StartProcess runs a program messagehub as a hub that listens on an address and keeps its data in
+// StartProcess runs a program messagehub as a hub that listens on an address and stores its data in
 // a folder. It returns when the hub is ready. The hub calls receivers on loopback ports.
 func StartProcess(ctx context.Context, program, address, folder string) (*Process, error) {
 	p := &Process{url: "http://" + address, ready: make(chan struct{})}

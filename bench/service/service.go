@@ -2,8 +2,8 @@
 // this process and listens on loopback ports.
 //
 // The node's documents are in the account, if there is one, and all other data in a folder that
-// only this node uses. The caller stops the Service; this drains the node, as an operator's stop
-// does, and keeps the folder.
+// only this node uses. The caller stops the Service; that drains the node, as an operator's stop
+// does, and does not remove the folder.
 package service
 
 import (
@@ -32,19 +32,19 @@ type Options struct {
 	Transport policy.Transporter // transport to the account
 	Folder    string
 
-	// Listeners opens the bus and the exchange of the node to domains.
+	// Listeners makes the node listen for domains, at its bus and its exchange.
 	Listeners bool
 	Domains   config.Domains // default: the domains of the energy market
 
-	// Receivers allows subscriptions whose receivers are on loopback ports.
+	// Receivers makes the node accept subscriptions whose receivers are on loopback ports.
 	Receivers bool
 	// Concurrency is the limit for concurrent calls to one receiver; 0 means the
 	// default of a node.
 	Concurrency int
 
-	Configure   func(*config.Config)            // changes the settings before the node starts, if not nil
+	Configure   func(*config.Config)            // called before the node starts, to change its settings; may be nil
 	WrapHandler func(http.Handler) http.Handler // see node.Options
-	NoChecks    bool                            // no readiness checks, which cost request units
+	NoChecks    bool                            // disables the readiness checks, because they cost request units
 }
 
 // A Service is a running node.

@@ -13,7 +13,7 @@ import (
 )
 
 // A brokerSimulation is a push simulation of channels: producers send messages to channels. The nodes deliver the
-// messages by calls of the consumers, or the consumers fetch them. A third of the seeds have a broker simulation.
+// messages by calls of the consumers, or the consumers fetch them. One seed in three has a broker simulation.
 type brokerSimulation struct {
 	*pushSimulation
 	keys      *subscribe.Keyring
@@ -38,7 +38,7 @@ type brokerChannel struct {
 }
 
 const (
-	// brokerFaults is one less than the number of the first fault of a broker simulation.
+	// brokerFaults is the offset of fault numbers in a broker simulation.
 	brokerFaults = 2_000_000
 	// brokerPurposes is added to the purpose of each random source of a broker simulation.
 	brokerPurposes = 10_000
@@ -149,7 +149,7 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	return acts
 }
 
-// runBroker runs the broker simulation of a seed in a bubble.
+// runBroker runs the broker simulation of a seed in a synctest bubble.
 func runBroker(o *Options) (r Result) {
 	sim, err := newBrokerSimulation(o)
 	if err != nil {

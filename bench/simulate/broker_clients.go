@@ -132,7 +132,7 @@ func (m *brokerManager) putLate(c *brokerConsumer) error {
 	return nil
 }
 
-// traceHeader is a metadata field that every message carries.
+// traceHeader is a metadata field that every message has.
 const traceHeader = "X-Trace"
 
 // A sentMessage is a message that a producer sends.
@@ -144,14 +144,14 @@ type sentMessage struct {
 	entry       push.Entry
 }
 
-// A seenMessage is a message as a consumer or a reader received it.
+// A seenMessage is a message that a consumer or a reader received.
 type seenMessage struct {
 	payload, contentType string
 	metadata             map[string]string
 }
 
 // compareWithSent compares a received message with the message that was sent. It returns an error if the messages
-// differ, if the entry had another message before, or if the message has two entries.
+// differ, if the entry had a different message before, or if the message has two entries.
 func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -246,7 +246,7 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 	})
 }
 
-// noteAccepted records that a message was accepted. It returns an error if the message is not in the stream.
+// noteAccepted records that a message was accepted. It returns an error if the stream does not contain the message.
 func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {

@@ -16,15 +16,15 @@ import (
 type seenBundles struct {
 	bundles map[string]*seenBundle
 	order   []string // ids of dequeued bundles, in order
-	open    string   // id of the bundle that a client has received and no client has begun to dequeue; "" if none
+	open    string   // id of the received bundle that no client has begun to dequeue; "" if there is none
 }
 
 // A seenBundle is a bundle that a client has received.
 type seenBundle struct {
 	content string // one line for each message
 	entries []push.Entry
-	began   bool // a client has begun to dequeue the bundle
-	ended   bool // a client has dequeued the bundle
+	began   bool // true after a client has begun to dequeue the bundle
+	ended   bool // true after a client has dequeued the bundle
 }
 
 // A brokerFetcher fetches the messages of a consumer through any node.
@@ -99,7 +99,7 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	return bundle.ID, f.consumer.noteBundle(bundle)
 }
 
-// awaitBroker waits for a turn, and returns the broker of a running node.
+// awaitBroker waits until the scheduler chooses the client, and returns the broker of a running node.
 func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	if _, ok := f.awaitTurn(what); !ok {
 		return nil, false

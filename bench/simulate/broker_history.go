@@ -14,7 +14,7 @@ import (
 type notedCall struct {
 	consumer *brokerConsumer
 	began    int64
-	losses   int // number of times that an owner had lost the cursor when the call began
+	losses   int // number of times that a node had lost the cursor before the call began
 	entry    push.Entry
 }
 
@@ -62,8 +62,8 @@ func (o *notedCall) endCall(n *brokerNode, a domain.Answer) {
 	c.settleCalls()
 }
 
-// settleCalls adds the calls whose success is stored to the history. It drops the calls whose node has lost the cursor:
-// their results may be lost, so their messages may be delivered again, by a call or in a bundle.
+// settleCalls adds the calls whose success is stored to the history. It drops the calls whose node has lost the cursor.
+// The results of these calls may be lost, so a later call or bundle may deliver their messages again.
 func (c *brokerConsumer) settleCalls() {
 	losses := c.countLosses()
 	outstanding, at := c.sim.observer.Outstanding(c.cursor.String())
@@ -80,7 +80,8 @@ func (c *brokerConsumer) settleCalls() {
 	})
 }
 
-// notePeek records the result of a Peek. A failed Peek proves nothing and is not recorded.
+// notePeek records the result of a Peek. A failed Peek is not recorded, because it does not restrict the order of
+// operations.
 func (c *brokerConsumer) notePeek(client int, began int64, b *broker.Bundle, err error) {
 	c.settleCalls()
 	if err != nil {

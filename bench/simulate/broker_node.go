@@ -87,15 +87,15 @@ func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	return answer
 }
 
-// A brokerConsumer is a consumer of a channel, with the calls and bundles that it has received.
+// A brokerConsumer is a consumer of a channel, and the calls and bundles that the consumer has received.
 type brokerConsumer struct {
 	*pushReceiver
 	sim   *brokerSimulation
 	id    domain.PartyID
 	token string
 
-	// before and answered are the number of entries of the channel by priority: when the first PUT of the consumer
-	// began, and when the first PUT succeeded. Each is nil until then. Guarded by pushSimulation.pmu.
+	// before and answered are the numbers of entries of the channel by priority, when the first PUT of the consumer
+	// began and when it succeeded. Each is nil until that time. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
 	seen             seenBundles // guarded by pushSimulation.pmu
 

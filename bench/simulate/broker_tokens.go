@@ -33,8 +33,7 @@ func (r *tokenRotation) tokenNumber(n int) *string {
 }
 
 // rotateToken replaces the token several times. After each replacement it broadcasts with the current token and with
-// the previous token. Nodes must refuse the previous token after tokenLimit; where reads may be stale, the time until
-// they refuse it is unlimited.
+// the previous token. Nodes must refuse the previous token after tokenLimit. If reads may be stale, there is no limit.
 func (r *tokenRotation) rotateToken() error {
 	for n := range 2 + r.rng.IntN(3) {
 		if err := r.manager.putParty(r.id, broker.Draft{Token: r.tokenNumber(n)}); err != nil || r.sim.ctx.Err() != nil {

@@ -30,7 +30,7 @@ func (n *brokerNode) runWorker(ctx context.Context) {
 	failsafe.New(hub, failsafe.Options{Random: random.New(n.sim.options.Seed, n.rngPurpose(4500)).Uint64}).Run(ctx)
 }
 
-// awaitBroker waits for a turn, and returns the broker of a running node.
+// awaitBroker waits until the scheduler chooses the worker, and returns the broker of a running node.
 func (h *overdueHub) awaitBroker(what string) (*brokerNode, error) {
 	if _, ok := h.awaitTurn(what); !ok {
 		return nil, h.sim.ctx.Err()

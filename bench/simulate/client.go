@@ -22,15 +22,15 @@ type baseClient struct {
 	who string
 	rng random.Source
 
-	patience time.Duration // how long the client waits for a response; 0: clientTimeout
-	address  string        // remote address of the client's requests; "": 127.0.0.1:1
+	patience time.Duration // time for which the client waits for a response; 0 means clientTimeout
+	address  string        // remote address of the client's requests; "" means 127.0.0.1:1
 }
 
 func (sim *simulation) newClient(who string, use uint64) baseClient {
 	return baseClient{sim: sim, who: who, rng: random.New(sim.options.Seed, use)}
 }
 
-// awaitTurn waits until the scheduler takes the client's turn. The outcome is the name of the injected fault, or "".
+// awaitTurn waits until the scheduler chooses the client's turn. The outcome is the name of the injected fault, or "".
 // ok is false if the simulation ends.
 func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome string, ok bool) {
 	granted := make(chan string, 1)
@@ -79,7 +79,7 @@ type hubReply struct {
 	body   []byte
 }
 
-// clientTimeout is how long a client waits for a response.
+// clientTimeout is the time that a client waits for a response.
 const clientTimeout = 45 * time.Second
 
 // call sends a request to a random hub. After an error the outcome of the request is unknown.
@@ -143,8 +143,8 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	return r, nil
 }
 
-// withGivingUp returns a context that the scheduler may cancel in a turn, as if the client gave up. end removes that
-// turn.
+// withGivingUp returns a context that the scheduler may cancel, as if the client stopped waiting. end takes this
+// possibility away from the scheduler.
 func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context, end func()) {
 	if !p.sim.plan.clientsGiveUp || p.sim.FaultFree || p.rng.IntN(8) > 0 {
 		return ctx, func() {}

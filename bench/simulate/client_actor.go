@@ -51,7 +51,7 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 			continue
 		}
 		a.idle = 0
-		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle so long that operators may consider the bundle stuck
+		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle for so long that operators may assume that the bundle is stuck
 			a.pause(time.Duration(a.rng.IntN(30)) * time.Second)
 		}
 		a.dequeueBundle(id)
@@ -105,8 +105,8 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	return "", false
 }
 
-// dequeueBundle repeats a Dequeue until a hub responds. Sometimes it stops after an attempt and leaves the bundle in
-// givenUp, to be dequeued later.
+// dequeueBundle repeats a Dequeue until a hub responds. Sometimes it stops after an attempt, and adds the bundle to
+// givenUp, so that the bundle is dequeued later.
 func (a *actorClient) dequeueBundle(id string) {
 	for {
 		if a.tryDequeue(id) {

@@ -22,7 +22,7 @@ import (
 type busPublisher struct {
 	*baseClient
 	form      domainclient.Form
-	queue     string // name of the queue; "": the queue with sessions
+	queue     string // name of the queue; "" means the queue with sessions
 	transport *busTransport
 	client    *domainclient.Client
 	starts    int
@@ -59,7 +59,7 @@ const closeTimeout = 5 * time.Second
 func (sim *simulation) closeInTime(end func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sim.ctx), closeTimeout)
 	defer cancel()
-	_ = end(ctx) // if the client is not closed in time, cutting its transport ends it
+	_ = end(ctx) // if this times out, the client ends because its transport is cut
 }
 
 func (sim *simulation) newBusTransport(who string) *busTransport {
@@ -138,8 +138,8 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 	return false
 }
 
-// scheduleDeath sometimes enqueues a turn in which the domain dies during the current request. It returns that turn, or
-// nil.
+// scheduleDeath sometimes gives the scheduler a turn that kills the domain during the current request. It returns the
+// turn, or nil.
 func (a *busPublisher) scheduleDeath(tries int) *scheduler.Turn {
 	line := a.transport
 	t := &scheduler.Turn{Who: line.who, What: "dies", Proceed: func() string {

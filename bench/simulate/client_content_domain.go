@@ -24,7 +24,7 @@ import (
 // bundles. Sometimes it fails, is slow or dies.
 type contentDomain struct {
 	baseClient
-	laterRNG random.Source // source for draws that were added later, so that the draws of older seeds do not change
+	laterRNG random.Source // source for new random decisions, so that the decisions of older seeds do not change
 	starts   int
 	contents int // number of contents so far; each content contains its number, so that two attempts differ
 }
@@ -50,7 +50,7 @@ func (m *contentDomain) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// runOnce runs one process of the domain, until the process dies or gives up, or finish is closed.
+// runOnce runs one process of the domain, until the process dies or stops, or finish is closed.
 func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	m.starts++
 	who := fmt.Sprintf("%s.%d", m.who, m.starts)
@@ -99,7 +99,7 @@ func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	return nil
 }
 
-// runOrCancel runs work. When work returns, it calls cancel, which ends the other work of the domain.
+// runOrCancel runs work, and then calls cancel, which ends all other work of the domain.
 func (m *contentDomain) runOrCancel(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
 		m.sim.Log(m.who + " gives up: " + err.Error())
@@ -172,7 +172,7 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 		m.sim.MarkReached("a domain rejected a notice")
 		return errors.New("not now")
 	}
-	if m.sim.faults.storeCorrupted.Load() { // the ledger does not contain events that are sent after the corruption
+	if m.sim.faults.storeCorrupted.Load() { // after the corruption, sent events are not recorded in the ledger
 		return nil
 	}
 	times, err := m.sim.work.ledger.noteNotice(n.Recipient, n.ID, ids)

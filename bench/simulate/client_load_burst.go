@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A loadBurst sends many concurrent requests, or one request that exceeds a limit. It uses separate mailboxes in which
-// nothing is stored, so every response says that the mailbox is empty or that a limit is exceeded.
+// A loadBurst sends many concurrent requests, or one request that exceeds a limit. Its mailboxes are always empty, so
+// every response says that the mailbox is empty or that a limit is exceeded.
 type loadBurst struct{ baseClient }
 
 // runUntil sends a few bursts. It returns early if finish is closed.

@@ -49,7 +49,7 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		uri = exchange.NewBlobClient("nothing is there").URL()
 	case 6:
 		uri = m.uploadBlob(ctx, exchange, "nothing", nil)
-	default: // too large for every hub, or only for a hub with wrong settings
+	default: // content that is too large for every hub, or only for a hub with wrong settings
 		size := 20
 		switch m.laterRNG.IntN(3) {
 		case 0:
@@ -86,10 +86,10 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 	}
 }
 
-// replacedBlob is the name of a blob that is replaced each time half of it was read.
+// replacedBlob is the name of a blob that is replaced whenever half of its content was read.
 const replacedBlob = "changing"
 
-// replaceHalfRead replaces replacedBlob when half of it was read, and truncates the response.
+// replaceHalfRead replaces replacedBlob when half of its content was read, and truncates the response.
 func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 	if resp.StatusCode >= http.StatusMultipleChoices || x.req.Method != http.MethodGet || !strings.HasSuffix(x.req.URL.Path, "/"+replacedBlob) {
 		return resp
@@ -111,6 +111,6 @@ func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 // uploadBlob stores a blob in the shared container, and returns its URI.
 func (m *contentDomain) uploadBlob(ctx context.Context, exchange *container.Client, name string, content []byte) string {
 	blob := exchange.NewBlockBlobClient(name)
-	_, _ = blob.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{}) // after a failure the URI names no blob, which is malformed as well
+	_, _ = blob.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{}) // if the upload fails, no blob has this URI, so the reply is malformed as well
 	return blob.URL()
 }

@@ -42,8 +42,8 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// sendOrder repeats a request until a hub responds. isUnsure is true if the outcome of an earlier attempt is unknown, so
-// the response may be due to that attempt.
+// sendOrder repeats a request until a hub responds. isUnsure is true if the outcome of an earlier attempt is unknown:
+// the response may then describe the effect of that attempt.
 func (o *operator) sendOrder(method, path string, body any) (r *hubReply, isUnsure bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -148,7 +148,7 @@ func (o *operator) isRecorded(actor, what, id string) bool {
 func (o *operator) freezeQueue(actor string) {
 	o.sim.work.ledger.beginFreeze(actor)
 	r, _ := o.sendOrder(http.MethodPost, "queues/"+actor+"/freeze", orderBody())
-	if r == nil || r.status == http.StatusNotFound { // the actor never had an event
+	if r == nil || r.status == http.StatusNotFound { // no event was ever stored for the actor
 		return
 	}
 	if r.status != http.StatusNoContent {
@@ -228,7 +228,7 @@ func (sim *simulation) verifyStore() error {
 			report = sim.checkStore(&p, repair)
 		}
 		left := slices.DeleteFunc(report.Findings, func(f rules.Finding) bool {
-			return f.Repaired || f.Kind == "tail-left" // a hub that writes tails left this tail for a hub that does not
+			return f.Repaired || f.Kind == "tail-left" // a hub that writes tails left this tail to a hub that does not write tails
 		})
 		if len(left) > 0 {
 			return fmt.Errorf("at the end, a check with repair %t found %d faults and repaired %d of them: %v", repair, report.Found, report.Repaired, left)

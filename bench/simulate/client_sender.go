@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A sentData is an event as a domain sends it.
+// A sentData is an event in the form that a domain sends.
 type sentData struct {
 	ID               string          `json:"id"`
 	Recipient        string          `json:"recipient"`
@@ -102,8 +102,8 @@ func (s *batchSender) sendBatch(batch []sentData) bool {
 	return s.publisher.publishEvents(batch)
 }
 
-// sendAgain repeats an earlier batch, sometimes by another route. A batch that may still be on the bus is not
-// repeated over HTTP, which would overtake it.
+// sendAgain repeats an earlier batch, sometimes by another route. A batch that may still be on the bus is not repeated
+// over HTTP, because the repetition would overtake the batch.
 func (s *batchSender) sendAgain() bool {
 	batch := s.sent[s.rng.IntN(len(s.sent))]
 	if slices.ContainsFunc(batch, func(e sentData) bool { return !s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention) }) {
@@ -141,7 +141,7 @@ func (s *batchSender) newBatch() []sentData {
 		if s.rng.IntN(3) == 0 || origin == s.sim.plan.inline {
 			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
 		}
-		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // protobuf events carry no payload
+		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // protobuf events have no payload
 			e.Payload = nil
 			if origin == s.sim.plan.inline {
 				e.Origin = s.sim.plan.origins[0].String()

@@ -50,7 +50,7 @@ func (s *batchSender) pickStored() (sentData, bool) {
 	return e, (s.route != overQueue || s.sim.work.ledger.isReceived(e.ID)) && s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention)
 }
 
-// changeEvent changes the content of an event and keeps its id.
+// changeEvent changes the content of an event, but not the id.
 func (s *batchSender) changeEvent(e *sentData, plain bool) {
 	kinds := 5
 	if plain || e.Origin == s.sim.plan.inline.String() { // the payload is the content of the bundle, or is not sent

@@ -23,7 +23,7 @@ import (
 type poisonMessages struct {
 	mu        sync.Mutex
 	messages  map[string]string // reasons for the dead letters, by message id
-	conflicts map[string]bool   // ids of events that were sent with different content
+	conflicts map[string]bool   // ids that were sent a second time with different content
 }
 
 func newPoisonMessages() *poisonMessages {

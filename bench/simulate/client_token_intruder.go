@@ -39,7 +39,7 @@ func (x *tokenIntruder) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// makeRequest makes one request, or two with the same token.
+// makeRequest sends one request, or two requests with the same token.
 func (x *tokenIntruder) makeRequest() {
 	now, victim := time.Now(), actorName(x.rng.IntN(x.sim.plan.recipients))
 	actor := tokenClaims{"roles": []string{"actor"}, "actor": victim}
@@ -76,7 +76,7 @@ func (x *tokenIntruder) peekRefused(what, token, victim string, want int) {
 	}
 }
 
-// sendRefused sends an event whose origin differs from that of its token.
+// sendRefused sends an event with a token for a different origin.
 func (x *tokenIntruder) sendRefused(victim string) {
 	token := x.issuer.signClaims(tokenClaims{"roles": []string{"domain:" + domain.TimeSeries.String()}}).raw
 	e := sentData{
@@ -109,8 +109,8 @@ func (x *tokenIntruder) useAfterExpiry() {
 	}
 }
 
-// checkRefusal fails the simulation unless the response has the wanted status, or says that the hub is overloaded or
-// unavailable.
+// checkRefusal fails the simulation if the response has a status other than want. It accepts a response that says that
+// the hub is overloaded or unavailable.
 func (x *tokenIntruder) checkRefusal(what string, r *hubReply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
 		x.sim.Fail(fmt.Errorf("a request with %s returned %d %s", what, r.status, r.body))

@@ -22,7 +22,7 @@ import (
 type corruptor struct {
 	baseClient
 	access        *directAccess
-	hasForgedPage bool // true after a page was changed together with its checksum
+	hasForgedPage bool // true after a page and its checksum were changed together
 }
 
 // runCorruption runs the corruptor after the workload.
@@ -172,7 +172,7 @@ func (v *corruptor) endFaults() error {
 	}
 }
 
-// runAtOnce runs a function in one step of the simulation.
+// runAtOnce runs act as a single step of the simulation.
 func (v *corruptor) runAtOnce(act func() string) {
 	done := make(chan struct{})
 	t := &scheduler.Turn{Who: v.who, What: "comes by", Proceed: func() string {
@@ -305,8 +305,8 @@ func (v *corruptor) corruptBlob(name string) string {
 	return "blob " + name + " is not there anyhow"
 }
 
-// dropContainer deletes a whole container. The next hubs that start create it again, and the first of these hubs stores
-// its groups. So no hub may have wrong settings after this.
+// dropContainer deletes a whole container. The next hub that starts creates the container again and stores its groups.
+// So no later hub may have wrong settings.
 func (v *corruptor) dropContainer(string) string {
 	v.sim.faults.containerDropped.Store(true)
 	v.sim.stopMisconfigured()

@@ -14,7 +14,7 @@ import (
 // A fieldRef refers to a field of a document, at any depth.
 type fieldRef struct {
 	path   string
-	object map[string]any // the object that contains the field; nil if the field is an element of list
+	object map[string]any // object that contains the field; nil if the field is an element of list
 	list   []any
 	name   string
 	index  int
@@ -119,7 +119,7 @@ func (d *storedItem) corruptField(rng random.Source) string {
 // strangeNames are invalid or unknown names that replace the names of cabinets and origins.
 var strangeNames = [...]string{"", "|", "Nobody|type-a", "TimeSeries|", "TimeSeries|type-z", "Nobody", "\u00e5|\u00e5"}
 
-// retypeValue returns a value of another type.
+// retypeValue returns a value whose type differs from that of value.
 func retypeValue(value any) any {
 	switch value.(type) {
 	case string:

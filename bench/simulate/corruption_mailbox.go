@@ -21,7 +21,7 @@ type corruptedMailbox struct {
 	corruptor *corruptor
 	name      string
 	origins   int  // number of different origins of the events
-	isStrict  bool // true if only one thing is damaged, so that all other contents must stay the same
+	isStrict  bool // true if a single document or blob is damaged, so that all other contents must stay the same
 
 	actor, domain, operator baseClient
 
@@ -41,7 +41,7 @@ func newCorruptedMailbox(v *corruptor, n int) *corruptedMailbox {
 	use := uint64(310 + 10*n) //nolint:gosec // n is small
 	b.actor, b.domain, b.operator = v.sim.newClient(b.name, use), v.sim.newClient("domain of "+b.name, use+1), v.sim.newClient("operator of "+b.name, use+2)
 	b.colleagues.Store(use + 4)
-	b.operator.patience = 30 * time.Minute // a check may take long
+	b.operator.patience = 30 * time.Minute // a check of the store may take many minutes
 	return b
 }
 
@@ -61,7 +61,7 @@ func (b *corruptedMailbox) fillMailbox() error {
 			b.sendOrder()
 		}
 	}
-	if b.corruptor.rng.IntN(3) > 0 { // leave a bundle open, because damage to an open bundle affects most requests
+	if b.corruptor.rng.IntN(3) > 0 { // often a bundle stays open, because damage to an open bundle affects most requests
 		b.peekBundle("/v1/peek")
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// The functions below send requests of further clients to a corrupted mailbox.
+// The functions below send requests of additional clients to a corrupted mailbox.
 
-// publishConcurrently sends events as another domain, to the same recipient.
+// publishConcurrently sends events of a second domain to the same recipient.
 func (b *corruptedMailbox) publishConcurrently() {
 	colleague := b.corruptor.sim.newClient("another domain of "+b.name, b.colleagues.Add(1))
 	for range 3 {
@@ -19,7 +19,7 @@ func (b *corruptedMailbox) publishConcurrently() {
 	}
 }
 
-// publishByBus sends events as another domain, over the bus.
+// publishByBus sends events of a second domain over the bus.
 func (b *corruptedMailbox) publishByBus() {
 	colleague := b.corruptor.sim.newClient("a domain of "+b.name+" on the bus", b.colleagues.Add(1))
 	queue := []string{"", contract.DataAvailableQueue}[colleague.rng.IntN(2)]

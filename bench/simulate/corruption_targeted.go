@@ -185,7 +185,7 @@ func (v *corruptor) forgePage(page *storedItem) string {
 	return v.putDocument(page, fmt.Sprintf("has another byte %d, and the checksum of that", at))
 }
 
-// duplicateEvents copies the events of one page to another page.
+// duplicateEvents replaces the events of a page by the events of a different page.
 func (v *corruptor) duplicateEvents(pages []storedItem) string {
 	if len(pages) < 2 {
 		return "finds no two pages"

@@ -34,8 +34,8 @@ func newCoverageObserver(sim *simulation) *coverageObserver {
 	}
 }
 
-// observeRequest updates the rare states after an account executed a request with the given status. f says whether the
-// sender receives the response.
+// observeRequest updates the rare states after an account executed a request with the given status. f determines
+// whether the sender receives the response.
 func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.Fault) {
 	key, _, _ := strings.Cut(strings.Trim(x.req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`), "|")
 	name, who := steps.Name(x.what), x.transport.who

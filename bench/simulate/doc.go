@@ -27,9 +27,9 @@
 // # One step at a time
 //
 // Every request, every delayed response, every AMQP frame and every action of a client waits for its turn. When all
-// goroutines are blocked, the scheduler draws one of the waiting turns. A fault may replace the turn: a request or its
-// response is lost, the request is throttled or reads a stale replica, or the request arrives a minute later, after its
-// sender has given up. Some simulations inject faults into rare requests more often.
+// goroutines are blocked, the scheduler draws one of the waiting turns at random. A fault may replace the turn: a
+// request or its response is lost, the request is throttled or reads a stale replica, or the request arrives a minute
+// later, after its sender has given up. Some simulations inject faults into rare requests more often.
 //
 // Between steps, time may pass, hubs are killed, stopped or paused, clocks jump, the bus drops its connections, the
 // account throttles all requests for minutes, and a [busMisconfigurer] disables, fills or deletes queues. After some
@@ -60,8 +60,8 @@
 // Package history checks whether a sequential hub could have produced what the clients of a mailbox received. At the
 // end, every accepted event must be delivered.
 //
-// A [coverageObserver] counts how often rare states were reached, because a test that never reaches a state proves
-// nothing about that state.
+// A [coverageObserver] counts how often rare states were reached, because a test that never reaches a state does not
+// test that state.
 //
 // # Tokens
 //
@@ -81,7 +81,7 @@
 //
 // In half of these simulations, and of the simulations described below, the fail-safe of one node or of both nodes is
 // disabled: see [failSafe]. One node is killed and stays down. After the last fault, one of three events causes the
-// cursors of the dead node to be served: a node starts, a node is asked about each cursor, or, in a
+// cursors of the dead node to be served: a node starts, a node receives a request about each cursor, or, in a
 // [brokerSimulation], the fail-safe worker re-triggers overdue jobs. A [memberChecker] checks P21 on each node.
 //
 // # Channels
@@ -110,9 +110,9 @@
 //
 // A third of the seeds also have a [watchSimulation]: a push simulation whose nodes run the use cases of domain/watch,
 // the relay of changes, and a store of bundles with the relay of notices. Writers put, replace and delete documents of
-// clients through both nodes. Actors peek and dequeue bundles, which an operator may open again. Owners create watches
-// on documents and bundles, replace the callbacks of watches, and read and delete watches. Receivers also redirect to
-// themselves.
+// clients through both nodes. Actors peek and dequeue bundles. An operator may open dequeued bundles again. Owners
+// create watches on documents and bundles, replace the callbacks of watches, and read and delete watches. Receivers
+// also redirect to themselves.
 //
 // After every commit, packages invariants and invariants/push check P14 and the rule of notices. The simulation checks
 // P18 at each creation and each call, W-13 at each response and W-16 at each call. At the end, it checks that each
@@ -131,7 +131,7 @@
 // rules:
 //
 //   - If all events were reported and no clock was wrong, or if a crawl ran after all reports, the current state in the
-//     ledger equals the bucket, and a further crawl finds no difference.
+//     ledger equals the bucket, and another crawl finds no difference.
 //   - After a last crawl, the current state equals the bucket in every simulation.
 //   - The counts match the deliveries that got a response; a delivery without a response may be counted or not.
 //   - A check of the store finds nothing.

@@ -19,12 +19,12 @@ type environment struct {
 	engine         *embedded.Engine
 	bus            *busembedded.Namespace
 	blobs          *blobembedded.Account
-	issuer         *tokenIssuer   // issues the tokens of all clients; nil if hubs trust the header X-Actor-Id
-	hubs           [hubCount]*hub // an element is nil while its hub is down
-	starts         [hubCount]int  // how often each hub was started
+	issuer         *tokenIssuer   // issuer of all clients' tokens; nil if hubs trust the header X-Actor-Id
+	hubs           [hubCount]*hub // hubs by index; nil while a hub is down
+	starts         [hubCount]int  // number of starts of each hub
 	busTransports  []*busTransport
 	httpTransports []*httpTransport
-	staleCommits   atomic.Int64     // number of the latest commits that the current read does not see
+	staleCommits   atomic.Int64     // number of latest commits that are invisible to the current read
 	stored         *storedDocuments // copy of the stored documents; nil if no corruptor runs
 }
 

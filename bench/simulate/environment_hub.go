@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A hub is one process of a simulated hub: a node that cmd/node builds from the shipped components, on its own transports.
-// Killing the hub cuts its transports, so that its remaining goroutines have no effect.
+// A hub is one process of a simulated hub: a node that cmd/node builds from the shipped components, on its own
+// transports. A kill cuts the transports of the hub, so that its remaining goroutines have no effect.
 type hub struct {
 	sim             *simulation
 	index           int
@@ -28,7 +28,7 @@ type hub struct {
 	transport       *httpTransport
 	busTransport    *busTransport
 	handler         http.Handler
-	skew            atomic.Int64 // error of the hub's clock, in ns
+	skew            atomic.Int64 // difference between the hub's clock and the correct time, in ns
 	cancel          context.CancelFunc
 	died            chan struct{} // closed by kill
 	killed          atomic.Bool
@@ -88,8 +88,8 @@ func (sim *simulation) hubSettings() config.Config {
 // withHTTPS returns an endpoint with the scheme that hubs accept. The transports ignore the scheme.
 func withHTTPS(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
 
-// tailEvents returns the maximum number of events that a hub leaves in a head. The hubs of a simulation may have
-// different limits; in some simulations the limit is 0 for all hubs.
+// tailEvents returns the maximum number of events in the tail of a head that the hub writes. The hubs of a simulation
+// may have different limits. In some simulations the limit is 0 for all hubs.
 func (h *hub) tailEvents() int {
 	if random.New(h.sim.options.Seed, 403).IntN(4) == 0 {
 		return 0
@@ -98,8 +98,9 @@ func (h *hub) tailEvents() int {
 	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.IntN(8)]
 }
 
-// unfilteredCabinets returns how many cabinets a hub reads one by one before it uses the filter of the recipient. The
-// limits are low, because the recipients of a simulation rarely have as many cabinets as the default limit.
+// unfilteredCabinets returns the number of cabinets that a hub reads one by one before it uses the filter of the
+// recipient. The limits are low, because the recipients of a simulation rarely have as many cabinets as the default
+// limit.
 func (h *hub) unfilteredCabinets() int {
 	own := random.New(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
 	return []int{-1, -1, 1, 2, 0}[own.IntN(5)]

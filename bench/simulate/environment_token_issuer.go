@@ -37,8 +37,8 @@ const unknownOrigin = "Weather"
 
 const (
 	tokenLife = 10 * time.Minute
-	tokenUse  = 5 * time.Minute // how long a client uses a token
-	keyLead   = 3 * time.Minute // how long a key is published before the issuer signs with it
+	tokenUse  = 5 * time.Minute // time for which a client uses a token
+	keyLead   = 3 * time.Minute // time between the publication of a key and its first use
 )
 
 // A tokenIssuer issues the tokens of a simulation. It rotates its keys, and is repeatedly unavailable until the faults
@@ -48,7 +48,7 @@ type tokenIssuer struct {
 	began    time.Time
 	rotation time.Duration // time between two rotations of the key
 	period   time.Duration // time between two outages; the issuer is unavailable at the end of each period
-	away     time.Duration // how long the issuer is unavailable in each period
+	away     time.Duration // time for which the issuer is unavailable in each period
 
 	mu     sync.Mutex
 	keys   []jose.JSONWebKey // all private keys so far
@@ -94,8 +94,8 @@ func newSigningKey(id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// publishedKeys returns the keys that the issuer publishes: the keys of unexpired tokens, and the next key for the time
-// keyLead before its first use.
+// publishedKeys returns the keys that the issuer publishes: the keys of unexpired tokens, and, in the time keyLead
+// before its first use, the next key.
 func (i *tokenIssuer) publishedKeys() (set jose.JSONWebKeySet, ids map[string]bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -149,8 +149,8 @@ func signToken(key jose.JSONWebKey, all tokenClaims) string {
 	return raw
 }
 
-// tokenOf returns the current token of a client. A token is replaced by a new one after tokenUse. The client is an actor
-// or, for "", a domain with all origins.
+// tokenOf returns the current token of a client. A token is replaced by a new one after tokenUse. An empty actor means
+// the token of a domain with all origins.
 func (i *tokenIssuer) tokenOf(actor string) heldToken {
 	i.mu.Lock()
 	held, ok := i.held[actor]
@@ -192,7 +192,7 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*hubReply)
 	}
 	client := req.Header.Get("X-Actor-Id")
 	if req.Method == http.MethodPost {
-		client = "" // a domain sends events
+		client = "" // requests that send events have the token of a domain
 	}
 	t := i.tokenOf(client)
 	req.Header.Set("Authorization", "Bearer "+t.raw)
@@ -213,7 +213,7 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*hubReply)
 	}
 }
 
-// dialIssuer connects a hub to the issuer in a turn of the scheduler.
+// dialIssuer connects a hub to the issuer when the scheduler chooses the request.
 func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) {
 	granted := make(chan bool, 1)
 	t := &scheduler.Turn{

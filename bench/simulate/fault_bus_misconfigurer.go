@@ -99,7 +99,7 @@ func (k *busMisconfigurer) breakQueue() (repair func() (string, error)) {
 		setTo("is "+string(status), func(p *admin.QueueProperties) { p.Status = &status })
 	case 2, 3:
 		setTo("takes small messages only", func(p *admin.QueueProperties) { p.MaxMessageSizeInKilobytes = ptr(int64(1)) })
-	case 4, 5, 6: // hubs repeat lost requests and replies, but not notices
+	case 4, 5, 6: // these faults are not for notices: hubs do not repeat lost notices
 		if queue == k.queues.Dequeue {
 			queue = k.queues.Reply
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // A contentDeleter deletes content that a domain has produced, as a wrong lifecycle rule of the storage account would.
-// The bundle of the content may be open or closed. The deletion happens inside the account, so it takes no time.
+// The bundle of the content may be open or closed. The deletion happens inside the account, and takes no simulated
+// time.
 type contentDeleter struct {
 	baseClient
 	contents *container.Client

@@ -53,7 +53,7 @@ func useListenOnlyKey(c *config.Config) {
 	c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
 }
 
-// misconfigure sometimes makes the settings of a hub wrong. It does nothing while the other hub is down.
+// misconfigure sometimes makes the settings of a hub wrong. It does nothing while the second hub is down.
 func (h *hub) misconfigure(rng random.Source, c *config.Config) {
 	if !h.sim.plan.misconfiguresHubs || h.sim.FaultFree || h.sim.faults.containerDropped.Load() || h.sim.hubAt(1-h.index) == nil || rng.IntN(4) > 0 {
 		return

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// faults holds the faults that last for some time, and the counts that decide which faults are injected.
+// faults holds the current lasting faults, and the counts on which the choice of faults depends.
 type faults struct {
 	throttledUntil     time.Time    // time until which Cosmos DB throttles requests
-	throttledPartition string       // the only partition that Cosmos DB throttles; "": all partitions
+	throttledPartition string       // only partition that Cosmos DB throttles; "" means all partitions
 	lastPartition      string       // partition of the last request
 	refusedUntil       time.Time    // time until which the accounts refuse all requests
-	busAwayUntil       atomic.Int64 // time until which no hub reaches the bus; Unix time in ns
+	busAwayUntil       atomic.Int64 // Unix time in ns until which no hub reaches the bus
 
 	requestCounts  map[string]int // number of requests by kind
 	throttledCount int            // throttled requests
@@ -21,7 +21,7 @@ type faults struct {
 	storeCorrupted   atomic.Bool // true after the corruptor has begun; stored documents may violate the invariants
 }
 
-// drawStaleness returns the number of the latest commits that a read does not see.
+// drawStaleness returns how many of the latest commits are invisible to a read.
 func (sim *simulation) drawStaleness(x *httpExchange) int {
 	if sim.FaultFree || !x.isCosmos || !x.isRead || sim.plan.consistency != "Session" || !sim.FaultRNG.Permille(sim.Profile.StaleReads) {
 		return 0
@@ -33,7 +33,7 @@ func (sim *simulation) drawStaleness(x *httpExchange) int {
 	return old
 }
 
-// drawDelay returns how long a response is delayed.
+// drawDelay returns the delay of a response.
 func (sim *simulation) drawDelay() time.Duration {
 	if sim.FaultFree || !sim.FaultRNG.Permille(sim.Profile.SlowAnswers) {
 		return 0
@@ -113,7 +113,7 @@ func (sim *simulation) injectProcessFaults() {
 	}
 }
 
-// repairRate returns how often per 100,000 steps an operator repairs the wrong settings of a hub.
+// repairRate returns the number of times in 100,000 steps that an operator repairs the wrong settings of a hub.
 func (sim *simulation) repairRate() int {
 	if sim.plan.misconfiguresBus || sim.faults.storeCorrupted.Load() {
 		return 500

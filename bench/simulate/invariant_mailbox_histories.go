@@ -10,15 +10,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A mailboxHistories records what the clients of each recipient sent and received. Package history checks whether a
-// sequential hub could have produced these results. Histories do not model operators, so simulations with operators are not
-// checked.
+// A mailboxHistories records the requests and results of each recipient's clients. Package history checks whether a
+// sequential hub could have produced these results. Histories do not model operators, so simulations with operators are
+// not checked.
 type mailboxHistories struct {
 	sim               *simulation
 	ticks             atomic.Int64
 	recorders         map[string]*history.Recorder // by recipient
-	inconclusivePeeks map[string]*atomic.Int64     // number of Peeks whose results prove nothing about the hub, by recipient
-	byBus             atomic.Bool                  // true if events were sent over the bus, where clients do not learn when the events are stored
+	inconclusivePeeks map[string]*atomic.Int64     // number of inconclusive Peeks, by recipient
+	byBus             atomic.Bool                  // true if events were sent over the bus, so that it is unknown when the events were stored
 }
 
 // maxHistory is the maximum number of operations in a checked history. The search is too expensive for longer histories.
@@ -32,7 +32,7 @@ func newMailboxHistories(sim *simulation) *mailboxHistories {
 	return m
 }
 
-// nextTick returns a time later than all times that it returned before.
+// nextTick returns a time that is later than all times that it has returned.
 func (m *mailboxHistories) nextTick() int64 { return m.ticks.Add(1) }
 
 // noteSent records that a client sent a batch of events. began is the time at which the request began.
@@ -52,7 +52,7 @@ func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, c
 // notePeek records a Peek of a recipient and the returned bundle.
 func (m *mailboxHistories) notePeek(client int, began int64, recipient, group string, came history.Outcome, b history.Bundle) {
 	if came == history.None && m.sim.plan.consistency == "Session" {
-		m.inconclusivePeeks[recipient].Add(1) // the Peek may have opened a bundle that another client dequeued before the Peek returned
+		m.inconclusivePeeks[recipient].Add(1) // the Peek may have opened a bundle that a different client dequeued before the Peek returned
 	}
 	var groups []string
 	if group != "" {
@@ -77,7 +77,7 @@ func (m *mailboxHistories) checkHistories() (n int, err error) {
 		if n := h.Len() - int(m.inconclusivePeeks[recipient].Load()); n == 0 || n > maxHistory {
 			continue
 		}
-		// In a bubble, many steps may have the same time, so the times do not show which bundle was opened first.
+		// In a bubble, many steps may have the same time, so the times do not determine which bundle was opened first.
 		r := h.Check(history.Options{StaleReads: m.sim.plan.consistency == "Session", AnyOpen: true})
 		if r.Verdict != history.Legal {
 			return n, fmt.Errorf("the history of %s cannot be explained by a sequential hub (%s): %s\n%s", recipient, r.Verdict, &r, h)

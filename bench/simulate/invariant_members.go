@@ -11,9 +11,9 @@ import (
 )
 
 // A memberChecker wraps the store of nodes for one node, and checks rule P21: the node takes no shard from an owner
-// whose beat has advanced in the last 10 seconds. If the node's fail-safe is disabled, the node also takes no shard from
-// an owner whose beat advanced later than 10 seconds after the node started, unless the node was asked about a cursor
-// of that shard.
+// whose beat has advanced in the last 10 seconds. A node whose fail-safe is disabled also takes no shard from an owner
+// whose beat advanced later than 10 seconds after the node started. It may take the shard if it was asked about a
+// cursor of the shard.
 type memberChecker struct {
 	store       repository.Nodes
 	self        string
@@ -22,12 +22,12 @@ type memberChecker struct {
 	markReached func(state string)
 
 	mu     sync.Mutex
-	began  time.Time // when the node first read the state of the other nodes; zero before that
+	began  time.Time // time at which the node first read the state of the other nodes; zero before that
 	beats  map[string]int64
-	moved  map[string]time.Time                    // when the beat of each node last advanced
+	moved  map[string]time.Time                    // time at which the beat of each node last advanced
 	owners map[int64][repository.ShardCount]string // owners that the node has read, by version of the assignment
 	asked  [repository.ShardCount]bool             // true if the node was asked about a cursor of the shard
-	left   map[string]bool                         // dead nodes whose shards the node did not take
+	left   map[string]bool                         // dead nodes whose shards this node did not take
 }
 
 // deadAfter is the time without a new beat after which other nodes consider a node dead.

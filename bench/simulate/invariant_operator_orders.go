@@ -2,8 +2,8 @@ package simulate
 
 import "fmt"
 
-// The functions below record operators' orders, which change what the ledger expects. An order is pending from its
-// request until its outcome is known.
+// The functions below record operators' orders, because orders change the deliveries that the ledger expects. An order
+// is pending from its request until its outcome is known.
 
 // beginOrder records that an operator is about to release or skip a bundle. It returns false, and records nothing, if no
 // actor has received the bundle or if an order about it is pending.
@@ -40,8 +40,8 @@ func (l *referenceLedger) endOrder(actor, id, what string, isDone bool) {
 	}
 }
 
-// orderState reports whether the outcomes of all orders about a bundle are known, and whether an order has released or
-// skipped the bundle.
+// orderState reports two things: whether the outcomes of all orders about a bundle are known, and whether an order has
+// released or skipped the bundle.
 func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ type operatedQueue struct {
 	frozen    int  // number of the current freeze; 0 if the queue may not be frozen
 	freezes   int  // number of freezes so far
 	replaying int  // pending replays
-	unsure    bool // true if a replay with an unknown bundle may have happened
+	unsure    bool // true if an unknown bundle may have been replayed
 }
 
 func (l *referenceLedger) queueOf(actor string) *operatedQueue {
@@ -106,8 +106,8 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 	}
 }
 
-// checkNotFrozen fails the simulation if a request succeeded while its queue was frozen. before is the freezeNumber when
-// the request began.
+// checkNotFrozen fails the simulation if a request succeeded while its queue was frozen. before is the number that
+// freezeNumber returned when the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
 		sim.Fail(fmt.Errorf("a %s of %s succeeded while its queue was frozen", what, actor))

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A noticeOutbox holds the keys of the stored notices, which their domains may not have received. It needs no lock,
-// because commits update it one at a time.
+// A noticeOutbox holds the keys of the stored notices: those whose domains may not have received them. It needs no
+// lock, because commits update it one after the other.
 type noticeOutbox map[string]bool
 
 func (o noticeOutbox) noteCommit(changes []embedded.Change) {

@@ -14,9 +14,10 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A referenceLedger is the reference model of all mailboxes as clients see them: it records which events were sent and
-// accepted, and which bundles were received and confirmed. It uses no state that hubs report. In addition to package
-// ledger, it models the effects of operators' orders (see invariant_operator_orders.go) and the notices to domains.
+// A referenceLedger is the reference model of all mailboxes. It records which events clients sent, which of these
+// events hubs accepted, and which bundles clients received and confirmed. It uses no state that hubs report. In
+// addition to package ledger, it models the effects of operators' orders (see invariant_operator_orders.go) and the
+// notices to domains.
 type referenceLedger struct {
 	checker *ledger.Ledger
 
@@ -33,18 +34,18 @@ type referenceLedger struct {
 
 type sentEvent struct {
 	sentData
-	confirmedAt time.Time // zero if not confirmed
+	confirmedAt time.Time // zero until the event is confirmed
 }
 
 // A receivedBundle is a bundle that an actor received.
 type receivedBundle struct {
 	id, actor   string
-	hub         string // the hub that first returned it
+	hub         string // hub that first returned the bundle
 	body        []byte
 	events      []*sentEvent
 	dequeues    int           // number of Dequeue requests for the bundle
 	isConfirmed bool          // true after a Dequeue succeeded
-	confirmedAt ledger.Moment // when the last Dequeue succeeded
+	confirmedAt ledger.Moment // moment at which the last Dequeue succeeded
 	notices     int           // number of notices about the bundle that its domain received
 
 	isPending bool // true while the outcome of an order about the bundle is unknown
@@ -52,8 +53,8 @@ type receivedBundle struct {
 	replays   int
 }
 
-// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at a time, and a client
-// of the actor must receive the bundle before it can be confirmed.
+// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at a time, and a
+// client of the actor must receive the bundle before any client can confirm it.
 func newReferenceLedger() *referenceLedger {
 	return &referenceLedger{
 		checker: ledger.New(ledger.Options{InOrder: true}),
@@ -96,20 +97,20 @@ func (l *referenceLedger) isReceived(id string) bool {
 // beginPeek returns the moment at which a Peek begins.
 func (l *referenceLedger) beginPeek() ledger.Moment { return l.checker.Now() }
 
-// notePeeked records a bundle that a Peek returned, and compares it with the ledger. The Peek began at the moment asked.
-func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger.Moment, sim *simulation) error {
+// notePeeked records a bundle that a Peek returned, and compares it with the ledger. The Peek began at the moment start.
+func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, start ledger.Moment, sim *simulation) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key, body := actor+"|"+id, r.body
 	known := l.bundles[key]
 	if known != nil && l.canReplay(known) {
-		if known.isConfirmed && asked >= known.confirmedAt {
+		if known.isConfirmed && start >= known.confirmedAt {
 			sim.MarkReached("a confirmed bundle was handed out again after a replay")
 		}
 		l.checker.Reopen(actor, id)
 	}
 	b := &receivedBundle{id: id, actor: actor, body: body, hub: r.by}
-	_, err := l.checker.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return l.readEvents(b) })
+	_, err := l.checker.Receive(actor, id, body, start, func() ([]ledger.Element, error) { return l.readEvents(b) })
 	switch {
 	case err != nil && known != nil:
 		return fmt.Errorf("%w; before, it was %s, and now it is %s", withRule(err), known.body, body)
@@ -126,7 +127,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger
 	return nil
 }
 
-// withRule adds the name of the violated rule to an error of package ledger.
+// !!
 func withRule(err error) error {
 	if v, ok := errors.AsType[*ledger.Violation](err); ok {
 		return fmt.Errorf("%s: %w", v.Rule, err)
@@ -230,8 +231,8 @@ func (l *referenceLedger) expectMore() {
 	l.allSent, l.done = false, make(chan struct{})
 }
 
-// isKept reports whether the hub certainly stores the id of an event. This is so if the event is not confirmed, or was
-// confirmed less than half a retention ago.
+// isKept reports whether the hub certainly stores the id of an event: the event is not confirmed, or was confirmed less
+// than half a retention ago.
 func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +266,7 @@ func (l *referenceLedger) missingError() error {
 	return fmt.Errorf("H1: %d events are missing: %s", len(lost), strings.Join(lost, "; "))
 }
 
-// verifyDeliveries returns an error unless the actors received what was sent.
+// verifyDeliveries returns an error unless the actors received exactly the accepted events.
 func (l *referenceLedger) verifyDeliveries() error {
 	if v := l.checker.Check(); !v.OK() {
 		return fmt.Errorf("the actors did not receive what was sent: %s\n%s", v, v.Details())

@@ -33,23 +33,23 @@ type objectSimulation struct {
 	source       *memory.Source // the bucket
 
 	clock     objectClock
-	calls     atomic.Int64 // number of active calls of nodes
+	calls     atomic.Int64 // number of active calls to nodes
 	isResting atomic.Bool  // true while no node may start
 
 	hasSkew   bool // true after a node's clock jumped
 	hasJumped bool // true after a node's clock jumped by more than crawls tolerate
 
 	omu       sync.Mutex
-	nodes     [objectNodes]*objectNode // an element is nil while its node is down
+	nodes     [objectNodes]*objectNode // nodes by index; nil while a node is down
 	starts    [objectNodes]int
 	messages  []*objectMessage // messages that wait for delivery; some occur more than once
-	all       []*objectMessage // messages that were ever queued
+	all       []*objectMessage // all messages that were queued so far
 	underway  int              // number of messages that are being delivered
 	changes   int              // number of remaining changes of the bucket
 	delivered chan struct{}    // closed when all messages are delivered
 }
 
-// An objectPlan says what happens besides the delivery of events.
+// An objectPlan says which activities a simulation has in addition to the delivery of events.
 type objectPlan struct {
 	crawls    bool
 	loses     bool // some events are never reported
@@ -59,7 +59,7 @@ type objectPlan struct {
 	changes   int           // number of changes of the bucket while nodes work
 }
 
-// crawlsOnce reports whether one crawl at the end must find all events that were never reported.
+// crawlsOnce reports whether a single crawl, at the end, must find all events that were never reported.
 func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
 
 func newObjectPlan(rng random.Source) (p objectPlan) {
@@ -76,19 +76,19 @@ func newObjectPlan(rng random.Source) (p objectPlan) {
 
 const (
 	objectNodes = 2
-	// objectFaults is one less than the number of the first fault of an object simulation.
+	// objectFaults is the offset of fault numbers in an object simulation.
 	objectFaults = 5_000_000
 	// objectPurposes is added to the purpose of each random source of an object simulation.
 	objectPurposes = 40_000
 
 	objectBucket = "bucket"
 
-	// maxObjectSkew is the maximum error of a node's clock. The difference between two clocks is then at most what the
-	// ledger tolerates.
+	// maxObjectSkew is the maximum error of a node's clock. It ensures that the ledger tolerates the difference between
+	// two clocks.
 	maxObjectSkew = 25 * time.Minute
 )
 
-// An observedObject is an object, its history, and the deliveries of its events.
+// An observedObject is an object with its history and the deliveries of its events.
 type observedObject struct {
 	name    domain.ObjectName
 	bucket  *objecttest.Bucket
@@ -98,10 +98,10 @@ type observedObject struct {
 
 // An eventTally counts the deliveries of an event.
 type eventTally struct {
-	stored  int // responses that the event was stored
-	known   int // responses that the event was a duplicate
-	unsure  int // deliveries with an unknown outcome
-	repeats int // deliveries that may have been applied twice; see noteForgotten
+	stored  int // number of responses that report the event as stored
+	known   int // number of responses that report the event as a duplicate
+	unsure  int // number of deliveries with an unknown outcome
+	repeats int // number of deliveries that may have been applied twice; see noteForgotten
 	isLost  bool
 }
 
@@ -138,7 +138,7 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	}
 	sim.observer.HasTopic = sim.plan.topic
 	limit := 3
-	if sim.plan.crawls { // long enough for nodes to die within a crawl
+	if sim.plan.crawls { // enough objects for nodes to die during a crawl
 		limit = 8
 	}
 	for i := range 1 + sim.rng.IntN(limit) {
@@ -166,7 +166,7 @@ func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	return o, err
 }
 
-// noteEvent adds an event to the history of the object, and normalizes the event's fields as the store reports them.
+// noteEvent adds an event to the history of the object, with its fields in the form that the store returns.
 func (o *observedObject) noteEvent(e *domain.ObjectEvent) {
 	e.Carrier.Message += o.name.Key()
 	e.ETag = domain.QuoteETag(e.ETag)
@@ -183,7 +183,7 @@ func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repos
 }
 
 // mixMessages distributes events to messages in random order. Some events occur twice, and some messages are repeated.
-// In some simulations, mixMessages leaves out some of the events.
+// In some simulations, mixMessages omits some of the events.
 func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (messages []*objectMessage) {
 	if sim.plan.loses {
 		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {
@@ -221,7 +221,7 @@ func (sim *objectSimulation) provisionContainers() error {
 	return db.Provision(sim.ctx, objectstore.Containers())
 }
 
-// connectCosmos returns a connection to the Cosmos account without faults.
+// connectCosmos returns a connection to the Cosmos account into which no faults are injected.
 func (sim *objectSimulation) connectCosmos() (*client.Database, error) {
 	return client.Connect(client.Connection{Endpoint: withHTTPS(sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: sim.env.engine.Transport()})
 }
@@ -276,7 +276,7 @@ func (sim *objectSimulation) runClients() {
 func (sim *objectSimulation) runPhase(n int) {
 	use := uint64(objectPurposes + 1000 + 2000*n) //nolint:gosec // small
 	sim.delivered, sim.changes = make(chan struct{}), sim.plan.changes
-	if len(sim.messages)+sim.changes == 0 { // the bucket has no events
+	if len(sim.messages)+sim.changes == 0 { // there is nothing to deliver
 		close(sim.delivered)
 	}
 	var clients sync.WaitGroup
@@ -306,7 +306,7 @@ func (sim *objectSimulation) stopNodes(d time.Duration) {
 		}
 	}
 	const late = 5 * time.Minute
-	for _ = clock.Sleep(sim.ctx, late); sim.calls.Load() > 0 && sim.ctx.Err() == nil; { // calls may still wait for their timeout
+	for _ = clock.Sleep(sim.ctx, late); sim.calls.Load() > 0 && sim.ctx.Err() == nil; { // some calls may still wait for their timeout
 		_ = clock.Sleep(sim.ctx, late)
 	}
 	sim.clock.advance(d)
@@ -358,7 +358,7 @@ func (sim *objectSimulation) findObject(name domain.ObjectName) *observedObject 
 	return sim.buckets[i]
 }
 
-// runObjects runs the object simulation of a seed in a bubble.
+// runObjects runs the object simulation of a seed in a synctest bubble.
 func runObjects(o *Options) (r Result) {
 	sim, err := newObjectSimulation(o)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An objectCarrier delivers messages to random nodes. It repeats each message until all events in it are stored.
+// An objectCarrier delivers messages to random nodes. It repeats each message until all events of the message are
+// stored.
 type objectCarrier struct {
 	baseClient
 	sim *objectSimulation
@@ -97,8 +98,9 @@ func (sim *objectSimulation) eachTally(m *objectMessage, f func(i int, t *eventT
 	}
 }
 
-// noteForgotten records that a call may have been applied twice. This can happen because an object stores the ids of
-// only its last writes: if more writes were committed during the call, the id of the call's first write is lost.
+// noteForgotten records deliveries that may have been applied twice. This can happen because an object stores only the
+// ids of its last writes: if many writes were committed during the call, the id of the call's first write is no longer
+// stored.
 func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.ObjectName]int) {
 	after := sim.commitsOf(m)
 	sim.eachTally(m, func(i int, t *eventTally) {
@@ -116,7 +118,7 @@ func (sim *objectSimulation) noteUnsure(m *objectMessage) {
 	})
 }
 
-// isRepeat reports whether the i-th event occurs earlier in the same message.
+// isRepeat reports whether the i-th event also occurs earlier in the message.
 func (m *objectMessage) isRepeat(i int) bool {
 	r := &m.reports[i]
 	return slices.ContainsFunc(m.reports[:i], func(other repository.ObjectReport) bool { return other.Name == r.Name && other.ID() == r.ID() })
@@ -159,7 +161,7 @@ func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.
 	return isDone, err
 }
 
-// An objectReader reads objects from random nodes. A read may be stale, but never damaged.
+// An objectReader reads objects from random nodes. A read may be stale, but must never report damage.
 type objectReader struct {
 	baseClient
 	sim *objectSimulation

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// An objectClock is the clock of a bucket and of the nodes, whose clocks differ from it only by their skew. All times
-// that it returns are distinct, so the times determine the order of events and requests.
+// An objectClock is the clock of a bucket and of the nodes; a node adds its skew. All times that the clock returns are
+// distinct, so the times determine the order of events and requests.
 type objectClock struct {
 	mu    sync.Mutex
-	shift time.Duration // difference from the clock of the bubble
+	shift time.Duration // difference from the simulated clock
 	last  time.Time
 }
 

@@ -22,7 +22,7 @@ type objectNode struct {
 	transport *httpTransport
 	store     *objectstore.Store
 	ledger    *ledger.Service
-	skew      atomic.Int64 // error of the node's clock, in ns
+	skew      atomic.Int64 // difference between the node's clock and the correct time, in ns
 	killed    atomic.Bool
 	died      chan struct{} // closed by kill
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectSource is the bucket as a node lists it. A page is read some time after the request, and the response arrives
-// some time after that. The request may fail, and the node may die before the response arrives.
+// An objectSource lists the bucket for a node. A page is read some time after the request, and the response arrives
+// some time after the read. The request may fail, and the node may die before the response arrives.
 type objectSource struct {
 	*memory.Source
 	node   *objectNode
@@ -132,7 +132,7 @@ func (sim *objectSimulation) changeObject(rng random.Source) {
 	sim.closeDelivered()
 }
 
-// listObject makes the source list the current state of an object.
+// listObject updates the state of an object that the source lists.
 func (sim *objectSimulation) listObject(o *observedObject) {
 	version, isMarker, eTag, exists := o.bucket.Latest()
 	if !exists {
@@ -144,7 +144,7 @@ func (sim *objectSimulation) listObject(o *observedObject) {
 	})
 }
 
-// startCrawl starts a crawl, and sometimes stops it.
+// startCrawl starts a crawl, and sometimes stops the crawl.
 func (p *objectClient) startCrawl(n *objectNode) error {
 	stops := p.rng.IntN(6) == 0
 	n.call(func(ctx context.Context) {
@@ -206,7 +206,7 @@ func (p *objectClient) patchRow(n *objectNode) error {
 	patch := objects.Patch{Attributes: map[string]string{member + "-a": "1", member + "-b": "2"}}
 	if fails {
 		text += `,{"op":"test","path":"/none","value":1}`
-		patch.Attributes[member+"-none"] = "1" // no operation sets this attribute, so a stored patch never matches
+		patch.Attributes[member+"-none"] = "1" // no operation sets this attribute, so the observer reports a stored patch
 	}
 	parsed, err := ledger.ParsePatch([]byte(text + "]"))
 	if err != nil {

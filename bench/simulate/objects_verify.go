@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// verifyObjects compares the stored objects with the bucket, and the counts with the responses to deliveries. If all
-// events were reported and no clock was wrong by more than the margin, the stored state must equal the bucket,
-// whatever rows crawls have added. If events were not reported, the stored state must equal the bucket after a crawl.
+// verifyObjects compares the stored objects with the bucket, and the counts with the responses to deliveries. The
+// stored state must equal the bucket if all events were reported and no clock was wrong by more than the margin. If
+// some events were not reported, the stored state must equal the bucket after a crawl.
 func (sim *objectSimulation) verifyObjects() error {
 	sim.stopNodes(2 * maxObjectSkew)
 	db, err := sim.connectCosmos()
@@ -88,7 +88,7 @@ func (sim *objectSimulation) crawlLast(ctx context.Context, node *ledger.Service
 	return nil
 }
 
-// verifyStates compares the current state of each object, and the list of them, with the bucket.
+// verifyStates compares the current state of each object, and the list of all objects, with the bucket.
 func (sim *objectSimulation) verifyStates(store *objectstore.Store) error {
 	var want []string
 	for _, o := range sim.buckets {
@@ -123,7 +123,7 @@ func (sim *objectSimulation) verifyStates(store *objectstore.Store) error {
 	return nil
 }
 
-// checkObjects returns an error if a check finds anything.
+// checkObjects checks the stored objects, and returns an error if the check has any finding.
 func (sim *objectSimulation) checkObjects(store *objectstore.Store) error {
 	report, err := store.Check(sim.ctx, objectstore.CheckOptions{})
 	if err != nil {

@@ -17,23 +17,23 @@ import (
 )
 
 // A pushSimulation runs nodes that share the shards of one account, senders that publish messages, and receivers that
-// the nodes call. A third of the seeds have a push simulation.
+// the nodes call. One seed in three has a push simulation.
 type pushSimulation struct {
 	*simulation
 	rng      random.Source
-	purposes uint64 // added to the purpose of each random source
+	purposes uint64 // number that is added to the purpose of each random source
 	observer *push.Observer
 	content  repository.Content
 	stream   domain.StreamName // stream to which senders publish
 	segments int64             // size limit of a segment in bytes
 	attempts int               // maximum number of attempts of a delivery
-	workload func() error      // runs all clients until every delivery has ended
+	workload func() error      // function that runs all clients until every delivery has ended
 	broker   *brokerSimulation // the broker simulation that embeds this one; may be nil
 
 	subscriptions      *subscriptionSimulation // the subscription simulation that embeds this one; may be nil
 	watches            *watchSimulation        // the watch simulation that embeds this one; may be nil
 	failSafe           failSafe
-	describeUnfinished func() string // describes unfinished work other than deliveries, or returns "" if all is finished; may be nil
+	describeUnfinished func() string // returns a description of unfinished work other than deliveries, or ""; may be nil
 
 	pmu       sync.Mutex
 	nodes     [pushNodes]*pushNode
@@ -45,8 +45,7 @@ type pushSimulation struct {
 
 const pushNodes = 2
 
-// pushFaults is one less than the number of the first fault of a push simulation. Faults of the mailbox simulation
-// have lower numbers.
+// pushFaults is the offset of fault numbers in a push simulation. Faults of the mailbox simulation have lower numbers.
 const pushFaults = 1_000_000
 
 // hasPush reports whether a seed has a push simulation.
@@ -65,7 +64,7 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 	}
 	p.workload, p.failSafe = p.publishAll, newFailSafe(random.New(o.Seed, 503+uses))
 	if p.failSafe.hasDisabled() {
-		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // few kills, so that a surviving node runs for a long time
+		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // few kills or none, so that a surviving node runs for a long time
 	}
 	sim.env.stored, sim.plan.hasCorruptor, sim.plan.usesReceivers, sim.FaultNumber = nil, false, false, faults
 	sim.Profile.LastStep = 150 + p.rng.IntN(600)
@@ -184,8 +183,8 @@ func (p *pushSimulation) countPublished(stream domain.StreamName) (total int64) 
 	return total
 }
 
-// awaitDeliveries calls the function each every few seconds until all deliveries have ended. Its time limit is above two
-// hours, because a clock that was set back by up to two hours delays retries by the same time.
+// awaitDeliveries calls the function each every few seconds until all deliveries have ended. Its time limit is above
+// two hours, because a clock may have been set back by up to two hours, which delays retries by the same time.
 func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) error {
 	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
 	began := time.Time{}
@@ -267,7 +266,7 @@ func (p *pushSimulation) verifyReceivers() error {
 		attempts, losses := p.observer.Attempts(id)
 		limit := int64(r.concurrency * losses)
 		if r.isDeleted {
-			limit += int64(r.concurrency) // results that arrive after the deliveries were cancelled are dropped
+			limit += int64(r.concurrency) // nodes drop the results of calls that end after their deliveries were cancelled
 		}
 		if n := r.begun - attempts; n > limit {
 			return fmt.Errorf("P5: %d calls for %s were not recorded, want at most %d; its owners lost it %d times", n, id, limit, losses)
@@ -295,7 +294,7 @@ func (p *pushSimulation) injectNodeFaults() {
 	switch {
 	case p.beginOutage() && p.BeginFault():
 		p.Log(n.who + " is killed, and stays down")
-		n.staysDown = true // must be set before the node ends
+		n.staysDown = true // set first, because the node reads it when it ends
 		n.kill()
 		p.MarkReached("a hub was killed")
 	case happens(2 * p.Profile.Kills):
@@ -327,7 +326,7 @@ func (p *pushSimulation) injectNodeFaults() {
 	}
 }
 
-// runPush runs the push simulation of a seed in a bubble.
+// runPush runs the push simulation of a seed in a synctest bubble.
 func runPush(o *Options) (r Result) {
 	p, err := newPushSimulation(o, 0, pushFaults)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// anyNode returns a random node, or nil while that node is down.
+// !!
 func (p *pushSimulation) anyNode(rng random.Source) *pushNode { return p.nodeAt(rng.IntN(pushNodes)) }
 
 // createReceiver creates a receiver and its cursor through any node.

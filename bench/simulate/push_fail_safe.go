@@ -11,34 +11,35 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A failSafe says on which nodes of a push simulation the fail-safe is disabled, and how the cursors of dead nodes are
-// served after the last fault. A node without fail-safe does not take over the shards of dead nodes. If the fail-safe
-// of a node is disabled, a killed node may stay down for minutes.
+// A failSafe says on which nodes of a push simulation the fail-safe is disabled. It also chooses the event, after the
+// last fault, that makes a node serve the cursors of dead nodes. A node without fail-safe does not take over the shards
+// of dead nodes. If the fail-safe of a node is disabled, a killed node may stay down for minutes.
 type failSafe struct {
 	isDisabled [pushNodes]bool
 	recovery   recovery
 	rng        random.Source
-	outage     time.Duration // one node is killed and stays down after both have run for this time; 0 after the kill
+	outage     time.Duration // time for which both nodes run before one node is killed and stays down; 0 after the kill
 
 	running   []string  // names of the nodes that have run since the last fault
-	since     time.Time // time since which these nodes have run
+	since     time.Time // time since which exactly these nodes have run
 	recovered time.Time // start of the recovery; zero before the recovery
 	shards    []int     // shards that must have a running owner after the recovery
 	restarted bool      // true after a node was restarted because shards had no running owner
 }
 
-// A recovery is the event that causes the cursors of a dead node to be served after the last fault.
+// A recovery is the event, after the last fault, that makes a node serve the cursors of a dead node.
 type recovery int
 
-// The recoveries. With byAsking and byWorker, a node that is down after the last fault stays down while the other node
-// runs.
+// The recoveries. With byAsking and byWorker, a node that is down after the last fault stays down as long as the second
+// node runs.
 const (
 	byStart  recovery = iota // a node starts
-	byAsking                 // a node is asked about each cursor
+	byAsking                 // a node receives a request about each cursor
 	byWorker                 // the worker of each node re-triggers overdue jobs
 )
 
-// newFailSafe draws the fail-safe of a simulation. In half of the simulations, the fail-safe is enabled on all nodes.
+// newFailSafe chooses the fail-safe of a simulation at random. In half of the simulations, the fail-safe is enabled on
+// all nodes.
 func newFailSafe(rng random.Source) failSafe {
 	f := failSafe{rng: rng, recovery: []recovery{byStart, byAsking}[rng.IntN(2)]}
 	switch rng.IntN(4) {
@@ -55,8 +56,9 @@ func newFailSafe(rng random.Source) failSafe {
 
 func (f *failSafe) hasDisabled() bool { return slices.Contains(f.isDisabled[:], true) }
 
-// beginOutage returns true once, when a node must be killed and stay down until the last fault. It waits until both
-// nodes have run for so long that a surviving node without fail-safe does not take the shards of the dead node.
+// beginOutage returns true, a single time, when a node must be killed and stay down until the last fault. It waits
+// until both nodes have run for so long that a surviving node without fail-safe does not take the shards of the dead
+// node.
 func (p *pushSimulation) beginOutage() bool {
 	f := &p.failSafe
 	nodes, _ := p.runningNodes()
@@ -72,7 +74,7 @@ func (p *pushSimulation) beginOutage() bool {
 	return true
 }
 
-// downtimeAfterEnd returns how long a node stays down after it has ended.
+// downtimeAfterEnd returns the time for which a node stays down after it has ended.
 func (n *pushNode) downtimeAfterEnd() time.Duration {
 	f := &n.sim.failSafe
 	switch {
@@ -127,8 +129,8 @@ func (p *pushSimulation) runningNodes() (all []*pushNode, names []string) {
 }
 
 const (
-	// recoverAfter is the time after the last fault, or after a node starts, within which late requests such as beats of
-	// dead nodes arrive, and running nodes detect which nodes are dead.
+	// recoverAfter is the time between the last fault, or the start of a node, and the recovery. In this time, late
+	// beats of dead nodes arrive, and running nodes detect which nodes are dead.
 	recoverAfter = 90 * time.Second
 	// recoveredWithin is the maximum duration of a recovery.
 	recoveredWithin = time.Minute
@@ -161,7 +163,7 @@ func (p *pushSimulation) recoverCursors(rng random.Source) error {
 	return nil
 }
 
-// findOrphaned returns the first shard in shards whose owner does not run, and that owner.
+// findOrphaned returns the first shard whose owner does not run, and the owner.
 func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, isFound bool) {
 	for _, shard := range shards {
 		if owner := p.observer.ShardOwner(shard); !slices.Contains(p.failSafe.running, owner) {
@@ -171,8 +173,8 @@ func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, is
 	return 0, "", false
 }
 
-// restartForOrphaned restarts a node if the owner of a shard does not run. This can happen if late beats made the owner
-// seem alive after the running nodes had started, so that nodes without fail-safe do not replace it.
+// restartForOrphaned restarts a node if the owner of a shard does not run. Nodes without fail-safe do not replace such
+// an owner if late beats made it seem alive after they had started.
 func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	f := &p.failSafe
 	for shard := range repository.ShardCount {
@@ -189,7 +191,7 @@ func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	return nil
 }
 
-// notifyOfCursors notifies a node of all cursors that the recovery does not find.
+// notifyOfCursors notifies a node of all cursors that the recovery itself does not find.
 func (p *pushSimulation) notifyOfCursors(n *pushNode) error {
 	f := &p.failSafe
 	for _, id := range p.observer.Cursors() {

@@ -35,7 +35,7 @@ type pushNode struct {
 	members   *memberChecker
 
 	began     time.Time
-	staysDown bool // true if the node stays down until the last fault after it was killed
+	staysDown bool // true if the node, once killed, stays down until the last fault
 
 	subscriptions *subscriptionNode // nil: none
 	watches       *watchNode        // nil: none
@@ -173,7 +173,7 @@ func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	})
 }
 
-// callReceiver records a call of receiver r, and makes the call with the function call and the id of the delivery.
+// callReceiver records a call of receiver r. The function call makes the call with the id of the delivery.
 func (n *pushNode) callReceiver(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {

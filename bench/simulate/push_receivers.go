@@ -30,11 +30,11 @@ type pushReceiver struct {
 	stream      domain.StreamName
 	concurrency int
 	filters     bool
-	fails       int         // number of failures per ten calls
-	poison      *push.Entry // entry that kills every node that delivers it; may be nil
+	fails       int         // number of calls in ten that the receiver fails while faults happen
+	poison      *push.Entry // entry whose delivery kills the node; may be nil
 	isCreated   bool
 	redirects   bool // true if the receiver redirects calls to itself, and nodes follow the redirects
-	// check compares a call with the expected one. It may be nil.
+	// check compares a call with the sent message. It may be nil.
 	check func(req *http.Request, body []byte, e push.Entry) error
 
 	server *http.Server
@@ -43,7 +43,7 @@ type pushReceiver struct {
 	once   sync.Once
 
 	// The fields below are guarded by pushSimulation.pmu.
-	isDeleted      bool // true once a deletion of the subscription begins
+	isDeleted      bool // true after the first request to delete the subscription
 	accepted       map[push.Entry]bool
 	fetched        map[push.Entry]bool   // entries in bundles that a consumer has begun to dequeue
 	ids            map[string]push.Entry // entries by delivery id
@@ -69,7 +69,7 @@ func (p *pushSimulation) newReceiver(id domain.CursorID, stream domain.StreamNam
 	p.receivers[id.String()] = r
 	p.addresses[r.address] = r
 	p.pmu.Unlock()
-	p.background.Go(func() { _ = r.server.Serve(r) }) // returns when the server is closed
+	p.background.Go(func() { _ = r.server.Serve(r) }) // Serve returns when the server is closed
 	return r
 }
 
@@ -186,7 +186,7 @@ func (r *pushReceiver) Addr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(r.a
 
 func (r *pushReceiver) shutDown() { _ = r.server.Close() }
 
-// ServeHTTP responds to a call in a turn of the scheduler.
+// ServeHTTP responds to a call when the scheduler chooses the call.
 func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, readErr := io.ReadAll(req.Body) // reading fails if the caller has ended the call
 	p, id := r.sim, req.Header.Get("Webhook-Id")
@@ -279,7 +279,7 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 		return "resets", func() { panic(http.ErrAbortHandler) }
 	case 4:
 		r.sim.MarkReached("a receiver sent more than the limit")
-		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node closes the connection
+		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // a body so large that the node closes the connection
 	case 5:
 		r.sim.MarkReached("a receiver answered slowly, byte by byte")
 		return "drips", func() { r.dripAnswer(w, req) }
@@ -296,8 +296,8 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 	return "500", status(http.StatusInternalServerError)
 }
 
-// redirectToSelf redirects a call to another path of the receiver, sometimes in a cycle, or sends a redirect without
-// a target.
+// redirectToSelf redirects a call to a different path of the receiver, sometimes in a cycle, or sends a redirect
+// without a target.
 func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
 	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.rng.IntN(5)]
 	target := ""

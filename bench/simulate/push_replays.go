@@ -30,8 +30,8 @@ func (o *pushOperator) replayMany() error {
 	return nil
 }
 
-// requestReplay requests the replay of one delivery or of a range, or the end of a replay. It does not repeat a request
-// that is refused or whose outcome is unknown.
+// requestReplay requests the replay of one delivery or of a range, or the end of a replay. It repeats no request, even
+// if the outcome is unknown.
 func (o *pushOperator) requestReplay() error {
 	ids := o.sim.observer.Cursors()
 	if _, ok := o.awaitTurn("replays"); !ok || len(ids) == 0 {
@@ -67,7 +67,7 @@ func (o *pushOperator) requestReplay() error {
 			return nil
 		}
 		p.Number = int64(o.rng.IntN(int(p.Number)))
-		p.Segment, p.Page = 0, 0 // a position may name an earlier page than the page of its entry
+		p.Segment, p.Page = 0, 0 // the page in a position may precede the page of the entry
 		if !o.sim.matches(id.String(), entryOf(o.sim.stream, p.EntryID)) {
 			return nil
 		}

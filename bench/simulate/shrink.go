@@ -7,8 +7,8 @@ import (
 )
 
 // Shrink removes faults from a failed simulation as long as the simulation still fails: first many at a time, finally
-// one by one. Without a fault, the simulation continues differently. So the remaining faults are a short explanation of
-// the failure, but not the only possible one.
+// one by one. After a fault is removed, the simulation continues differently. So the remaining faults are a short
+// explanation of the failure, but other explanations may exist.
 func Shrink(t *testing.T, o Options, r Result) (Options, Result) {
 	t.Helper()
 	const patience = 20 * time.Second

@@ -19,9 +19,9 @@ import (
 // Options say which simulations run, and with which faults.
 type Options struct {
 	Seed  uint64
-	Drop  []int // numbers of the faults to leave out
+	Drop  []int // numbers of the faults to omit
 	Trace bool  // retain the lines of the trace
-	Only  Kind  // the only kind of simulation to run; "": all kinds that the seed has
+	Only  Kind  // only kind of simulation to run; "" means all kinds that the seed has
 }
 
 // A Kind is a kind of simulation. A seed may have several.
@@ -29,7 +29,7 @@ type Kind string
 
 // The kinds of simulations.
 const (
-	Mailboxes Kind = "mailboxes" // every seed has it
+	Mailboxes Kind = "mailboxes" // every seed has this kind
 	Push      Kind = "push"
 	Broker    Kind = "broker"
 
@@ -63,7 +63,8 @@ func Simulate(t *testing.T, o Options) Result {
 }
 
 // warm guards a first run whose result is ignored. In this run, libraries make the system calls that they make only
-// once. In a checked run, the scheduler would not detect a goroutine in a system call as runnable.
+// once. A checked run must not contain them, because the scheduler does not detect that a goroutine in a system call
+// can run.
 var warm sync.Once
 
 func runSeed(t *testing.T, o Options) (r Result) {
@@ -100,7 +101,7 @@ func runSeed(t *testing.T, o Options) (r Result) {
 	return r
 }
 
-// runMailboxes runs the mailbox simulation of a seed in a bubble.
+// runMailboxes runs the mailbox simulation of a seed in a synctest bubble.
 func runMailboxes(o *Options) Result {
 	sim, err := newSimulation(o)
 	if err != nil {

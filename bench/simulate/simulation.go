@@ -51,7 +51,7 @@ func newSimulation(o *Options) (*simulation, error) {
 	if sim.plan.hasCorruptor {
 		sim.env.stored = newStoredDocuments()
 	}
-	if rights := random.New(o.Seed, 6); rights.IntN(4) == 0 { // a 403 interrupts operations that hubs retry after other faults
+	if rights := random.New(o.Seed, 6); rights.IntN(4) == 0 { // hubs do not retry after a 403, although they retry after other faults
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.Forbidden.String(), max(sim.Profile.TurnFaults, 60)
 	}
 	if latest.IntN(3) == 0 {
@@ -63,7 +63,7 @@ func newSimulation(o *Options) (*simulation, error) {
 	}
 	sim.work.checkers, sim.work.coverObserver = newCheckers(sim), newCoverageObserver(sim)
 	sim.work.mailboxes = newMailboxHistories(sim)
-	if sim.plan.stopsAtSweeps { // makes it likely that a sweep runs while the outcome of a Save is unknown
+	if sim.plan.stopsAtSweeps { // the preferred fault makes it likely that a sweep runs while the outcome of a Save is unknown
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.ReplyLostAfter.String(), max(sim.Profile.TurnFaults, 150)
 	}
 	if sim.plan.phases > 1 { // a hub whose clock jumps would remove events too early

@@ -10,7 +10,7 @@ import (
 )
 
 // A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and delete subscriptions
-// while senders publish events, some repeatedly or with different content. A third of the seeds have a subscription
+// while senders publish events, some repeatedly or with different content. One seed in three has a subscription
 // simulation.
 type subscriptionSimulation struct {
 	*pushSimulation
@@ -18,11 +18,11 @@ type subscriptionSimulation struct {
 
 	// The fields below are guarded by pushSimulation.pmu.
 	entries map[string]push.Entry // entries that receivers received, by name of the event
-	events  map[string]bool       // whether an event was accepted, by name
+	events  map[string]bool       // events by name; true if the event was accepted
 }
 
 const (
-	// subscriptionFaults is one less than the number of the first fault of a subscription simulation.
+	// subscriptionFaults is the offset of fault numbers in a subscription simulation.
 	subscriptionFaults = 3_000_000
 	// subscriptionPurposes is added to the purpose of each random source of a subscription simulation.
 	subscriptionPurposes = 20_000
@@ -134,7 +134,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 	return nil
 }
 
-// runSubscriptions runs the subscription simulation of a seed in a bubble.
+// runSubscriptions runs the subscription simulation of a seed in a synctest bubble.
 func runSubscriptions(o *Options) (r Result) {
 	sim, err := newSubscriptionSimulation(o)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 
 // An ownedSubscription is a subscription and its receiver.
 type ownedSubscription struct {
-	*pushReceiver // isDeleted is true once a deletion begins
+	*pushReceiver // here isDeleted is true after the first request to delete the subscription
 	id            domain.SubscriptionID
 	owner         domain.ActorID
 	isOrdered     bool
 
-	// before and answered are the number of entries of the topic by priority: when the first PUT began, and when the
-	// first PUT succeeded. Each is nil until then. Guarded by pushSimulation.pmu.
+	// before and answered are the numbers of entries of the topic by priority, when the first PUT began and when it
+	// succeeded. Each is nil until that time. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
 }
 
@@ -46,7 +46,7 @@ func (sim *subscriptionSimulation) findSubscription(id domain.SubscriptionID) *o
 	return sim.subscriptions[i]
 }
 
-// newDraft returns the subscription that the owner puts. Drafts differ only in fields that do not affect receivers.
+// newDraft returns a draft of the subscription. Drafts differ only in fields that do not affect receivers.
 func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	return subscribe.Draft{Subscription: domain.Subscription{
 		Owner: s.owner, Topic: "prices", CallbackURL: "http://" + s.name + ".example/hook", IsOrdered: s.isOrdered,
@@ -301,15 +301,15 @@ func (s *eventSender) unexplainedError(err error) error {
 	}
 }
 
-// nameOf returns the name in the payload of an event.
+// nameOf returns the event name that a payload contains.
 func nameOf(payload []byte) (string, error) {
 	var event struct{ Name string }
 	err := json.Unmarshal(payload, &event)
 	return event.Name, err
 }
 
-// checkEvent returns an error if the event of a call was never sent, or if an earlier call had the same event with a
-// different entry.
+// checkEvent returns an error if the event in a call was never sent, or if an earlier call contained the same event
+// with a different entry.
 func (sim *subscriptionSimulation) checkEvent(body []byte, e push.Entry) error {
 	_, payload, isThere := bytes.Cut(body, []byte(`{"name":`))
 	name := ""

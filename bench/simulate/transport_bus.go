@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A busTransport carries the AMQP connections of one process to the namespace. Each frame is one turn of the
-// scheduler.
+// A busTransport carries the AMQP connections of one process to the namespace. The scheduler chooses when each chunk of
+// frames is delivered.
 type busTransport struct {
 	sim       *simulation
 	who       string
@@ -35,8 +35,8 @@ type busTransport struct {
 type busConnection struct {
 	transport *busTransport
 	number    int
-	near      net.Conn // simulation's end of the connection to the process
-	far       net.Conn // simulation's end of the connection to the namespace
+	near      net.Conn // end of the connection to the process
+	far       net.Conn // end of the connection to the namespace
 	once      sync.Once
 	closed    chan struct{}
 }
@@ -108,8 +108,8 @@ func (c *busConnection) detach() {
 	c.transport.conns = slices.DeleteFunc(c.transport.conns, func(o *busConnection) bool { return o == c })
 }
 
-// closeNear breaks the connection at the end of the process. The namespace detects this only later, and until then
-// retains what the process had locked, such as a session.
+// closeNear breaks the connection at the end of the process. The namespace detects this only later. Until then, locks
+// of the process, for example on a session, stay in force.
 func (c *busConnection) closeNear() {
 	const later = 20 * time.Second
 	c.once.Do(func() {
@@ -191,7 +191,7 @@ func (f *chunkQueue) takeChunk() []byte {
 	return chunk
 }
 
-// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. Such a chunk must be delivered
+// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. That chunk must be delivered
 // before time passes, because a goroutine that waits for the mutex stops the bubble's clock. Clients hold no mutex
 // while they wait for messages or for the outcomes of messages.
 func (f *chunkQueue) isUrgent() bool {

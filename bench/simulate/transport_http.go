@@ -25,8 +25,8 @@ import (
 // errCut reports that a connection is broken, or that one of its processes is dead.
 var errCut = errors.New("the connection is broken")
 
-// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. Each request and each delayed
-// response is a turn of the scheduler.
+// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. The scheduler chooses when
+// each request and each delayed response proceeds.
 type httpTransport struct {
 	sim  *simulation
 	who  string
@@ -104,7 +104,7 @@ func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// carryOut sends the request to the account without a fault, and describes the outcome.
+// !!
 func (x *httpExchange) carryOut() string { return x.carryOutWith(faulty.None) }
 
 func (x *httpExchange) carryOutWith(f faulty.Fault) string {
@@ -236,14 +236,14 @@ func (x *httpExchange) deliverAnswer(a httpResult) string {
 // different fault rate.
 func (x *httpExchange) requestKind() string { return x.transport.last + " → " + x.what + x.query }
 
-// isRareRequest reports whether fewer than two requests of this kind have occurred. A failure of a rare request is the
-// least likely to be tested.
+// isRareRequest reports whether fewer than two requests of this kind have occurred. Without a higher fault rate,
+// failures of rare requests would hardly be tested.
 func (x *httpExchange) isRareRequest() bool {
 	const few = 2
 	return x.transport.sim.faults.requestCounts[x.requestKind()] < few
 }
 
-// queryText returns the text of a query, or "" for another request.
+// queryText returns the text of a query, or "" if the request is not a query.
 func queryText(req *http.Request) string {
 	if !steps.IsQuery(req) {
 		return ""
@@ -290,7 +290,7 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 		all = append(all, scheduler.Fault{Name: "502 of somebody in between", Inject: x.answerBadGateway})
 	}
 	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
-		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // a 412, although these writes have no precondition
+		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // status 412, although these writes have no precondition
 	}
 	if x.isCosmos && x.isRead {
 		add(faulty.SessionBehind.String(), faulty.SessionBehind)

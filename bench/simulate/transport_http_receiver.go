@@ -32,8 +32,8 @@ const (
 )
 
 // cosmosEndpoint returns the endpoint of the Cosmos account for the settings of h. Each hub has a different endpoint,
-// because azcosmos shares its cache of containers between all clients of an endpoint. In production, these are the
-// clients of one process.
+// because azcosmos shares its cache of containers between all clients of an endpoint in one process. In production, a
+// process has only one hub.
 func (h *hub) cosmosEndpoint() string {
 	if h.sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, strconv.Itoa(cosmosPort+100*h.index+h.number))
@@ -82,10 +82,10 @@ func (h *hub) newHTTPReceiver() *httpReceiver {
 	r.server = &http.Server{Handler: &httputil.ReverseProxy{ //nolint:gosec // its one client is the hub
 		Transport:    accountTransport{h.transport},
 		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // the panic breaks the connection
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // this panic breaks the connection
 		ErrorLog:     log.New(io.Discard, "", 0),                                                      // truncated bodies are injected faults
 	}}
-	h.sim.background.Go(func() { _ = r.server.Serve(r) }) // returns when the server is closed
+	h.sim.background.Go(func() { _ = r.server.Serve(r) }) // Serve returns when the server is closed
 	return r
 }
 
@@ -93,7 +93,7 @@ type accountTransport struct{ policy.Transporter }
 
 func (t accountTransport) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
-// dialReceiver connects a hub to its receiver in a turn of the scheduler.
+// dialReceiver connects a hub to its receiver when the scheduler chooses the request.
 func (r *httpReceiver) dialReceiver(ctx context.Context, _, address string) (net.Conn, error) {
 	if host, _, err := net.SplitHostPort(address); err != nil || host != receiverAddress {
 		return nil, errors.New("no receiver has the address " + address)

@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on clients'
-// documents, while other clients change the bundles and documents through two nodes. A third of the seeds have a watch
-// simulation.
+// A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on
+// clients' documents, while other clients change the bundles and documents through two nodes. One seed in three has a
+// watch simulation.
 type watchSimulation struct {
 	*pushSimulation
 	base      domain.ResourceBase
@@ -45,7 +45,7 @@ type watchDraft struct {
 
 // An observedWatch is a watch that a node has begun to store.
 type observedWatch struct {
-	*pushReceiver // isDeleted is true once a deletion begins
+	*pushReceiver // here isDeleted is true after the first request to delete the watch
 	id            domain.WatchID
 	owner         domain.ActorID
 	resource      domain.Resource
@@ -54,12 +54,12 @@ type observedWatch struct {
 }
 
 const (
-	// watchFaults is one less than the number of the first fault of a watch simulation.
+	// watchFaults is the offset of fault numbers in a watch simulation.
 	watchFaults = 4_000_000
 	// watchPurposes is added to the purpose of each random source of a watch simulation.
 	watchPurposes = 30_000
-	// maxReceivers is the maximum number of receivers in a simulation. Below it, each receiver has a different address
-	// and random source.
+	// maxReceivers is the maximum number of receivers in a simulation. With more, receivers would share addresses and
+	// random sources.
 	maxReceivers = 50
 )
 
@@ -261,7 +261,7 @@ func (sim *watchSimulation) openedBundles() []domain.Resource {
 	return slices.Clone(sim.opened)
 }
 
-// runWatches runs the watch simulation of a seed in a bubble.
+// runWatches runs the watch simulation of a seed in a synctest bubble.
 func runWatches(o *Options) (r Result) {
 	sim, err := newWatchSimulation(o)
 	if err != nil {

@@ -38,8 +38,8 @@ func (a *bundleActor) takeMany() error {
 	return nil
 }
 
-// takeBundle saves events, peeks a bundle, sometimes watches the bundle, and dequeues it. Sometimes an operator opens
-// the bundle again after that.
+// takeBundle saves events, peeks a bundle, sometimes watches the bundle, and dequeues the bundle. Sometimes an operator
+// then opens the bundle again.
 func (a *bundleActor) takeBundle() error {
 	if err := a.saveEvents(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *bundleActor) takeBundle() error {
 	return nil
 }
 
-// replayAndDequeue opens a bundle again as an operator, and dequeues it. Most replays happen at the end of the
+// replayAndDequeue opens a bundle again as an operator, and dequeues the bundle. Most replays happen at the end of the
 // retention, while a node sweeps.
 func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 	again := func() error { return a.replayBundle(b.Group) }
@@ -141,7 +141,7 @@ func (a *bundleActor) replayBundle(group domain.Group) error {
 	})
 }
 
-// A bundleSweeper sweeps the bundles of one actor or of all, through any node.
+// A bundleSweeper sweeps the bundles of one actor or of all actors, through any node.
 type bundleSweeper struct {
 	baseClient
 	sim   *watchSimulation

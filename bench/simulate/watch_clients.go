@@ -43,7 +43,7 @@ type documentWriter struct {
 	baseClient
 	sim          *watchSimulation
 	resource     domain.Resource
-	version      string // the version that this writer stored last
+	version      string // version that this writer stored last
 	versionCount int    // number of versions so far
 }
 
@@ -152,7 +152,7 @@ func (o *watchOwner) ownWatches() []*observedWatch {
 	return own
 }
 
-// createWatch creates a watch of a document or a bundle. A repeated request creates another watch.
+// createWatch creates a watch of a document or a bundle. If the request is repeated, it creates a second watch.
 func (o *watchOwner) createWatch() error {
 	resource := o.sim.documents[o.rng.IntN(len(o.sim.documents))]
 	owner := o.actor

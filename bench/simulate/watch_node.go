@@ -72,7 +72,7 @@ func (n *watchNode) Receiver(ctx context.Context, cursor domain.CursorID, isCurr
 	}, nil
 }
 
-// A watchCallee is the receiver of a watch, as a node has loaded it.
+// A watchCallee is the receiver of a watch that a node has loaded.
 type watchCallee struct {
 	*pushReceiver
 	callbackURL string
@@ -93,7 +93,7 @@ func (n *watchNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	})
 }
 
-// observedWatches creates a receiver for each watch before it is stored.
+// observedWatches creates the receiver of each watch before the watch is stored.
 type observedWatches struct {
 	*pushstore.Store
 	sim *watchSimulation

@@ -126,7 +126,7 @@ func (sim *simulation) waitForRetention(phase int) bool {
 	if sim.plan.stopsAtSweeps {
 		sweepStart, duration = sim.work.coverObserver.sweepStarts, duration+time.Hour
 		select {
-		case <-sweepStart: // discard a signal from the previous phase
+		case <-sweepStart: // discards a signal from the previous phase
 		default:
 		}
 	}

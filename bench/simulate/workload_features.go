@@ -8,14 +8,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// features lists the features that only some simulations have, so that each feature occurs both alone and combined with
-// other features.
+// features lists the features that only some simulations have, so that each feature occurs alone and in combinations.
 type features struct {
-	routes            []route       // route of each sender; nil: all senders use HTTP
+	routes            []route       // route of each sender; nil means that all senders use HTTP
 	sendsConflicts    bool          // senders repeat known ids with different content
 	sendsPoison       bool          // senders send malformed messages
-	requestedOrigin   domain.Origin // origin whose content is produced on request; zero: no origin
-	faultTail         time.Duration // how long faults continue after all events were sent
+	requestedOrigin   domain.Origin // origin whose content is produced on request; zero means none
+	faultTail         time.Duration // time for which faults continue after all events were sent
 	hasOperators      bool
 	phases            int    // number of phases; the retention passes between two phases
 	stopsAtSweeps     bool   // the wait between two phases ends when a sweep is about to remove documents
@@ -35,7 +34,7 @@ type features struct {
 	hasCorruptor      bool   // stored documents are damaged after the workload
 }
 
-// A route says how a sender's events reach the hub: over HTTP, or over a queue of the bus.
+// A route is the path of a sender's events to the hub: HTTP, or a queue of the bus.
 type route int
 
 const (

@@ -22,7 +22,7 @@ const maxDeliveries = 1000
 // A simulationPlan describes a simulation apart from its fault profile.
 type simulationPlan struct {
 	consistency string
-	rangeBytes  int64 // size of a physical partition before it splits; 0: it does not split
+	rangeBytes  int64 // size at which a physical partition splits; 0 means that it does not split
 	capacity    int   // capacity of a drawer
 	ordering    domain.Ordering
 	retention   time.Duration
@@ -31,7 +31,7 @@ type simulationPlan struct {
 
 	origins []domain.Origin // origins of sent events
 	groups  []string        // groups for which actors peek
-	inline  domain.Origin   // origin whose payloads are the content; zero: no origin
+	inline  domain.Origin   // origin whose payloads are the content of its bundles; zero means none
 
 	recipients int
 	clients    int // number of clients of each actor
@@ -41,8 +41,8 @@ type simulationPlan struct {
 	features
 }
 
-// newPlan draws a plan. Features that were added later draw from more, later and latest, so that the plans of older
-// seeds do not change.
+// newPlan returns a random plan. The sources more, later and latest decide about newer features, so that the plans of
+// older seeds do not change.
 func newPlan(rng, more, later, latest random.Source) simulationPlan {
 	p := simulationPlan{
 		consistency: []string{"Strong", "Session", "Session"}[rng.IntN(3)],
@@ -80,9 +80,9 @@ func newPlan(rng, more, later, latest random.Source) simulationPlan {
 	return p
 }
 
-// firstSmallSeed is the first seed that may be small. From this seed on, nine of ten simulations are small, because most
-// races need few clients and small simulations are fast. Lower seeds may have every feature, so that the simulations of
-// earlier saved seeds do not change.
+// firstSmallSeed is the first seed that may be small. From this seed on, nine in ten simulations are small, because
+// most races need few clients and small simulations are fast. Lower seeds may have every feature, so that the
+// simulations of earlier saved seeds do not change.
 const firstSmallSeed = 10_000
 
 func isSmall(seed uint64) bool {

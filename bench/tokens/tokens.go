@@ -1,4 +1,4 @@
-// Package tokens signs tokens for clients of a measured hub, and forged tokens.
+// Package tokens signs valid tokens and forged tokens for the clients of a measured hub.
 package tokens
 
 import (
@@ -63,8 +63,8 @@ func (i *Issuer) Domain(origin string) (string, error) {
 	return i.Sign(devissuer.Claims{Subject: origin, Roles: []string{"domain:" + origin}, Expires: time.Now().Add(time.Hour)})
 }
 
-// Forged returns n different tokens of an actor, signed with the key of another issuer. Every
-// second token names that key, which the hub does not know; the others name the key of i.
+// Forged returns n different tokens of an actor, signed with a key that the hub does not know. Half
+// of the tokens name an unknown key, and half falsely name the key of i.
 func (i *Issuer) Forged(id string, n int) ([]string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 // Acknowledge implements [repository.Bundles]. Like the original, it reads the whole bundle
 // three times: to check the caller, for the drawers, and to mark it.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
-	asked, err := r.queryOpenBundle(ctx, recipient, id)
+	checked, err := r.queryOpenBundle(ctx, recipient, id)
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
-	b, err := asked.domain()
+	b, err := checked.domain()
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
@@ -55,8 +55,8 @@ func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affec
 	return both.Wait()
 }
 
-// pointBehind writes the entry of a drawer for the first event after a bundle. The Peek has read
-// that event, or it was saved after the Peek.
+// pointBehind writes the catalog entry that points to the first event after a bundle. Either the
+// Peek has read that event, or the event was saved after the Peek.
 func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a affected) error {
 	switch d := a.UpdatedDrawer; {
 	case a.UpdatedCatalogEntry != nil:

@@ -25,7 +25,7 @@
 //
 // Differences from the original:
 //
-//   - A trigger ensured that there was a single open bundle. Here a query of the same price
+//   - A trigger ensured that there was a single open bundle. Here a query of the same cost
 //     precedes the create, so two concurrent Adds may both succeed.
 //   - The client of the original combined up to a hundred requests of a fill in one round trip.
 //     They cost the same request units here, but more round trips: up to 128 requests are
@@ -33,8 +33,8 @@
 //   - If the count shows that a drawer is full, it is not filled. The original continued to fill
 //     a drawer that had become full exactly at the end of a Save, one event at a time and without
 //     a limit, so the tests could not fill six drawers.
-//   - The original continued with a bundle as soon as the necessary drawers were read. Here Peek
-//     waits for all six, which are read concurrently.
+//   - The original completed a bundle as soon as its drawers were read. Here Peek
+//     waits until all six drawers are read, concurrently.
 //   - Data in other stores are left out, which favours this layout: the list of ids in the blob
 //     store, and the second write of the bundle after its domain had answered.
 //   - The events of an open bundle are read again from its drawers, where the original already

@@ -46,7 +46,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	}
 	run := r.runFrom(key, ranges)
 	if len(run.events) == 0 || run.events[0].Sequence != first.NextSequenceNumber {
-		// A failed Save is assumed to have left the entry.
+		// The original assumed that this entry came from a failed Save, and deleted the entry.
 		if err := r.catalog.Delete(ctx, first.PartitionKey, first.ID); err != nil {
 			return repository.Next{}, err
 		}

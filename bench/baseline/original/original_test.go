@@ -30,8 +30,8 @@ func TestConformance(t *testing.T) {
 
 		// An id is unique in the whole hub.
 		"-Save/two recipients may have events with the same id",
-		// The comparison does not cover the document type and the payload. If two
-		// events with the same id are of two cabinets, either may be stored first.
+		// The comparison does not cover the document type and the payload. If events of two
+		// cabinets have the same id, either event may be stored first.
 		"-Save/an id with other content is a conflict, alone, in every field",
 		"-Save/an id with another payload is a conflict",
 		"-Weak/W15 the values of two fields are not confused, even if one is empty",
@@ -57,12 +57,11 @@ func TestConformance(t *testing.T) {
 		// A bundle is replaced unconditionally.
 		"-Race/W12 of concurrent Acknowledges exactly one succeeds",
 
-		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. In the
-		// original they had 32 bits.
+		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. In the original,
+		// weights had 32 bits.
 		"-Weak/W16 a first event of the maximum weight leaves no room for another",
 
-		// This test would pass, but it takes long, and the test of 10,001 events covers the same
-		// rule.
+		// This test would pass, but it is slow, and the test of 10,001 events covers the same rule.
 		"-Save/10,000 events are returned from a full drawer",
 
 		// The suites for Waiting, Ordering, Admin, Answer and Outbox are left out. The layout does
@@ -83,8 +82,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// A scaled-down worst case: a bundle with all events of five drawers and a part of the
-// sixth.
+// This bundle is a small version of the worst case: it contains all events of five drawers and a
+// part of the sixth.
 func TestBundle_HasEventsOfUpToSixDrawers(t *testing.T) {
 	stores := layout.Opener(t)(t, repositorytest.Options{DrawerCapacity: 100})
 	actor := repositorytest.NewActor()

@@ -77,8 +77,7 @@ func New(client *azcosmos.Client, database string, o Options) (*Repository, erro
 	return r, errors.Join(errs[:]...)
 }
 
-// Watermark implements [repository.DataAvailable]. It is the watermark of all
-// recipients.
+// Watermark implements [repository.DataAvailable]. All recipients have the same watermark.
 func (r *Repository) Watermark(ctx context.Context, _ domain.ActorID) (domain.Sequence, error) {
 	var w watermark
 	_, err := r.catalog.Read(ctx, watermarkKey, watermarkID, &w)

@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
+// A cabinetRun is a range of events of a cabinet. Only one goroutine may use it.
 type cabinetRun struct {
 	r     *Repository
 	key   domain.CabinetKey
 	group domain.Group
 
-	// Set for a new bundle:
+	// A run of a new bundle has these fields.
 	ranges  []drawerRange
 	events  []repository.StoredEvent // events of all ranges, which are already read
 	yielded []domain.Sequence
 
-	// Set for an open bundle:
+	// A run of an open bundle has these fields.
 	open *domain.Bundle
 	from []affected
 }
@@ -120,10 +120,10 @@ func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, e
 	return events, nil
 }
 
-// take returns the drawers of the first n events of r, as an Acknowledge of
-// these events changes them.
+// take returns the drawers of the first n events of r, as they are after an Acknowledge of these
+// events.
 func (r *cabinetRun) take(n int) []affected {
-	var taken []affected
+	var drawers []affected
 	for _, s := range r.ranges {
 		of := min(n, len(s.events))
 		if of == 0 {
@@ -136,7 +136,7 @@ func (r *cabinetRun) take(n int) []affected {
 			next := newEntry(r.key, s.events[of].Sequence)
 			a.UpdatedCatalogEntry = &next
 		}
-		taken = append(taken, a)
+		drawers = append(drawers, a)
 	}
-	return taken
+	return drawers
 }

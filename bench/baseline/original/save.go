@@ -115,8 +115,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 		if err != nil {
 			return err
 		}
-		// If a fill has duplicates, it inserts fewer events than it was given, so the loop repeats
-		// some of the fill's last events, which are then detected as duplicates.
+		// fill returns the number of new events. If some events are duplicates, the loop advances
+		// by too few events, and repeats the last ones, which are then detected as duplicates.
 		i += filled
 		if count += filled; count == r.options.DrawerCapacity {
 			d, count = nil, 0
@@ -125,8 +125,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 	return nil
 }
 
-// lastDrawer returns the drawer of a cabinet that is not full, with its number of events,
-// or nil if a new drawer is needed.
+// lastDrawer returns the last drawer of a cabinet and its number of events, or nil if that drawer
+// is full or missing.
 func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*drawerItem, int, error) {
 	d, found, err := items.First[drawerItem](ctx, r.cabinets, cabinetKey(key), items.Query{
 		Text:   "SELECT TOP 1 * FROM c WHERE c.position < @capacity ORDER BY c.orderBy DESC",
@@ -143,8 +143,8 @@ func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*dr
 }
 
 // point writes a catalog entry for an event if no unacknowledged event precedes it in its drawer.
-// It reads the drawer after the event was written, so that either point sees a concurrent Dequeue,
-// or that Dequeue sees the event.
+// It reads the drawer after the event is written. So either point finds the change of a concurrent
+// Dequeue, or that Dequeue finds the event.
 func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawerItem, before int, e *ingestedEvent) error {
 	now, _, err := items.First[drawerItem](ctx, r.cabinets, d.PartitionKey, items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id",

@@ -47,7 +47,7 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 		}
 		next := q.clone()
 		next.Groups[b.Group.String()] = groupGate{
-			Generation: run.generation + 1, Open: b.ID.String(), Opened: b.Opened, First: int64(b.First), Asked: run.asked,
+			Generation: run.generation + 1, Open: b.ID.String(), Opened: b.Opened, First: int64(b.First), Asked: run.requested,
 		}
 		var batch items.Batch
 		batch.Create(bundleItem{bundleID(b.ID), items.BundleOf(&b)})
@@ -120,7 +120,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 			return repository.Acknowledged{}, repository.ErrUnanswered
 		}
 		group := b.Group.String()
-		asked := q.Groups[group].Asked
+		requested := q.Groups[group].Asked
 		q.Groups[group] = groupGate{Generation: q.Groups[group].Generation + 1}
 		c := q.cabinetOf(b.Cabinet)
 		c.Acknowledged += int64(b.Count)
@@ -130,7 +130,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		err = r.items.Replace(ctx, q.Recipient, queueID, q, etag)
 		switch items.Status(err) {
 		case 0:
-			return repository.Acknowledged{Bundle: b, Remaining: q.backlogOf(asked, nil, 0)}, err
+			return repository.Acknowledged{Bundle: b, Remaining: q.backlogOf(requested, nil, 0)}, err
 		case http.StatusPreconditionFailed: // a concurrent Save or Dequeue has replaced the queue
 		default:
 			return repository.Acknowledged{}, err

@@ -32,12 +32,12 @@ type cabinetCount struct {
 	Received     int64           `json:"received"`
 	Acknowledged int64           `json:"acknowledged"`
 	Position     domain.Sequence `json:"position"` // number of the last acknowledged event
-	Since        time.Time       `json:"since"`    // time of the first Save after the cabinet was last empty
+	Since        time.Time       `json:"since"`    // time of the first Save since the cabinet was last empty
 }
 
 // A groupGate records the open bundle of a group.
 type groupGate struct {
-	Generation int64     `json:"generation"` // incremented when a bundle is opened or closed
+	Generation int64     `json:"generation"` // number that grows when a bundle is opened or closed
 	Open       string    `json:"open,omitempty"`
 	Opened     time.Time `json:"opened,omitzero"`
 	First      int64     `json:"first,omitempty"` // sequence number of the bundle's first event

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// perPage is the number of events in a page: small, so that a small bundle does
-	// not read a large queue, and large enough that a large bundle needs few pages.
+	// perPage is the number of events in a page. A larger page would make small bundles read more
+	// events than they need; a smaller page would make large bundles need more requests.
 	perPage = 1_000
 	// perRun is the maximum number of events in a run for a new bundle.
 	perRun = 60_000
@@ -29,30 +29,30 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	if err != nil {
 		return repository.Next{}, err
 	}
-	asked := make([]string, len(groups))
+	requested := make([]string, len(groups))
 	for i, g := range groups {
-		asked[i] = g.String()
+		requested[i] = g.String()
 	}
-	next := repository.Next{Waiting: q.backlogOf(asked, nil, 0).Events}
+	next := repository.Next{Waiting: q.backlogOf(requested, nil, 0).Events}
 	switch {
 	case q.Last == 0:
 		return repository.Next{}, repository.ErrNoMailbox
 	case next.Waiting == 0:
 		return repository.Next{}, domain.ErrNoData
 	}
-	if open := q.findLongestOpen(asked); open != "" {
+	if open := q.findLongestOpen(requested); open != "" {
 		b, err := r.readBundle(ctx, recipient, open)
 		if err != nil {
 			return repository.Next{}, err
 		}
-		next.Open, next.Run = &b, r.runOf(q, &b, asked)
+		next.Open, next.Run = &b, r.runOf(q, &b, requested)
 		return next, nil
 	}
-	c, err := r.firstCabinet(ctx, q, asked)
+	c, err := r.firstCabinet(ctx, q, requested)
 	if err != nil {
 		return repository.Next{}, err
 	}
-	next.Run, err = r.runFrom(q, c, asked)
+	next.Run, err = r.runFrom(q, c, requested)
 	return next, err
 }
 
@@ -110,7 +110,7 @@ func (c *cabinetCount) rangeParameters(after, last domain.Sequence) map[string]a
 	return map[string]any{"@origin": c.Origin, "@contentType": c.ContentType, "@after": after, "@last": last}
 }
 
-// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
+// A cabinetRun is a range of events of a cabinet. Only one goroutine may use it.
 type cabinetRun struct {
 	r          *Repository
 	queue      *queueItem
@@ -118,7 +118,7 @@ type cabinetRun struct {
 	group      domain.Group
 	cabinet    *cabinetCount
 	generation int64 // generation of the group's gate
-	asked      []string
+	requested  []string
 	after      domain.Sequence // sequence number before the run's first possible event
 	last       domain.Sequence // sequence number of the run's last event
 	most       int
@@ -126,22 +126,22 @@ type cabinetRun struct {
 }
 
 // runFrom returns a run of the waiting events of a cabinet.
-func (r *Repository) runFrom(q *queueItem, c *cabinetCount, asked []string) (*cabinetRun, error) {
+func (r *Repository) runFrom(q *queueItem, c *cabinetCount, requested []string) (*cabinetRun, error) {
 	key, err := items.ParseCabinet(q.Recipient, c.Origin, c.ContentType)
 	if err != nil {
 		return nil, domain.Errorf(domain.Damaged, "queue of %s: %w", q.Recipient, err)
 	}
 	group, err := r.groups.GroupOf(key.Origin)
 	return &cabinetRun{
-		r: r, queue: q, key: key, group: group, cabinet: c, generation: q.Groups[c.Group].Generation, asked: asked,
+		r: r, queue: q, key: key, group: group, cabinet: c, generation: q.Groups[c.Group].Generation, requested: requested,
 		after: c.Position, last: q.Last, most: perRun,
 	}, err
 }
 
 // runOf returns the run of an open bundle.
-func (r *Repository) runOf(q *queueItem, b *domain.Bundle, asked []string) *cabinetRun {
+func (r *Repository) runOf(q *queueItem, b *domain.Bundle, requested []string) *cabinetRun {
 	return &cabinetRun{
-		r: r, queue: q, key: b.Cabinet, group: b.Group, cabinet: q.cabinetOf(b.Cabinet), generation: -1, asked: asked,
+		r: r, queue: q, key: b.Cabinet, group: b.Group, cabinet: q.cabinetOf(b.Cabinet), generation: -1, requested: requested,
 		after: b.First - 1, last: b.Last, most: b.Count,
 	}
 }
@@ -163,7 +163,7 @@ func (r *cabinetRun) Saves(int, int) []domain.TraceContext { return nil }
 
 // BacklogAfter implements [repository.Run].
 func (r *cabinetRun) BacklogAfter(n int) domain.Backlog {
-	return r.queue.backlogOf(r.asked, r.cabinet, n)
+	return r.queue.backlogOf(r.requested, r.cabinet, n)
 }
 
 // Events implements [repository.Run].

@@ -52,8 +52,8 @@ func New(client *azcosmos.Client, database string, o Options) (*Repository, erro
 	return &Repository{items: c, options: o, groups: domain.DefaultGroups()}, nil
 }
 
-// readQueue reads the queue of a recipient, which is empty if nothing was ever saved to
-// it.
+// readQueue reads the queue of a recipient. The queue is empty if no event was ever saved for the
+// recipient.
 func (r *Repository) readQueue(ctx context.Context, recipient domain.ActorID) (*queueItem, error) {
 	q := &queueItem{ID: queueID, Recipient: recipient.String(), Groups: make(map[string]groupGate)}
 	_, err := r.items.Read(ctx, q.Recipient, queueID, q)

@@ -43,7 +43,7 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	return s.saved, nil
 }
 
-// A saveCall is one call of Save. It belongs to one goroutine.
+// A saveCall is the state of one call of Save. Only one goroutine may use it.
 type saveCall struct {
 	r     *Repository
 	to    domain.ActorID
@@ -127,8 +127,8 @@ func (q *queueItem) countEvent(e *domain.Event, groups domain.Groups, now time.T
 	return q.Last
 }
 
-// removeStored queries which events of a batch are stored, records the stored events, and returns
-// the others.
+// removeStored queries the stored events of a batch and records them. It returns the events that
+// are not stored.
 func (s *saveCall) removeStored(ctx context.Context, batch []eventToStore) ([]eventToStore, error) {
 	ids := make([]string, len(batch))
 	for i, c := range batch {

@@ -45,7 +45,8 @@ func (m *model) stepActor(s *modelState, i int, operations []uint8, crashes bool
 	return nil
 }
 
-// beginOperation records what an observer sees, and takes the first step of the operation.
+// beginOperation records the observations that the checks need, and takes the first step of the
+// operation.
 func (m *model) beginOperation(s *modelState, i int, operations []uint8) *violation {
 	t := *s
 	a := &t.actors[i]
@@ -106,7 +107,7 @@ func (m *model) readGate(s *modelState, i int) *violation {
 	return nil
 }
 
-// confirmGate adds the step by which a Peek proves that its bundle is open.
+// confirmGate adds the step by which a Peek verifies that its bundle is still open.
 func (m *model) confirmGate(s *modelState, i int) *violation {
 	t := *s
 	a := &t.actors[i]

@@ -1,7 +1,7 @@
 package smallsaves
 
-// A Peek may know the first number of a cabinet without reading an entry. The model represents such
-// a number by an entry with the following version or drawer, which no stored entry has.
+// A Peek may know the first number of a cabinet without reading an entry. The model represents this
+// number by an entry with one of the following values, which no stored entry has.
 const (
 	lookedUp     = 254 // drawer of an entry whose number was read from the cabinet
 	noSuchUpdate = 255 // version of every entry that is not stored
@@ -28,8 +28,8 @@ func (m *model) addChooseSteps(s *modelState, i int) *violation {
 	return nil
 }
 
-// chooseFrom adds the step by which a Peek chooses a cabinet from the versions of the head and the
-// catalogs that it has read.
+// chooseFrom adds the step by which a Peek chooses a cabinet, after it has read the head h and the
+// catalogs.
 func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [cabinets]*catalog) *violation {
 	a := &t.actors[i]
 	var e modelEntry

@@ -102,8 +102,8 @@ func (m *model) beginHeal(a *actor, view *cabinetDrawers, drawer uint8) {
 	a.startHints()
 }
 
-// correctEntry adds the step of a Peek whose entry is missing, too low, or of a drawer without
-// unacknowledged events: the Peek repairs the entry and chooses again.
+// correctEntry adds the step by which a Peek repairs a wrong entry and chooses again. An entry is
+// wrong if it is missing, is too low, or belongs to a drawer without unacknowledged events.
 func (m *model) correctEntry(s, t *modelState, a *actor, b *peekedBundle) {
 	first, number := b.ranges[0], b.events[0].number
 	if !m.AnyEntry {
@@ -259,8 +259,7 @@ func (c *composer) composedResult() composition {
 	return composition{verdict: composed, bundle: c.bundle}
 }
 
-// extentOf returns the number of slots of d that may be read, and the number of those slots that
-// are in pages.
+// extentOf returns the number of readable slots in d, and how many of these slots are in pages.
 func (c *composer) extentOf(d *drawerDocument) (end, paged uint8, found addResult) {
 	m, l := c.model, c.last
 	switch {

@@ -177,8 +177,8 @@ func (r *slotRange) positionIn(d *drawerDocument) uint8 {
 	return r.to
 }
 
-// raisePosition adds the steps by which the position of the next drawer is raised, or is read and
-// is already high enough.
+// raisePosition adds the steps that read the position of the next drawer and raise it if it is too
+// low.
 func (m *model) raisePosition(s *modelState, i int) {
 	a := &s.actors[i]
 	r, c := &a.target.ranges[a.rangeNo], a.target.cabinet

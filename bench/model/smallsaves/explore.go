@@ -54,14 +54,14 @@ func Explore(ctx context.Context, s *Scenario, limits Limits) Result {
 	return x.result
 }
 
-// An exploration identifies a state by a hash of 64 bits, and keeps the state itself only
-// until it is explored. With 10 million states the chance that two share a hash
-// is below 1 in 300,000.
+// An exploration identifies a state by a hash of 64 bits, and stores the state itself only until
+// the state is explored. With 10 million states the chance that two share a hash is below 1 in
+// 300,000.
 type exploration struct {
 	model   *model
 	limits  Limits
 	seed    maphash.Seed
-	parents map[uint64]uint64   // hash of the state from which a state was found, by the hash of the found state
+	parents map[uint64]uint64   // for each found state, the hash of the state before it
 	drained map[uint64]struct{} // hashes of documents
 	result  Result
 }

@@ -14,7 +14,7 @@ func (w *writerProcess) beginLeave(c uint8) {
 	w.step = leaveDrawer
 }
 
-// beginFlushes adds the steps by which writer i, which saves nothing, begins to flush.
+// beginFlushes adds the steps by which writer i begins to flush when it has nothing to save.
 func (m *model) beginFlushes(s *modelState, i int) {
 	for h, cost := range s.head.reads(s.staleReads) {
 		found := false
@@ -36,7 +36,7 @@ func (m *model) beginFlushes(s *modelState, i int) {
 	}
 }
 
-// skipJob adds the step by which writer i skips to its next batch.
+// skipJob adds the step by which writer i drops its current batch and continues with the next.
 func (m *model) skipJob(s *modelState, i int, cost uint8, why string) {
 	t := *s
 	t.staleReads -= cost
@@ -272,7 +272,7 @@ func (m *model) flushEntry(s *modelState, i int) {
 	m.addStep(&t, "flush: entry %d", f.due)
 }
 
-// dropTail removes the events in slots below until from the tail.
+// dropTail removes the tail's events in slots below until.
 func (c *cabinetHead) dropTail(until uint8) {
 	if until <= c.paged {
 		return

@@ -43,8 +43,8 @@ func (m *model) resolveIntent(s *modelState, i int, h *headDocument, cost uint8)
 	m.addStep(&t, "reads head v%d (%d stale): rolls back the intent %d..%d", h.version, cost, h.intent.low, h.intent.high)
 }
 
-// addDedupSteps adds the steps of writer i that has read h: the writer drops the events
-// that the index has, and decides how to save the others.
+// addDedupSteps adds the steps of writer i that has read h: the writer drops the events that the
+// index contains, and decides how to save the remaining events.
 func (m *model) addDedupSteps(s *modelState, i int, j *job, h *headDocument, cost uint8) *violation {
 	readings, unsealed := m.readIndex(s, j, h, cost)
 	for n, r := range readings {
@@ -90,7 +90,7 @@ func repeats(earlier []reading, r reading) bool {
 	return false
 }
 
-// A drawerRef names a drawer of a cabinet.
+// A drawerRef identifies a drawer of a cabinet.
 type drawerRef struct {
 	cabinet int
 	drawer  uint8
@@ -155,8 +155,8 @@ func appendNew(refs, more []drawerRef) []drawerRef {
 type extent struct{ drawer, until uint8 }
 
 // drawerExtents returns the drawers that the index must read with h and a view of the cabinet, and
-// the drawers among them that must be sealed. ok is false if the view is too old: it lacks an
-// ordinal from the floor on.
+// those of the drawers that must be sealed. ok is false if the view is too old, so that a drawer
+// above the floor is missing.
 func (m *model) drawerExtents(s *modelState, h *headDocument, c int, view *cabinetDrawers) (all []extent, unsealed []drawerRef, ok bool) {
 	last, ok := &h.cabinets[c], true
 	if last.drawer != 0 {

@@ -1,7 +1,7 @@
 package smallsaves
 
-// planIntent returns the intent for events on h: it uses the free slots of the last drawers, and
-// new drawers where the last drawers are full.
+// planIntent returns an intent that saves events on top of h. It uses the free slots of the last
+// drawers, and new drawers where the last drawers are full.
 func (m *model) planIntent(h *headDocument, events []uint8, writer, incarnation uint8) saveIntent {
 	it := saveIntent{low: h.reserved + 1, high: h.reserved + uint8(len(events)), writer: writer, incarnation: incarnation} //nolint:gosec // at most three events
 	cabinets := h.cabinets
@@ -35,7 +35,7 @@ func (m *model) partFor(it *saveIntent, heads *[cabinets]cabinetHead, c uint8) *
 	return p
 }
 
-// nameDrawers gives ids to the new drawers of the intent, and reports whether the model has
+// nameDrawers assigns ids to the new drawers of the intent, and reports whether the model has
 // enough ids.
 func (it *saveIntent) nameDrawers(made *uint8) bool {
 	for i := range it.all() {

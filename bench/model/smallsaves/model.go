@@ -12,7 +12,7 @@ type transition struct {
 	outcome stepOutcome
 }
 
-// A stepOutcome is what a Peek or a Dequeue returned in a step.
+// A stepOutcome is the response of a Peek or a Dequeue that ends in a step.
 type stepOutcome uint8
 
 const (
@@ -28,10 +28,10 @@ type model struct {
 	operations [processes][]uint8
 
 	labels    bool         // whether steps are labelled
-	cut       int          // number of steps that were left out because a state has no room for them
+	cut       int          // number of steps that were omitted because a state has no room for their results
 	cutDrains int          // number of drains that ended early because a state has no room
-	name      string       // name of the process whose step is taken
-	steps     []transition // steps from the current state
+	name      string       // name of the process that takes the step
+	steps     []transition // steps that lead from the current state to its successors
 }
 
 // newModel returns the model of s with its defaults.
@@ -87,8 +87,8 @@ func (m *model) takeWith(t *modelState, o stepOutcome, format string, args ...an
 	m.steps = append(m.steps, transition{state: *t, label: m.stepLabel(format, args), outcome: o})
 }
 
-// loseReply adds the step to t in which the process does not receive the reply. The process repeats
-// the request, and a step changes no other process, so all processes are as in s.
+// loseReply adds the step to t in which the process does not receive the reply. The processes of t
+// are reset to those of s, because the process repeats the request.
 func (m *model) loseReply(s, t *modelState, format string, args ...any) {
 	if s.lostReplies == 0 {
 		return

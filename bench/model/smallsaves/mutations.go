@@ -1,7 +1,7 @@
 package smallsaves
 
-// Mutations returns scenarios, each of which leaves out one rule of the protocol. Each scenario
-// must show a violation.
+// Mutations returns scenarios, each without one rule of the protocol. The exploration of each
+// scenario must find a violation.
 func Mutations() []Scenario {
 	return []Scenario{
 		{Name: "without-claim", without: claimFirst, Writers: writes{"1", "5"}},

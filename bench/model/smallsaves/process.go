@@ -33,7 +33,7 @@ const (
 type flush struct {
 	done                              uint8
 	cabinet, drawer, ordinal, from, n uint8
-	until                             uint8 // end of the page, as a slot
+	until                             uint8 // slot at which the page ends
 	due                               uint8 // number of the entry that is due; 0 if no entry is due
 	events                            [maxTail]numberedEvent
 }
@@ -50,8 +50,8 @@ type writerProcess struct {
 	due                  uint8 // parts whose entry is due, one bit each
 	refused              bool  // the reserve was refused, so the intent in the head may be this writer's own
 	large                bool
-	flushed              bool  // the copy of the head has a flush that is not written yet
-	eager                bool  // the writer flushes although no Save needs it
+	flushed              bool  // true if the copy of the head contains a flush that is not written yet
+	eager                bool  // true if the writer flushes although no Save needs the flush
 	left                 uint8 // cabinets whose full drawer is sealed, one bit each
 	nFresh               uint8
 	fresh                [3]uint8 // events of the batch that are not received yet
@@ -133,13 +133,13 @@ type actor struct {
 	drawer    drawerDocument
 	raise     uint8 // number that an entry is raised to; 0 deletes it
 
-	// The observations at the beginning of the operation.
+	// The fields below are observed when the operation begins.
 	dequeued uint8
 	wasOpen  bool
 	smallest [cabinets]uint8
 
 	found [cabinets]uint8 // first numbers that the Peek read from cabinets
-	limit uint8           // with inOrder: the bundle must end before this number
+	limit uint8           // with inOrder: number before which the bundle must end
 }
 
 // restartOperation ends the current operation of an actor and begins the operation with number next.
@@ -147,7 +147,8 @@ func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }
 
-// peekAgain restarts a Peek at a step. It keeps the observations from the beginning of the Peek.
+// peekAgain restarts a Peek at a step. The observations from the beginning of the Peek stay the
+// same.
 func (a *actor) peekAgain(step actorStep) {
 	kept := actor{
 		working: a.working, step: step, operation: a.operation, bundle: a.bundle,

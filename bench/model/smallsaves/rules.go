@@ -1,12 +1,12 @@
 package smallsaves
 
-// A protocolRule is a rule of the protocol. A mutation leaves out one of them.
+// A protocolRule is a rule of the protocol. Each mutation omits one rule.
 type protocolRule uint64
 
 const (
 	claimFirst           protocolRule = 1 << iota // a rollback claims the head before it seals drawers
 	trustSealedOnly                               // a drawer with a smaller ordinal than the head's is trusted only if it is sealed
-	keepPlace                                     // the gate keeps the position after the last acknowledged event
+	keepPlace                                     // the gate stores the position after the last acknowledged event
 	denseOrdinals                                 // drawers of a cabinet have dense ordinals, and a missing ordinal is detected
 	chooseCandidates                              // a Peek chooses among the cabinets whose head is ahead of the gate
 	dequeueAtOnce                                 // a Dequeue is one batch
@@ -29,7 +29,7 @@ const (
 	flushBeforeLarge                              // a large Save reserves only if the tails of its cabinets are empty
 	indexTail                                     // the index of received ids includes the ids of the tail
 	fillFromHead                                  // a reader takes the extent of the last drawer from the head, not from the drawer's count
-	readTail                                      // a reader reads the slots from paged on in the tail
+	readTail                                      // a reader reads the slots from position paged on in the tail
 	readHeadDrawer                                // a reader finds the last drawer in the head, even if the drawer has no document
 	pagesBeforeTail                               // a Peek compares the tail's first event with other cabinets only if no event waits in pages
 	rejectOldHead                                 // a head that ends before a bundle is too old to read that bundle again
@@ -37,6 +37,6 @@ const (
 	sealLeft                                      // with countWhenLeft: a drawer is sealed at its fill before the head leaves it
 )
 
-// ofVariants are rules that an older protocol lacks. If the scenario leaves out such a rule, the
-// writer that saves again after a drain leaves it out, too.
+// ofVariants are rules that an older protocol lacks. If the scenario omits one of these rules, the
+// writer that saves again after a drain omits the rule, too.
 const ofVariants = claimFirst | trustSealedOnly | keepPlace | denseOrdinals | chooseCandidates | dequeueAtOnce | confirmOpen | idsDecide

@@ -36,23 +36,23 @@ type Scenario struct {
 	Payloads   bool // Saves store payloads before they write the head
 
 	// With Fresh, a Dequeue reads a gate that is not stale, and deletes the entry of a sealed
-	// drawer whatever the number of the entry.
+	// drawer without a check of the entry's number.
 	Fresh bool
 
-	MergeCommits  bool // the commit of a large Save carries the next Save of its writer
+	MergeCommits  bool // the write that commits a large Save also contains the next Save of the writer
 	AnyEntry      bool // a Peek trusts any entry, as the protocol before small Saves did
 	FlushEntries  bool // a flush writes an entry whenever one is due
 	CountWhenLeft bool // a drawer is counted only when the head leaves it
 	NoLateFlush   bool // a flush writes nothing after its drawer was closed
 
 	// Lenient permits a 204 or 404 that results from a stale read. With Choice, a wrong choice of
-	// cabinet is a violation even then.
+	// cabinet is a violation even if a read was stale.
 	Lenient, Choice bool
 
 	// Leaks reports a page to which no document refers when the scenario has ended.
 	Leaks bool
 
-	without protocolRule // rules that the scenario leaves out
+	without protocolRule // rules that the scenario omits
 }
 
 // A job is one batch of a writer.

@@ -6,7 +6,8 @@ type Group struct {
 	Scenarios []Scenario
 }
 
-// Groups returns all scenarios. Each scenario must be exhausted without a violation.
+// Groups returns all scenarios. The exploration of each scenario must be complete and find no
+// violation.
 func Groups() []Group {
 	return []Group{
 		{"without tails", withoutTails},

@@ -5,12 +5,12 @@ import "slices"
 // Sizes of the model. All fields of a state are bytes, so that it is compared and
 // hashed as one piece of memory.
 const (
-	processes  = 2 // writers, and as many actors
+	processes  = 2 // number of writers, and also of actors
 	cabinets   = 2
-	maxDrawers = 12 // ids are 1 to 11
+	maxDrawers = 12 // one more than the highest drawer id, 11
 	maxPages   = 3  // pages of a drawer
 	maxBundles = 12
-	maxEvents  = 8 // ids are 1 to 7
+	maxEvents  = 8 // one more than the highest event id, 7
 	maxParts   = 3 // parts of an intent, and ranges of a bundle
 	maxTail    = 2
 )
@@ -59,7 +59,7 @@ func (c *cabinetHead) tailLen() uint8 {
 // events returns the events in the tail.
 func (c *cabinetHead) events() []numberedEvent { return c.tail[:min(c.tailLen(), maxTail)] }
 
-// inTail returns the event at a slot from paged on.
+// inTail returns the tail's event in a slot.
 func (c *cabinetHead) inTail(slot uint8) (numberedEvent, bool) {
 	if i := int(slot) - int(c.paged); i >= 0 && i < maxTail {
 		return c.tail[i], c.tail[i] != numberedEvent{}
@@ -67,12 +67,12 @@ func (c *cabinetHead) inTail(slot uint8) (numberedEvent, bool) {
 	return numberedEvent{}, false
 }
 
-// closeDrawer leaves c without a drawer, with ordinal as the highest used one.
+// closeDrawer removes the current drawer from c, and records ordinal as the highest used ordinal.
 func (c *cabinetHead) closeDrawer(ordinal uint8) {
 	*c = cabinetHead{ordinal: ordinal, sequence: c.sequence, pagedSequence: c.pagedSequence, floor: c.floor, closed: c.closed}
 }
 
-// A headDocument is the document of a recipient that records what was received.
+// A headDocument is the head of a recipient: the state of its cabinets and the current intent.
 type headDocument struct {
 	version, operation, reserved, watermark uint8
 	intent                                  saveIntent
@@ -161,14 +161,14 @@ func (c *catalog) newest() (version uint8) {
 	return version
 }
 
-// remove deletes the entry of a drawer and sorts the others.
+// remove deletes the entry of a drawer, and sorts the remaining entries.
 func (c *catalog) remove(drawer uint8) {
 	for i := range c.entries {
 		if c.entries[i].drawer == drawer {
 			c.entries[i] = modelEntry{}
 		}
 	}
-	slices.SortStableFunc(c.entries[:], func(a, b modelEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // 0 comes last
+	slices.SortStableFunc(c.entries[:], func(a, b modelEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // free elements, with the key 0, come last
 }
 
 // A slotPage holds the events of consecutive slots.
@@ -223,7 +223,7 @@ type bundleState uint8
 const (
 	absent bundleState = iota
 	open
-	dequeuing // the Dequeue is recorded, but the gate is not advanced; only without dequeueAtOnce
+	dequeuing // the Dequeue is recorded and the gate is not advanced yet; only without dequeueAtOnce
 	closed
 )
 
@@ -243,7 +243,7 @@ func (b *peekedBundle) allRanges() []slotRange { return b.ranges[:b.nRanges] }
 // A cabinetPosition is a position in a cabinet: after the event with the number sequence.
 type cabinetPosition struct{ ordinal, slot, sequence uint8 }
 
-// A gateDocument records what was acknowledged, and which bundle is open.
+// A gateDocument records the position after the last acknowledged event, and the open bundle.
 type gateDocument struct {
 	version, open uint8
 	at            [cabinets]cabinetPosition
@@ -269,7 +269,7 @@ type history struct {
 	logged    [cabinets]uint8
 	bundled   [cabinets]uint8 // number of events that are in bundles
 	acked     [cabinets]uint8 // number of events that were dequeued
-	swept     [cabinets]uint8 // number of events that a sweep may have removed
+	swept     [cabinets]uint8 // number of acknowledged events that a sweep may have removed
 	committed uint8           // committed events, one bit each
 	answered  uint8           // events whose Save returned success, one bit each
 	dequeued  uint8           // bundles whose Dequeue was answered, one bit each
@@ -320,8 +320,8 @@ func (s *modelState) forgetVersions() {
 	s.bundles.dropOlder()
 }
 
-// documents returns the documents of the state: a state in which no process is active and no faults
-// remain.
+// documents returns a copy of the state that contains only the documents: no process is active and
+// no faults remain.
 func (s *modelState) documents() modelState {
 	t := *s
 	t.forgetVersions()

@@ -70,7 +70,7 @@ func (m *model) stepSweep(s *modelState, i int) {
 	}
 }
 
-// proveGate adds the step of the conditional write that proves the gate to be current.
+// proveGate adds the step that verifies, with a conditional write, that the gate is current.
 func (m *model) proveGate(s *modelState, i int) {
 	if s.bundles.current.gate.version != s.writers[i].gate.version {
 		m.startOver(s, i, "sweep: the gate has changed")
@@ -158,7 +158,7 @@ func (m *model) removeClosed(s *modelState, i int) {
 	m.addStep(&t, "SWEEP removes %s of drawers %v", what, gone)
 }
 
-// clearClosed adds the steps by which the head forgets the closed drawer.
+// clearClosed adds the steps that remove the closed drawer from the head.
 func (m *model) clearClosed(s *modelState, i int) {
 	t := *s
 	f := s.writers[i].flush

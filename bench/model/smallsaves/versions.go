@@ -12,7 +12,7 @@ type versions[T comparable] struct {
 	n       uint8
 }
 
-// write replaces the content, and retains up to keep older contents.
+// write replaces the content. It retains older contents, at most keep of them.
 func (v *versions[T]) write(t T, keep int) {
 	if keep > 0 {
 		copy(v.older[1:keep], v.older[:keep-1])

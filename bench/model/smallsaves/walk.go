@@ -10,7 +10,7 @@ import (
 // maxWalk limits the steps of one walk.
 const maxWalk = 400
 
-// Walks returns a scenario for Walk: it is too large to be explored completely.
+// Walks returns the scenario for Walk, which is too large for a complete exploration.
 func Walks() Scenario {
 	return Scenario{
 		Name: "walks", Tail: 2, Capacity: 3, MergeCommits: true, EagerFlushes: 2,

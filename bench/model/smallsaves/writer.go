@@ -70,7 +70,7 @@ func (m *model) startOver(s *modelState, i int, why string) {
 	m.addStep(&t, "%s", why)
 }
 
-// replaceHead writes h with the id of an operation. The id is 0 if no writer reads it back.
+// replaceHead writes h with the id of an operation. The id is 0 if no writer compares it later.
 func (m *model) replaceHead(t *modelState, h headDocument, operation uint8) {
 	h.version = t.head.current.version + 1
 	h.operation = operation

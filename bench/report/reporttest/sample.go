@@ -1,5 +1,4 @@
-// Package reporttest has a sample report for the tests of package report and package
-// page.
+// Package reporttest provides a sample report for the tests of package report and package page.
 package reporttest
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// Hold returns a figure with a target.
+// Hold returns a figure that is compared with a target.
 func Hold(scenario, layout, metric string, value float64, unit string, target *figure.Target) figure.Figure {
 	return figure.Figure{
 		Scenario: scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,

@@ -1,7 +1,7 @@
 // Package amqpframe reads the AMQP 1.0 frames that a process and its Service Bus namespace exchange.
 //
 // The simulation and package crashsites intercept the connections between a hub and its bus. The simulation uses
-// [Names] to name the frames of a chunk, and delivers each chunk in a turn of the scheduler. Package crashsites uses a
+// [Names] to name the frames of a chunk, and delivers a chunk when the scheduler chooses it. Package crashsites uses a
 // [Deframer] to track links and deliveries, and kills a process at a chosen step. Package amqpframe decodes only what
 // these two need, and skips all other frames.
 package amqpframe

@@ -202,7 +202,7 @@ func (c consumerState) applyDequeue(o *consumerOperation) (bool, consumerState) 
 	switch o.outcome {
 	case Done:
 		return wasOpen, c
-	case NotFound: // a hub removes old dequeued bundles
+	case NotFound: // a hub removes dequeued bundles after some time, so NotFound is possible for them
 		return !isOpen, c
 	default:
 		return true, c

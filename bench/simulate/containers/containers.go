@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Checker names the package that checks what is committed to a container.
+// A Checker names the package that checks the commits to a container.
 type Checker string
 
 // The packages that check commits.

@@ -1,11 +1,10 @@
-// Package coverage counts how often a simulation reaches rare states, such as two hubs that write to one gate. The
-// list of states is closed: a campaign fails unless each state in it was reached.
+// Package coverage counts the rare states that a simulation reaches, such as two hubs that write to one gate. A
+// campaign fails unless it reached every state in the list.
 package coverage
 
 import "fmt"
 
-// Counts counts how often each rare state was reached. A campaign that never reached a state proves nothing about that
-// state, and fails.
+// Counts counts how often each rare state was reached. A campaign fails if a count is 0.
 type Counts map[string]int
 
 // States lists the rare states that the protocols must handle.

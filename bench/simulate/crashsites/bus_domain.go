@@ -28,7 +28,7 @@ const blobKey = blobs.WellKnownKey
 type busDomain struct {
 	load   *clientLoad
 	random *rand.Rand
-	batch  []domainclient.Event // the batch in progress; it is sent again after an interruption
+	batch  []domainclient.Event // current batch, which is sent again after an interruption
 	http   *http.Client
 	silent bool // the domain sends no events
 

@@ -171,7 +171,7 @@ The number of kills just before and just after each step:
 		kills, runs, seconds, seconds/float64(max(kills, 1)), events, bundles, repaired, joinOrNone(failed))
 	for _, s := range stages {
 		all := stepsOf(apart, s)
-		if len(all) == 0 { // the stages of objects have one setup only
+		if len(all) == 0 { // stages with objects have only one setup
 			all = stepsOf(embedded, s)
 		}
 		for _, step := range all {

@@ -19,10 +19,10 @@ import (
 // A childProcess is a started program and its output.
 type childProcess struct {
 	cmd    *exec.Cmd
-	ready  chan struct{} // closed when the process has printed its greeting
-	first  string        // rest of the line with the greeting
+	ready  chan struct{} // closed when the process has printed the greeting
+	first  string        // text after the greeting on the same line
 	exited chan struct{} // closed when the process has exited and its output was read
-	err    error         // error of the exit
+	err    error         // error with which the process exited
 	last   string        // last line of the output, if the kill switch killed the process
 
 	stderr bytes.Buffer // may be read only after the process has exited
@@ -126,7 +126,7 @@ func startNode(o *nodeOrders, listener *os.File) (*childProcess, error) {
 	cmd := exec.Command(self) //nolint:noctx,gosec // this program; it ends by a signal
 	cmd.Env = append(os.Environ(), ordersVariable+"="+string(text))
 	cmd.ExtraFiles = []*os.File{listener}
-	if _, err := cmd.StdinPipe(); err != nil { // the pipe is closed when this process ends, and then the hub exits
+	if _, err := cmd.StdinPipe(); err != nil { // !!
 		return nil, err
 	}
 	return startProcess(cmd, firstWords)

@@ -22,22 +22,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A clientLoad runs the HTTP clients: some send, others fetch. They retry while the hub is dead.
+// A clientLoad runs the HTTP clients that send and fetch events. Each client repeats its requests while the hub is
+// dead.
 type clientLoad struct {
 	url    string
 	http   *http.Client
 	ledger *crashLedger
 	stop   chan struct{} // closed when sending must stop
 
-	content string // folder of the hub, in which the content of open bundles is deleted; "": no content is deleted
+	content string // folder of the hub in which the content of open bundles is deleted; "" means that no content is deleted
 }
 
-// actors are enough recipients for some to continue while others wait until the lease of a dead hub's Save ends.
+// actors are the recipients. There are so many that some can continue while the events of others wait for the lease of
+// a dead hub's Save to end.
 var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
 
-// outstandingLimit returns the limit for the outstanding events of an actor. For half of the actors, the limit allows
-// several drawers, so that their bundles span drawers. The other actors have one event, and kills rarely interrupt
-// their Saves.
+// outstandingLimit returns the limit for the outstanding events of an actor. Half of the actors may have events in
+// several drawers, so that their bundles span drawers. The other actors may have only one event, so that kills rarely
+// interrupt their Saves.
 func outstandingLimit(actor string) int {
 	if slices.Index(actors, actor)%2 == 0 {
 		return 12
@@ -83,7 +85,7 @@ func newID(random *rand.Rand) string {
 	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
-// An httpAnnouncement is an event as it is sent over HTTP.
+// An httpAnnouncement is an event in the form that a client sends over HTTP.
 type httpAnnouncement struct {
 	ID               string          `json:"id"`
 	Recipient        string          `json:"recipient"`
@@ -120,8 +122,8 @@ func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *ran
 			if err != nil {
 				return err
 			}
-			var taken struct{ Accepted, Duplicates int }
-			if err := json.Unmarshal(a.body, &taken); err != nil || taken.Accepted+taken.Duplicates != len(batch) {
+			var counts struct{ Accepted, Duplicates int }
+			if err := json.Unmarshal(a.body, &counts); err != nil || counts.Accepted+counts.Duplicates != len(batch) {
 				return l.ledger.Report("%d events were sent to %s, and answered %s", len(batch), actor, a.body)
 			}
 			return nil
@@ -166,11 +168,11 @@ func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, e
 	return l.peekOnce(ctx, actor, false)
 }
 
-// peekOnce repeats a Peek until it is answered. If areReported is true, the hub was notified of all deleted content:
-// a response with the problem content-gone is then a violation.
+// peekOnce repeats a Peek until it is answered. If areReported is true, the hub was notified of all deleted content, so
+// a response with the problem content-gone is a violation.
 func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retryUntilDone(ctx, func() error {
-		asked := l.ledger.Now()
+		start := l.ledger.Now()
 		a, err := l.sendRequest(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
 		if refused, is := errors.AsType[*refusalError](err); is && areReported && bytes.Contains(refused.body, []byte("content-gone")) {
 			return l.ledger.Report("L9: %s is handed out a content that was reported to be deleted: %s", actor, refused.body)
@@ -178,7 +180,7 @@ func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported boo
 		if id = a.id; err != nil || id == "" {
 			return err
 		}
-		return l.ledger.notePeeked(actor, id, a.body, asked)
+		return l.ledger.notePeeked(actor, id, a.body, start)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// The senders whose events a crashLedger records.
+// The numbers of the senders.
 const (
 	sendsOverHTTP = iota
 	sendsOverBus
@@ -28,7 +28,7 @@ type crashLedger struct {
 	mu       sync.Mutex
 	open     map[[2]string]string // last received bundle, by actor and cabinet
 	due      map[string][]string  // bundles whose domain must be notified, by actor
-	notified map[string]bool      // received notices, by the domain's name of the bundle
+	notified map[string]bool      // received notices, by the name that the domain uses for the bundle
 	changed  chan struct{}        // closed and replaced on each change
 }
 
@@ -39,13 +39,13 @@ func newCrashLedger() *crashLedger {
 	}
 }
 
-// notePeeked records a bundle that an actor received by a request that began at the moment asked. It returns an error
-// if the bundle is wrong.
-func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
-	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
+// notePeeked records a bundle that an actor received. The request for the bundle began at the moment start. It returns
+// an error if the bundle breaks a rule.
+func (l *crashLedger) notePeeked(actor, id string, body []byte, start ledger.Moment) error {
+	isNew, err := l.Receive(actor, id, body, start, func() ([]ledger.Element, error) {
 		var lines []struct {
 			ID       string `json:"id"`
-			Sequence int64  `json:"sequence"` // only manifests have it
+			Sequence int64  `json:"sequence"` // only manifests contain the sequence
 		}
 		if err := json.Unmarshal(body, &lines); err != nil {
 			return nil, fmt.Errorf("its body is not a list of events: %.200q: %w", body, err)
@@ -82,7 +82,7 @@ func (l *crashLedger) noteDequeued(actor, id string) {
 	l.wakeWaiters()
 }
 
-// noteNotice records that the domain was notified of a bundle. name is the domain's name of the bundle.
+// noteNotice records that the domain was notified of a bundle. name is the name that the domain uses for the bundle.
 func (l *crashLedger) noteNotice(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +104,8 @@ func (l *crashLedger) countOutstanding(actors ...string) (n int, changed <-chan 
 	return l.Outstanding(actors...), l.changed
 }
 
-// unnotifiedBundles returns the domain's names of the bundles whose notice is due, and a channel that is closed on
-// the next change.
+// unnotifiedBundles returns the bundles whose notice is due, by the names that the domain uses, and a channel that is
+// closed on the next change.
 func (l *crashLedger) unnotifiedBundles() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A crashRun is one hub in one folder with its clients. The hub is killed at one crash site after the other, and
-// started again each time.
+// A crashRun is a hub in a folder, and the hub's clients. The hub is killed at one crash site after the other, and
+// started again after each kill.
 type crashRun struct {
 	place    hubSetup
 	stage    stage
@@ -89,7 +89,7 @@ func (run *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err er
 }
 
 // runSweeping fills and drains the hub, kills it while it sweeps, and then fills and drains it again. A hub does not
-// recognize swept events, so answered events are not sent again, and no event waits on the bus.
+// recognize duplicates of swept events. So answered events are not sent again, and the bus has no waiting events.
 func (run *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 	run.domain.silent = true
 	fill := func(ctx context.Context) error {
@@ -135,7 +135,7 @@ func (run *crashRun) openRun(ctx context.Context, client *http.Client) (err erro
 		return err
 	}
 	run.listener, err = listener.(*net.TCPListener).File()
-	if err = errors.Join(err, listener.Close()); err != nil { // the duplicate in run.listener stays open
+	if err = errors.Join(err, listener.Close()); err != nil { // closes only this descriptor; its duplicate in run.listener stays open
 		return err
 	}
 	run.orders = nodeOrders{Data: filepath.Join(run.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
@@ -169,8 +169,8 @@ func (run *crashRun) closeRun() {
 	}
 }
 
-// workUnderLoad calls work under load. When work has returned, the load drains the hub that is running, and
-// workUnderLoad stops and checks it.
+// workUnderLoad calls work under load. Then it waits until the load has drained the running hub, stops the hub, and
+// checks the store.
 func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	run.load.stop = make(chan struct{})
 	quiet := make(chan struct{})
@@ -202,7 +202,7 @@ func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Contex
 }
 
 // awaitNotified waits until the domain has received all notices that killed hubs did not deliver. The load continues,
-// because a notice is delivered when its actor fetches another bundle.
+// because a killed hub's notice is delivered when the actor fetches its next bundle.
 func (run *crashRun) awaitNotified(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, run.patience)
 	defer cancel()

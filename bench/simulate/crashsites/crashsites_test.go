@@ -28,7 +28,7 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 			some := crashSites(part.place, part.stage)
 			shuffleSites(some, seed)
 			run := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
-			run.patience = 3 * time.Minute // in this test a missed step is a failure
+			run.patience = 3 * time.Minute // a longer limit, because in this test a missed step is a failure
 			r := runSites(t, run, some[:part.sites])
 			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, killed at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
@@ -39,7 +39,7 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 
 // TestEveryCrashSite kills hubs at every crash site, MESSAGEHUB_CRASH_SITES times at each. It resumes from the file
 // MESSAGEHUB_CRASH_SITES_FILE, starts no new run after MESSAGEHUB_CRASH_SITES_SECONDS, and writes RESULTS.md. Without
-// these variables it does nothing.
+// these variables the test does nothing.
 func TestEveryCrashSite(t *testing.T) {
 	target := numberSetting(t, "MESSAGEHUB_CRASH_SITES", 0)
 	file := os.Getenv("MESSAGEHUB_CRASH_SITES_FILE")

@@ -15,21 +15,21 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// When is the side of a step on which a process is killed.
+// When says whether a process is killed before or after a step.
 type When string
 
 // The sides.
 const (
-	Before When = "before" // the request was not sent
-	After  When = "after"  // the request was answered, and the hub has not received the answer
+	Before When = "before" // the process is killed before it sends the request
+	After  When = "after"  // the process is killed after the engine has answered, and before the hub receives the answer
 )
 
-// A killSwitch kills its own process, once.
+// A killSwitch kills the process in which it runs, at a step.
 type killSwitch struct {
 	step     steps.Name
 	when     When
-	left     atomic.Int64    // how many more times the step must be reached before the kill
-	sweeping bool            // the hub only sweeps, so each write of a head is a step of a sweep
+	left     atomic.Int64    // number of times that the step must still be reached before the kill
+	sweeping bool            // true if the hub only sweeps, so that each write of a head is a step of a sweep
 	die      func(at string) // kills the process, and does not return
 }
 
@@ -46,7 +46,7 @@ func (f *killSwitch) killIfDue(step steps.Name, when When) {
 func killSelf(at string) {
 	fmt.Println(lastWords, at)
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
-	select {} // wait for the signal
+	select {} // wait until the signal ends the process
 }
 
 // The steps that write to a Blob account.
@@ -78,7 +78,7 @@ func (t *killingTransport) nameOf(req *http.Request) steps.Name {
 	step := steps.NameOf(req)
 	switch {
 	case t.killSwitch.sweeping && (step == steps.Commit || step == steps.Clear):
-		return steps.Retain // the sweep moves the floor above the unsealed drawer
+		return steps.Retain // this write moves the floor above the unsealed drawer
 	case step != steps.Other || req.Method != http.MethodPut:
 	case strings.Contains(req.URL.Path, "-content/"):
 		return keep

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// killAtSite kills the hub at c. If the hub reaches c only after a kill at another step, killAtSite does that kill
-// first.
+// killAtSite kills the hub at c. If the hub reaches c only after a kill at a different step, killAtSite first kills the
+// hub at that step.
 func (run *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	if before, ok := leadsTo(c.Step); ok {
 		if err := run.runUntilKilled(ctx, crashSite{c.Place, c.Stage, before, Before}, 1); err != nil {
@@ -52,9 +52,9 @@ func (run *crashRun) runUntilKilled(ctx context.Context, c crashSite, nth int64)
 	return nil
 }
 
-// restartHub kills the hub, and starts another one that kills itself at c.
+// restartHub kills the hub, and starts a new hub that kills itself at c.
 func (run *crashRun) restartHub(ctx context.Context, c crashSite) error {
-	run.hub.killProcess() // the hub may not have reached its own crash site
+	run.hub.killProcess() // the hub may not have reached the crash site at which it kills itself
 	if run.place == embedded {
 		run.domain.stopServing() // the embedded bus has died with the hub
 	}

@@ -66,7 +66,7 @@ func (l *clientLoad) reportDeleted(ctx context.Context, names []string) error {
 const objectEventsPath = "/v1/object-events"
 
 // loseContent deletes the content of an open bundle that an actor has received, and fetches the bundle again. If
-// isReported, an event notifies the hub of the deletion before the bundle is fetched again.
+// isReported is true, an event notifies the hub of the deletion before the bundle is fetched again.
 func (l *clientLoad) loseContent(ctx context.Context, actor, id string, isReported bool) error {
 	names, err := l.deleteContent(id)
 	if err != nil || len(names) == 0 {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// buildProgram returns the path of messagehub, built once.
+// buildProgram builds messagehub on the first call, and returns its path.
 func buildProgram(t *testing.T) string {
 	t.Helper()
 	path, err := build()

@@ -31,7 +31,7 @@ const (
 	lastWords      = "dies"
 )
 
-// The origins by the content mode of their events.
+// The origins of the events. Each origin has the content mode in its name.
 const (
 	manifest = "TimeSeries"
 	inline   = "MeteringPoints"
@@ -58,12 +58,12 @@ type nodeOrders struct {
 
 	TailEvents int // limit for the events of a cabinet in a head
 
-	Step     steps.Name // the step at which the process kills itself; "": it does not kill itself
+	Step     steps.Name // step at which the process kills itself; "" means no kill
 	When     When
 	Nth      int64
 	Sweeping bool
-	Push     bool          // the hub calls receivers
-	Objects  stage         // the stage of a node that stores objects; "": the process is a hub
+	Push     bool          // true if the hub calls receivers
+	Objects  stage         // stage of a node that stores objects; "" means that the process is a hub
 	Ahead    time.Duration // time by which the clock of a node that stores objects is ahead
 }
 
@@ -115,8 +115,8 @@ func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	}
 }
 
-// runNodeProcess runs a child process as a hub. The listener is file 3. It outlives the hub, so the connections of
-// callers wait for the next hub.
+// runNodeProcess runs a child process as a hub. The listener is file 3. The listener stays open when the hub dies, so
+// the connections of callers wait for the next hub.
 func runNodeProcess(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -25,12 +25,12 @@ const (
 	sentRounds = 12
 )
 
-// clockLead is longer than the lease of a job. Each node's clock is ahead of its predecessor's clock by clockLead,
-// so that the leases of the dead predecessor have expired and the node resumes its jobs immediately.
+// clockLead is longer than the lease of a job. Each node's clock is ahead of its dead predecessor's clock by clockLead.
+// So the predecessor's leases have expired, and the node resumes its jobs immediately.
 const clockLead = 2 * time.Minute
 
-// runStoring kills the node at each of the crash sites while it serves clients. At the end each client checks that
-// the stored objects match the answers.
+// runStoring kills the node at each of the crash sites while it serves clients. At the end each client compares the
+// stored objects with the answers that it received.
 func (run *crashRun) runStoring(ctx context.Context, sites []crashSite) error {
 	run.orders.Objects, run.domain.silent = run.stage, true
 	stop := make(chan struct{})
@@ -76,7 +76,7 @@ func (run *crashRun) objectClients() (all []func(ctx context.Context, stop <-cha
 	return all
 }
 
-// sendEvents sends a message until it is answered. It calls the function before ahead of each attempt.
+// sendEvents sends a message until it is answered. It calls before in front of each attempt.
 func (run *crashRun) sendEvents(ctx context.Context, path string, message []objectEvent, before func()) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -124,7 +124,7 @@ func (run *crashRun) awaitJob(ctx context.Context, path string, body []byte) (fo
 		return found, fmt.Errorf("start a job by %s: %w", path, err)
 	}
 	for found.State == domain.JobRunning {
-		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // between two polls
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // pause between two polls
 			return found, err
 		}
 		if err := ask(http.MethodGet, fmt.Sprintf("/jobs/%s/%s", found.Kind, found.ID), nil); err != nil {
@@ -223,7 +223,7 @@ func (s *objectSender) compareAll(ctx context.Context) error {
 	return nil
 }
 
-// compareObject returns an error unless an object matches the events that were sent for it.
+// compareObject returns an error unless an object matches the sent events.
 func compareObject(o storedObject, events map[string]*deliveryCount) error {
 	current := ""
 	for text, d := range events {

@@ -16,12 +16,12 @@ const (
 	crawledPage = 5 // number of objects on a page of the crawled store
 )
 
-// A crawledKey is the state of an object before a crawl.
+// A crawledKey says how the ledger and the crawled store differ in one object before a crawl.
 type crawledKey struct {
 	name     string
 	isKnown  bool
 	isListed bool
-	hasSize  bool // the listing has the size of the object, and the ledger does not
+	hasSize  bool // the listing contains the size of the object, and the ledger does not
 }
 
 // crawledBucketKeys returns the keys of each crawled bucket. They cover every kind of difference.
@@ -32,7 +32,7 @@ func crawledBucketKeys() (all []crawledKey) {
 	return all
 }
 
-// A sameSource lists the same objects for each bucket.
+// A sameSource is a store whose buckets all contain the same objects.
 type sameSource struct{ *memory.Source }
 
 const sameBucket = "any"
@@ -58,7 +58,7 @@ func (s sameSource) List(ctx context.Context, _, prefix, cursor string, limit in
 	return s.Source.List(ctx, sameBucket, prefix, cursor, limit)
 }
 
-// A crawlClient crawls its own buckets, one after the other, each twice.
+// A crawlClient crawls buckets, one after the other, and crawls each bucket twice.
 type crawlClient struct {
 	w      *crashRun
 	number int
@@ -83,7 +83,7 @@ func (c *crawlClient) crawlUntil(ctx context.Context, stop <-chan struct{}) erro
 // the second crawl finds no difference.
 func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	keys := crawledBucketKeys()
-	const events = objectRows // the object is full, so a row of the crawl spills another row
+	const events = objectRows // the document of the object is full, so a row of the crawl moves an older row to a separate document
 	var message []objectEvent
 	listed := int64(0)
 	for _, k := range keys {

@@ -20,14 +20,15 @@ const (
 	sweptKeys       = 12
 	sweptRounds     = 6
 
-	// Each bucket has its own period. In the middle of a period, the events from the beginning of the period are forgotten.
+	// Each bucket has its own period of time. In the middle of the period, the events from the start of the period are
+	// forgotten.
 	timeOfBucket = 30 * 24 * time.Hour
 	sweepAfter   = 15 * 24 * time.Hour
 	sweepPause   = 16 * time.Minute // pause between two attempts of a sweep, longer than the lease of a sweep
 )
 
-// A sweepClient sweeps buckets, one after the other, and compares the result with a store in memory that forgets by
-// the same rules and is never killed.
+// A sweepClient sweeps buckets, one after the other, and compares the result with a store in memory that applies the
+// same rules and is never killed.
 type sweepClient struct {
 	w      *crashRun
 	oracle *memory.Objects
@@ -84,7 +85,7 @@ func (c *sweepClient) sweepBucket(ctx context.Context) error {
 	return c.compareObjects(ctx)
 }
 
-// newEvent returns an event of a key with a time.
+// newEvent returns an event of the object key at a time.
 func (c *sweepClient) newEvent(key int, kind string, sequencer int, at time.Time) objectEvent {
 	return objectEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X+%d", kind, sequencer, int(at.Sub(objecttest.FirstMoment).Seconds()))}
 }
@@ -140,7 +141,7 @@ func (c *sweepClient) sweepShards(ctx context.Context) error {
 	return nil
 }
 
-// compareObjects compares the objects with those of the store in memory.
+// compareObjects compares the objects of the node with the objects of the store in memory.
 func (c *sweepClient) compareObjects(ctx context.Context) error {
 	stored, err := c.w.objectsOf(ctx, c.bucket)
 	if err != nil {

@@ -33,17 +33,17 @@ import (
 // objectRows is the limit for the rows in the document of an object: small, so that rows are spilled often.
 const objectRows = 4
 
-// An objectEvent is an event of an object as a client sends it to a node, in the notation of package objecttest.
+// An objectEvent is an event of an object in the form that a client sends, in the notation of package objecttest.
 type objectEvent struct {
 	Key   string `json:"key"`
 	Event string `json:"event"`
 }
 
-// A storedObject is a stored object as a node returns it.
+// A storedObject is a stored object in the form that a node returns.
 type storedObject struct {
 	Current    string            `json:"current"`    // text of the sequencer of the current row
 	Duplicates map[string]int64  `json:"duplicates"` // number of duplicates, by the text of the row
-	Attributes map[string]string `json:"attributes"` // attributes as JSON, by the text of the row; without rows that have no attributes
+	Attributes map[string]string `json:"attributes"` // attributes as JSON, by the text of the row; rows without attributes are missing
 }
 
 // runObjectNodeProcess runs a child process as a node that stores objects in an embedded engine.
@@ -157,7 +157,7 @@ func writeError(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// handleIngest stores the events of one message, and answers 503 unless all are stored.
+// handleIngest stores the events of one message, and answers 503 unless all events are stored.
 func (d *objectServer) handleIngest(w http.ResponseWriter, req *http.Request) {
 	var sent []objectEvent
 	if err := json.NewDecoder(req.Body).Decode(&sent); err != nil {
@@ -209,7 +209,7 @@ func (d *objectServer) handlePatch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// A startedJob is a job as a node reports it.
+// A startedJob is a job in the form that a node returns.
 type startedJob struct {
 	Kind   domain.JobKind   `json:"kind"`
 	ID     string           `json:"id"`

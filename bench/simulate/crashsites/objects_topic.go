@@ -31,7 +31,7 @@ func (d *objectServer) startTopic(db *client.Database) {
 	d.streams = push.New(db, memory.NewContent(), push.Options{Clock: d.clockNow})
 	service := publish.New(d.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {})
 	d.relay = publish.NewObjectRelay(d.store.Topic(), service, publish.ObjectRelayOptions{
-		Clock: func() time.Time { return d.clockNow().Add(time.Minute) }, // the relay finds only changes of a minimum age
+		Clock: func() time.Time { return d.clockNow().Add(time.Minute) }, // a later clock, because the relay finds only changes of a minimum age
 	})
 }
 
@@ -43,7 +43,7 @@ type topicEvent struct {
 	Version int64                   `json:"version"`
 }
 
-// handleTopic publishes the changes that dead nodes did not publish, and returns the events of a bucket.
+// handleTopic publishes the changes that dead nodes left unpublished, and returns the events of a bucket.
 func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 	d.relay.QueueUnpublished(req.Context())
 	all := []topicEvent{}
@@ -143,7 +143,8 @@ func (c *topicClient) eventsOf(ctx context.Context, bucket string) (found []topi
 	return found, nil
 }
 
-// compareEvents returns an error unless each object of a bucket has the events of want, in the order of their versions.
+// compareEvents returns an error unless the events of each object of a bucket, in the order of their versions, are
+// those of want.
 func compareEvents(bucket string, found []topicEvent, want []domain.ObjectStateEvent) error {
 	slices.SortFunc(found, func(a, b topicEvent) int { return cmp.Compare(a.Version, b.Version) })
 	of := make(map[string][]domain.ObjectStateEvent)

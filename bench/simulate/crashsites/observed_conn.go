@@ -18,7 +18,7 @@ const (
 	receive steps.Name = "receive" // the hub receives an event
 	settle  steps.Name = "settle"  // the hub settles the message of an event
 	ask     steps.Name = "ask"     // the hub requests content from a domain
-	hear    steps.Name = "hear"    // the hub receives the reply of a domain
+	hear    steps.Name = "hear"    // the hub receives a domain's reply
 	tell    steps.Name = "tell"    // the hub notifies a domain that its bundle was dequeued
 )
 
@@ -78,7 +78,7 @@ type amqpDelivery struct {
 
 type waitsFor struct {
 	step    steps.Name
-	settled bool // the hub has settled it
+	settled bool // the hub has settled the delivery
 }
 
 func newObservedConn(conn net.Conn, observer stepObserver) *observedConn {
@@ -171,7 +171,7 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 			l.received = append(l.received, step)
 		}
 	case amqpframe.Disposition:
-		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // if the bus is the receiver, the hub sent the deliveries
+		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // true if the bus is the receiver, so that the hub sent the deliveries
 		for _, d := range deliveriesOf(f, ours, channel) {
 			w := l.waiting[d]
 			switch {
@@ -185,7 +185,7 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	}
 }
 
-// noteTransfer returns the queue and the delivery of a transfer frame, and whether it is the last frame of its
+// noteTransfer returns the queue and the delivery of a transfer frame, and whether the frame is the last one of its
 // message.
 func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d amqpDelivery, done bool) {
 	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}

@@ -22,8 +22,8 @@ type observerFunc func(step steps.Name, when When)
 func (w observerFunc) noteBefore(step steps.Name) { w(step, Before) }
 func (w observerFunc) noteAfter(step steps.Name)  { w(step, After) }
 
-// A client of the bus receives, settles and sends. The connection reports these steps by name and in order, and ignores
-// all other frames.
+// A client of the bus receives, settles and sends messages. The connection must report these steps by name and in
+// order, and ignore all other frames.
 func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	var setup servicebus.Entities
 	for _, name := range []string{"dataavailable", "charges", "charges-reply", "charges-dequeue"} {
@@ -45,7 +45,7 @@ func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	send := func(c *azservicebus.Client, queue string) {
 		s, err := c.NewSender(queue, nil)
 		require.NoError(t, err)
-		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, 200_000)}, nil)) // larger than a frame
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, 200_000)}, nil)) // a message that is larger than a frame
 		require.NoError(t, s.Close(t.Context()))
 	}
 	other := client(func(conn net.Conn) net.Conn { return conn })

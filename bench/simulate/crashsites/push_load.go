@@ -95,8 +95,8 @@ func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDeadLetters replays the dead letters of subscriptions, as their owners would. If the hub is killed several times
-// during the calls of an event, it treats the event as the cause and makes it a dead letter.
+// replayDeadLetters replays the dead letters of subscriptions, as their owners would. An event becomes a dead letter if
+// the hub was killed several times during its calls, because the hub treats the event as the cause.
 func (run *crashRun) replayDeadLetters(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
@@ -119,8 +119,8 @@ func (run *crashRun) replayDeadLetters(ctx context.Context, subscriptions []stri
 	return nil
 }
 
-// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them soon after. A subscription
-// remains if the hub was killed before it answered the creation.
+// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them soon after. A subscription is
+// not deleted if the hub was killed before it answered the creation.
 func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
 	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -177,7 +177,7 @@ func (r *pushReceivers) closeAll() {
 	}
 }
 
-// noteCall records a call of receiver i, and reports whether the receiver must accept it.
+// noteCall records a call of receiver i, and reports whether the receiver must accept the call.
 func (r *pushReceivers) noteCall(i int, event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,7 +208,7 @@ func (r *pushReceivers) countUnaccepted() (n int, changed <-chan struct{}) {
 	return n, r.changed
 }
 
-// awaitRoom waits until another event may be published. It returns false if publishing must stop.
+// awaitRoom waits until the next event may be published. It returns false if publishing must stop.
 func (r *pushReceivers) awaitRoom(ctx context.Context, stop <-chan struct{}) bool {
 	for {
 		unaccepted, changed := r.countUnaccepted()

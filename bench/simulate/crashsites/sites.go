@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A hubSetup says where the engine, bus and content of a hub are.
+// A hubSetup says in which process the engine, bus and content of a hub are.
 type hubSetup string
 
 const (
@@ -54,7 +54,7 @@ func (c crashSite) String() string {
 }
 
 // stepsOf returns the steps that a hub takes in a setup at a stage. Reads of external accounts may be stale. So only in
-// the setup apart does a Peek verify its reads, and only there may a node request a head from another node.
+// the setup apart does a Peek verify its reads, and may a node request a head from a second node.
 func stepsOf(p hubSetup, s stage) []steps.Name {
 	if s == sweeping {
 		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
@@ -83,7 +83,7 @@ func stepsOf(p hubSetup, s stage) []steps.Name {
 	}
 	if s == marking {
 		if p == apart {
-			return nil // this stage deletes files from the folder of the hub, and in this setup content is in a Blob account
+			return nil // in this setup, content is in a Blob account, so there are no files of the hub to delete
 		}
 		return []steps.Name{steps.MarkGone, ask, hear, steps.Answer}
 	}
@@ -132,8 +132,8 @@ func crashSites(p hubSetup, s stage) (all []crashSite) {
 	return all
 }
 
-// leadsTo returns the step at which a process must be killed so that the next process reaches step: a repair happens
-// only after a kill has interrupted other work.
+// leadsTo returns the step at which a process must be killed so that the next process reaches step. For example, a
+// repair happens only after a kill has interrupted other work.
 func leadsTo(step steps.Name) (steps.Name, bool) {
 	switch {
 	case slices.Contains([]steps.Name{steps.Claim, steps.Bar, steps.Clear, steps.Want}, step):

@@ -19,14 +19,14 @@ import (
 
 const (
 	watchesPath = "/v1/_notifications/watch"
-	// watchedDocuments is the number of changed documents. Each has a permanent watch.
+	// watchedDocuments is the number of documents that are changed. Each document has a permanent watch.
 	watchedDocuments = 2
 	// changeRoom is the limit for the changes of a document that its watch has not accepted.
 	changeRoom = 10
 )
 
-// runWatching kills the hub at each of the crash sites while watched documents change. At the end each watch must
-// have accepted each change and counted it once.
+// runWatching kills the hub at each of the crash sites while watched documents change. At the end each watch must have
+// accepted each change and counted the change once.
 func (run *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
 	run.orders.Push, run.domain.silent = true, true
 	receiver := newWatchReceiver()
@@ -69,7 +69,7 @@ func (run *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
 	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
 
-// A watchedDocument is a document with one writer, and its watch.
+// A watchedDocument is a document, its only writer and its permanent watch.
 type watchedDocument struct {
 	run         *crashRun
 	receiver    *watchReceiver
@@ -117,7 +117,7 @@ func (d *watchedDocument) putVersion(ctx context.Context, n int) error {
 	return err
 }
 
-// churnWatches creates watches whose receiver always fails, and deletes them soon after, including watches whose
+// churnWatches creates watches whose receiver always fails, and deletes them soon after. It also deletes watches whose
 // creation a killed hub did not answer.
 func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}) error {
 	visitor := "visitor-of-" + d.name
@@ -164,8 +164,8 @@ func (d *watchedDocument) listWatches(ctx context.Context, owner string) (found 
 	return found, err
 }
 
-// awaitAccepted waits until the watch has accepted all changes, and returns an error unless its counters match their
-// number.
+// awaitAccepted waits until the watch has accepted all changes, and returns an error unless the counters of the watch
+// match the number of changes.
 func (d *watchedDocument) awaitAccepted(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -270,9 +270,9 @@ func (r *watchReceiver) awaitRoom(ctx context.Context, document string, n int, s
 func (r *watchReceiver) awaitAccepted(ctx context.Context, document string, n int) bool {
 	for {
 		r.mu.Lock()
-		taken, changed := len(r.accepted[document]), r.changed
+		accepted, changed := len(r.accepted[document]), r.changed
 		r.mu.Unlock()
-		if taken >= n {
+		if accepted >= n {
 			return true
 		}
 		select {
@@ -283,8 +283,8 @@ func (r *watchReceiver) awaitAccepted(ctx context.Context, document string, n in
 	}
 }
 
-// checkCalls returns an error unless each change was notified, and the number of repeated calls is at most the number
-// of calls that may have been active at the kills.
+// checkCalls returns an error unless there was a call for each change. The number of repeated calls must not exceed the
+// number of calls that may have been active at the kills.
 func (r *watchReceiver) checkCalls(document string, changes, deaths int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 type branch struct {
 	file     string // path in the form that coverage profiles use
 	at       token.Position
-	function string // name of the function, and number of the branch in that function, such as next#2
+	function string // function, and number of the branch in the function, such as next#2
 }
 
 // findBranches returns the error branches of a package.
@@ -118,7 +118,7 @@ func (f *branchFinder) visitIf(s *ast.IfStmt, rest []ast.Stmt) {
 }
 
 func (f *branchFinder) visitSwitch(s *ast.SwitchStmt) {
-	excluded := false // true after a case that holds if there is no error
+	excluded := false // true after a case that is chosen if there is no error
 	var fallback *ast.CaseClause
 	for _, c := range s.Body.List {
 		clause := c.(*ast.CaseClause)

@@ -32,7 +32,7 @@ func TestErrorBranches_AreFoundByTypes(t *testing.T) {
 	require.Equal(t, marked, found)
 }
 
-// writeProfile writes a coverage profile of the sample's own test.
+// writeProfile runs the test of the sample package, and writes its coverage profile.
 func writeProfile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.out")

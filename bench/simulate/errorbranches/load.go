@@ -25,7 +25,7 @@ type parsedPackage struct {
 	info  *types.Info
 }
 
-// A listedPackage is a package as `go list` describes it.
+// A listedPackage is the description of a package that `go list` prints.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string

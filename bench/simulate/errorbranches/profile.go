@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A sourcePosition is a line and a column.
+// A sourcePosition is a position in a source file.
 type sourcePosition struct{ line, column int }
 
 func (p sourcePosition) comparePositions(other sourcePosition) int {

@@ -72,7 +72,7 @@ func fromHere(file string) string {
 	return short
 }
 
-// nameInList returns the name of the branch in impossible.txt. The name stays valid while its function does not change.
+// nameInList returns the name of the branch in impossible.txt. The name stays valid until the function changes.
 func (b *branch) nameInList() string { return b.file + " " + b.function }
 
 // firstLine returns the first source line of the branch.

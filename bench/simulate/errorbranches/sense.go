@@ -6,7 +6,7 @@ import (
 	"go/types"
 )
 
-// A sense is what a condition says about an error.
+// A sense says whether a condition holds because of an error or in its absence.
 type sense int
 
 const (
@@ -15,8 +15,7 @@ const (
 	failed                 // the condition holds if there is an error, or a particular error
 )
 
-// senseOf returns what condition e says about an error. init is the init statement of the if or switch, or
-// nil.
+// senseOf returns the sense of condition e. init is the init statement of the if or switch, or nil.
 func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -39,8 +38,8 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	return undecided
 }
 
-// negatedSense returns what the negation of a condition says about an error. Only a comparison with
-// nil can be negated: an error that is not one particular error may still be a different error.
+// negatedSense returns the sense of the negation of a condition. Only a comparison with nil can be negated: the
+// negation of errors.Is, for example, holds for nil and for other errors.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

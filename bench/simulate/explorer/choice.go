@@ -17,7 +17,7 @@ import (
 type nextChoice struct {
 	party int
 	r     *partyRequest
-	kind  string // one of the kinds of choices below
+	kind  string // kind of the choice
 	age   int    // number of commits that a stale read misses
 }
 
@@ -57,8 +57,8 @@ func (x *exploration) choicesOf(s *explorationState) []nextChoice {
 	return all
 }
 
-// canProceed reports whether a party may receive an answer: it has a pending request, is not dead, and does not wait for
-// the end of another party.
+// canProceed reports whether party i may receive an answer: the party has a pending request, is not dead, and does not
+// wait until a different party has finished.
 func (x *exploration) canProceed(s *explorationState, i int) bool {
 	if after := x.Parties[i].After; after > 0 && !s.nodes[after-1].done {
 		return false
@@ -87,7 +87,7 @@ func (x *exploration) canOtherProceed(s *explorationState, i int) bool {
 	return false
 }
 
-// takeChoice returns the state after a choice, and describes the step.
+// takeChoice returns the state after a choice, and a description of the step.
 func (x *exploration) takeChoice(s *explorationState, c nextChoice) (*explorationState, string, error) {
 	step := fmt.Sprintf("%s: %s", x.Parties[c.party].Name, c.r.name)
 	if c.kind != noFault {
@@ -134,7 +134,7 @@ func (x *exploration) takeChoice(s *explorationState, c nextChoice) (*exploratio
 	return &next, step, err
 }
 
-// addAnnounced returns the intents announced before, and the intents that a commit announces.
+// addAnnounced returns before, extended by the intents that a commit announces.
 func addAnnounced(before []string, changes commitChanges) []string {
 	for _, c := range changes {
 		var head struct {
@@ -151,7 +151,8 @@ func addAnnounced(before []string, changes commitChanges) []string {
 	return before
 }
 
-// newChain returns the current and the earlier contents of a partition, newest first, as far back as stale reads go.
+// newChain returns the current content of a partition, and the earlier contents that a stale read may return, newest
+// first.
 func (x *exploration) newChain(is int, before []int) []int {
 	if x.Stale == 0 {
 		return []int{is}
@@ -184,8 +185,8 @@ func (o *observers) Commit(changes commitChanges) error {
 	return o.mailboxes.Commit(changes)
 }
 
-// checkCommit checks a commit against the invariants, after it has replayed the commits of one path to the state of
-// the store.
+// checkCommit replays the commits of one path to the state of the store, and then checks a commit against the
+// invariants.
 func (x *exploration) checkCommit(from int, r *partyRequest, changes commitChanges) error {
 	key := [2]string{fmt.Sprint(from), r.key}
 	if err, ok := x.observed[key]; ok {

@@ -35,15 +35,14 @@
 // slow. So each party has its own time. The time of a party passes only while the party has no pending request, and
 // only until its next request; no request times out. cosmos.Options.Exclusive explores leases that end while their
 // owner is alive: a party treats the intents of other parties as dead immediately, so a rollback may happen at any
-// time. Two writers could then roll each other back forever. So a scenario limits the claims of intents, and a further
-// claim waits until the other parties are done or have crashed.
+// time. Two writers could then roll each other back forever. So a scenario limits the claims of intents, and each
+// additional claim waits until the other parties are done or have crashed.
 //
 // # Faults
 //
-//   - A crash: a party whose requests are no longer answered. So a state is an end, too, if
-//     the number of unfinished parties is within the scenario's limit for crashes. A pending
-//     request of a dead process may still arrive: the explorer covers this as a slow party
-//     that dies later.
+//   - A crash: the requests of a party are no longer answered. So a state is also an end if the number of unfinished
+//     parties is within the scenario's limit for crashes. A pending request of a dead process may still arrive: the
+//     explorer covers this as a slow party that dies later.
 //   - A lost reply: the write is carried out, and the party sees a broken connection.
 //   - A stale read, on a Session account: a read may return an earlier state of its
 //     partition, without its last commits, up to the limit of the scenario. The state of

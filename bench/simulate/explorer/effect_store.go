@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An effectStore computes the effects of requests, each once for each content of its partition. It has one engine, and
-// loads the content into it.
+// An effectStore computes the effects of requests, once for each request and content of its partition. It loads the
+// content into an engine and executes the request there.
 type effectStore struct {
 	engine  *embedded.Engine
 	commits []commitChanges // commits of the current request, as the engine reports them
 
 	contents []*partitionContent
-	known    map[string]int // number of each content, by the text of its documents
+	known    map[string]int // numbers of the known contents, by the text of their documents
 	loaded   map[partition]*loadedPartition
 	effects  map[effectKey]*effect
 }
@@ -34,10 +34,10 @@ type partitionContent struct {
 	docs map[string]storedDoc
 }
 
-// A storedDoc is a document without the fields that the engine adds. A deleted document keeps its version, so that no
-// etag is used twice.
+// A storedDoc is a document without the fields that the engine adds. The version of a deleted document is retained, so
+// that no etag is used twice.
 type storedDoc struct {
-	json    string // text of the document; "" after its deletion
+	json    string // text of the document; "" if the document is deleted
 	version int
 }
 
@@ -106,7 +106,7 @@ type engineReply struct {
 	body   []byte
 }
 
-// doOn sends a request with the token of an emulator's user, which is valid whatever the clock says.
+// doOn sends a request with the token of an emulator's user, which never expires.
 func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*engineReply, error) {
 	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // the transport calls the engine directly
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *effectStore) applyRequest(from int, r *partyRequest, mutate func(*party
 		if tag == anyTag {
 			return tag
 		}
-		return `"00000000-0000-0000-0000-000000000000"` // tag is the etag of an earlier version, so the condition must fail
+		return `"00000000-0000-0000-0000-000000000000"` // tag is the etag of an earlier version, so a condition on tag must fail
 	}
 	if tag := sent.header.Get(conditionHeader); tag != "" {
 		sent.header.Set(conditionHeader, theirs(tag))
@@ -259,7 +259,7 @@ func stripDocument(text []byte) (string, string, error) {
 	return string(text), etag, err
 }
 
-// loadedPartitionOf returns the loaded content of a partition, which is empty at first.
+// loadedPartitionOf returns the loaded content of a partition. Before the first load, the content is empty.
 func (s *effectStore) loadedPartitionOf(p partition) *loadedPartition {
 	l := s.loaded[p]
 	if l == nil {

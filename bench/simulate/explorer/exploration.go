@@ -29,7 +29,7 @@ type exploration struct {
 	ends        map[string]bool
 	preparation []commitChanges // commits of the scenario's preparation
 	observed    map[[2]string]error
-	events      []sight // sights of the scenario's preparation
+	events      []sight // answers to the actions of the scenario's preparation
 
 	Result
 }
@@ -42,19 +42,19 @@ type Result struct {
 	Depth       int // number of steps of the longest path to an end
 	Width       int // maximum number of choices in a state
 	Stores      int // number of different states of the store
-	Histories   int // number of histories of all parties
+	Histories   int // number of different histories, summed over the parties
 	Ends        int // number of checked ends
 	Exhausted   bool
-	Violation   error // the violation and the shortest path to it; nil: no violation was found
+	Violation   error // first violation with the shortest path to it; nil if none was found
 }
 
-// A storeState is one state of the store: for each partition the numbers of its current content and of its earlier
-// contents, as far back as stale reads go.
+// A storeState is one state of the store. For each partition it has the number of the current content, and the numbers
+// of the earlier contents that a stale read may return.
 type storeState struct {
 	parts   map[partition][]int
 	intents []string // all intents announced so far, because an ended intent is no longer in a document
 	parent  int
-	commit  commitChanges // the commit that led to the state; nil for the first state
+	commit  commitChanges // commit that led to the state; nil for the first state
 }
 
 // An explorationState is a state of the exploration, with the number of steps to it.
@@ -75,7 +75,7 @@ type stateKey struct {
 	dead                [3]bool
 }
 
-// A stateOrigin is the first path to a state.
+// A stateOrigin is the step that first led to a state.
 type stateOrigin struct {
 	from int
 	step string

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain lets the heap grow: an exploration opens thousands of small stores.
+// TestMain reduces garbage collection, because an exploration opens thousands of small stores.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 func exploreScenario(t *testing.T, s *Scenario, limit time.Duration) (Result, time.Duration) {
 	t.Helper()
 	var enough atomic.Bool
-	if limit > 0 { // outside the bubble, so the limit is in real time
+	if limit > 0 { // this timer is outside of the bubble, so the limit is in real time
 		defer time.AfterFunc(limit, func() { enough.Store(true) }).Stop()
 	}
 	began := time.Now()
@@ -121,8 +121,8 @@ func TestExplore_IsRepeatable(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// TestExplore_MergesOrdersOfConcurrentAnswers compares explorations with and without the reduction: without it, the
-// order of concurrent answers distinguishes histories.
+// TestExplore_MergesOrdersOfConcurrentAnswers compares explorations with and without the reduction. Without the
+// reduction, histories differ if only the order of concurrent answers differs.
 func TestExplore_MergesOrdersOfConcurrentAnswers(t *testing.T) {
 	for _, name := range []string{"dequeue-dequeue-lost", "save-dequeue"} {
 		few, _ := exploreScenario(t, findScenario(t, name), 0)

@@ -18,7 +18,7 @@ func objectName(key string) domain.ObjectName {
 func reportsOf(key, script string) (all []repository.ObjectReport) {
 	for _, events := range objecttest.Calls(script) {
 		for _, e := range events {
-			e.Carrier.Message += script // the id of the message contains the script
+			e.Carrier.Message += script // !!
 			all = append(all, repository.ObjectReport{Name: objectName(key), ObjectEvent: e})
 		}
 	}

@@ -24,7 +24,7 @@ var (
 	firstWatch = watchID(preparer)
 )
 
-// watchID returns the id of the watch that a member creates.
+// watchID returns the id of the watch that the member called name creates.
 func watchID(name byte) domain.WatchID { return domain.NewWatchID(startTime, [10]byte{name}) }
 
 // newMember returns a member with its own stores.
@@ -87,8 +87,8 @@ func (m *Member) Unwatch() {
 	m.noteSight(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, recipient, firstWatch)})
 }
 
-// Serve serves the watch of the preparation once, as the owner of its cursor does. It delivers the entries of the
-// stream. If the watch was deleted, it cancels the deliveries and retires the cursor instead.
+// Serve serves the watch of the preparation once, as the owner of the watch's cursor does: it delivers the entries of
+// the stream. If the watch is deleted, Serve cancels the deliveries and retires the cursor instead.
 func (m *Member) Serve() {
 	m.noteSight(sight{what: "served", watch: firstWatch, err: m.serveCursor()})
 }
@@ -120,7 +120,7 @@ func (m *Member) serveCursor() error {
 	return err
 }
 
-// deliverEntries takes the entries after the position of the cursor, and settles them as delivered.
+// deliverEntries reads the entries after the position of the cursor, and settles them as delivered.
 func (m *Member) deliverEntries(cursor *domain.Cursor) error {
 	found, err := m.push.Read(m.ctx, m.scenario.watchedResource().Stream(), cursor.Position(0), 100)
 	if err != nil {

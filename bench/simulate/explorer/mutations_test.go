@@ -25,7 +25,7 @@ func findScenario(t *testing.T, name string) *Scenario {
 
 var condition = regexp.MustCompile(`,?"ifMatch":"(\\.|[^"\\])*"`)
 
-// dropCondition removes the conditions from the writes of some steps.
+// dropCondition returns a mutation that removes the conditions from the writes of the named steps.
 func dropCondition(names ...steps.Name) func(*partyRequest) {
 	return func(r *partyRequest) {
 		for _, name := range names {
@@ -40,7 +40,7 @@ func dropCondition(names ...steps.Name) func(*partyRequest) {
 
 var patchCondition = regexp.MustCompile(`"condition":"(\\.|[^"\\])*",?`)
 
-// dropPatchCondition also removes the conditions from the patches of a step.
+// dropPatchCondition is dropCondition for one step, and also removes the conditions inside patches.
 func dropPatchCondition(name steps.Name) func(*partyRequest) {
 	return func(r *partyRequest) {
 		dropCondition(name)(r)

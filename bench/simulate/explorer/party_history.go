@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A partyHistory is the list of the requests and answers of a party so far. Histories form a tree: the children of a
-// history have one more answer.
+// A partyHistory is the list of the requests and answers of a party so far. Histories form a tree: a child history
+// extends its parent by one answer.
 type partyHistory struct {
 	id       int
 	parent   *partyHistory
@@ -19,14 +19,14 @@ type partyHistory struct {
 	children map[historyEdge]*partyHistory
 
 	pending   []*partyRequest // pending requests, in a fixed order
-	since     []string        // for each pending request, the trace when the party made it
-	facts     []string        // for each answered request, a digest of it, its answer, and the trace when it was made; sorted
+	since     []string        // trace of the history in which the party made each pending request
+	facts     []string        // sorted digests, one for each answered request, of the request, its answer, and the trace at which the party made it
 	trace     string          // digest of facts
 	done      bool
 	sights    []sight
-	sightText string // sights as text
+	sightText string // text of the answers to the party's actions
 
-	process *partyProcess // a process that waits in this state, or nil
+	process *partyProcess // process that waits in this state, or nil
 }
 
 type historyEdge struct{ request, answer string }
@@ -53,7 +53,7 @@ func (h *partyHistory) addTrace(ordered bool) {
 	}
 }
 
-// identity returns a text that is equal for histories which the party cannot distinguish.
+// identity returns a text that is equal for two histories if the party cannot distinguish them.
 func (h *partyHistory) identity() string {
 	parts := []string{h.trace, h.sightText, fmt.Sprint(h.done)}
 	for i, r := range h.pending {
@@ -73,7 +73,7 @@ func digest(parts ...string) string {
 
 // A partyPlayer replays the answers of a party's history, and returns the next requests of the party.
 type partyPlayer struct {
-	engine   *embedded.Engine // answers requests that are not about documents
+	engine   *embedded.Engine // engine that answers requests that are not about documents
 	scenario *Scenario
 	party    int
 	nodes    []*partyHistory
@@ -98,8 +98,8 @@ func (p *partyPlayer) playAnswer(h *partyHistory, r *partyRequest, a *partyAnswe
 	return next, err
 }
 
-// playParty returns the history that follows parent after one more answer. If a process waits at parent, it continues
-// that process. Otherwise it replays all answers in a new process.
+// playParty returns the history that extends parent by an answer. If a process waits at parent, it continues that
+// process. Otherwise it replays all answers in a new process.
 func (p *partyPlayer) playParty(parent *partyHistory, request string, a *partyAnswer) (*partyHistory, error) {
 	h := &partyHistory{id: len(p.nodes), parent: parent, request: request, answer: a, children: make(map[historyEdge]*partyHistory)}
 	proc, past, err := p.resumeProcess(h)

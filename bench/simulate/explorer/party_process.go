@@ -27,7 +27,7 @@ type partyProcess struct {
 	held     []*heldRequest
 	dead     bool
 	returned bool
-	err      error // an error of the explorer, not of the party
+	err      error // error of the explorer, not of the party
 
 	activity chan struct{} // receives a value when a request was made or the party is done
 	finished sync.WaitGroup
@@ -113,8 +113,8 @@ func (p *partyProcess) pendingRequests() []*partyRequest {
 	return slices.CompactFunc(all, func(a, b *partyRequest) bool { return a.key == b.key })
 }
 
-// isAt reports whether the party is still at h. The shared clock advances for other parties while a process waits. So
-// a backoff of the process may have ended, although it would still wait by its own time.
+// isAt reports whether the party is still at h. While a process waits, the shared clock advances for other parties. So
+// a backoff of the process may have ended early.
 func (p *partyProcess) isAt(h *partyHistory) bool {
 	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *partyRequest) bool { return a.key == b.key })
 }
@@ -156,7 +156,7 @@ func (p *partyProcess) killProcess() {
 
 var errDead = errors.New("this process is dead")
 
-// Do holds requests about documents, and forwards all others.
+// Do holds requests about documents, and forwards all other requests.
 func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 	if !strings.Contains(req.URL.Path, "/docs") {
 		return p.engine.Transport().Do(req)

@@ -29,7 +29,7 @@ type partyRequest struct {
 // A partition is a logical partition.
 type partition struct{ container, key string }
 
-// A partyAnswer is an answer as a party sees it, in canonical form.
+// A partyAnswer is an answer to a party, in canonical form.
 type partyAnswer struct {
 	key    string
 	status int
@@ -45,7 +45,7 @@ const (
 	continuationHeader = "X-Ms-Continuation"
 	etagHeader         = "Etag"
 	conditionHeader    = "If-Match"
-	anyTag             = "*" // matches every etag: the document must exist
+	anyTag             = "*" // condition that matches every etag, so that the document must exist
 )
 
 // volatileHeaders change with each request and do not affect its result.
@@ -82,7 +82,7 @@ func requestOf(req *http.Request) (*partyRequest, error) {
 	return r, nil
 }
 
-// headerOf returns the value of a header, whatever its case.
+// headerOf returns the value of a header. It ignores the case of the header's name.
 func headerOf(h http.Header, name string) string {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {

@@ -21,13 +21,13 @@ import (
 type Scenario struct {
 	Name     string
 	Text     string // description
-	Quick    bool   // explored by the quick tests
+	Quick    bool   // the quick tests explore the scenario
 	Capacity int    // capacity of a drawer; default 3
 	Tail     int    // limit for the events of a cabinet in the head
-	Sweeps   bool   // the retention is over, so a sweep removes acknowledged events
+	Sweeps   bool   // the retention has passed, so a sweep removes acknowledged events
 	Requests bool   // content is produced on request
 	Watches  bool   // the scenario concerns watches and documents of clients, not events
-	Objects  bool   // the scenario concerns the events of objects; with Watches: watches of an object
+	Objects  bool   // the scenario concerns events of objects; together with Watches, watches of an object
 	Topic    bool   // changes of objects are published to their topic
 	Forgets  bool   // old rows of objects are forgotten
 	Crawl    *Crawl // crawl of the bucket, or nil
@@ -43,9 +43,9 @@ type Scenario struct {
 	Claims  int // number of claims of intents while other parties are running
 
 	Leases bool          // parties respect the leases of the intents of other parties
-	Wait   time.Duration // time that a party waits when it has no pending request; 0: until its next timer
+	Wait   time.Duration // time that a party waits when it has no pending request; 0 means until its next timer
 
-	left []domain.ObjectChange // changes for the topic that the preparation left
+	left []domain.ObjectChange // changes for the topic that the preparation did not publish
 
 	mutateRequest      func(*partyRequest) // changes the requests of the hub, for tests of the explorer
 	distinguishesOrder bool                // the order of answers to concurrent requests distinguishes histories
@@ -55,11 +55,11 @@ type Scenario struct {
 type Party struct {
 	Name    string
 	Patient bool           // the party claims no intent before the other parties have finished or crashed
-	After   int            // number of the party that must finish before this party starts; 0: no party
+	After   int            // number of the party that must finish before this party starts; 0 means none
 	Offers  []domain.Event // events that the party may save
 
 	Messages [][]repository.ObjectReport // messages that the party delivers, in order
-	Tail     int                         // tail limit of the party; 0: limit of the scenario, negative: no tails
+	Tail     int                         // tail limit of the party; 0 means the limit of the scenario, and a negative limit means no tails
 	Run      func(*Member)
 }
 
@@ -81,7 +81,7 @@ type Member struct {
 	stored  []domain.ObjectChange // changes for the topic whose Ingest was answered
 }
 
-// A sight is the answer to an action of a party.
+// A sight records an action of a party and its answer.
 type sight struct {
 	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served; ingested, forgot, crawled
 	events []domain.Event
@@ -213,7 +213,7 @@ func (s *Scenario) nodeOptions(seed uint64) cosmos.Options {
 	}
 }
 
-// optionsOf returns the options of the node of a party.
+// optionsOf returns the options for a party's node.
 func (s *Scenario) optionsOf(party int) cosmos.Options {
 	o := s.nodeOptions(uint64(party) + 1) //nolint:gosec // a small number
 	if tail := s.Parties[party].Tail; tail != 0 {

@@ -57,7 +57,7 @@ func flushesAll(name string) Party {
 	return Party{Name: name, Tail: -1, Run: func(m *Member) { m.FlushAll() }}
 }
 
-// withTailLimit returns a copy of the party with its own limit for the events of a tail.
+// withTailLimit returns a copy of the party with limit as the maximum number of events in a tail.
 func (p Party) withTailLimit(limit int) Party {
 	p.Tail = limit
 	return p
@@ -68,7 +68,7 @@ func dequeuer(name string) Party {
 	return Party{Name: name, Run: func(m *Member) { m.Dequeue(repositorytest.PeekedBundle{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
-// makePatient returns a copy of the party that claims no intent before the other parties are done or dead.
+// makePatient returns a copy of the party. The copy claims no intent before the other parties are done or dead.
 func (p Party) makePatient() Party {
 	p.Patient = true
 	return p
@@ -99,7 +99,7 @@ func takeBundle(m *Member) { m.Take(1) }
 
 type list = [][]domain.Event
 
-// Scenarios returns all scenarios, the small ones first.
+// Scenarios returns all scenarios, the smallest first.
 func Scenarios() []*Scenario {
 	lease := 1500 * time.Millisecond
 	return append([]*Scenario{

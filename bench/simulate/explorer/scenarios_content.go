@@ -25,7 +25,7 @@ func (m *Member) MarkGone() {
 }
 
 // Fetch peeks as the hub does. If the content of the bundle is missing or marked as deleted, the domain produces it
-// again. Each answer of the domain has a new object name.
+// again. Each time, the domain uses a new object name.
 func (m *Member) Fetch() {
 	for n := 0; ; n++ {
 		b, some := m.Peek()
@@ -41,7 +41,7 @@ func (m *Member) Fetch() {
 			b.Bundle, err = m.node.Answer(m.ctx, recipient, b.ID, object, body)
 		}
 		switch {
-		case domain.KindOf(err) == domain.NotFound: // another party has dequeued the bundle
+		case domain.KindOf(err) == domain.NotFound: // a different party has dequeued the bundle
 		case err != nil:
 			m.noteSight(sight{what: "peeked", err: err})
 			return

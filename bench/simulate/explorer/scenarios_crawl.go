@@ -14,11 +14,11 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A Crawl is the listing that a crawl finds in the store, and the expected result.
+// A Crawl contains the listing that a crawl finds in the store, and the expected result of the crawl.
 type Crawl struct {
 	Listed  []repository.SourceObject // objects in the store at the time crawledAt
 	Rows    int                       // limit for the rows that the crawl adds
-	Current string                    // text that describes the final current row, or a part of the text; "": no current row
+	Current string                    // text, or a part of it, that describes the final current row; "" means no current row
 }
 
 // crawledAt is the time of a crawl. Its clock is ahead of the events' clock by domain.ClockMargin. So the crawl is
@@ -81,8 +81,7 @@ func (m *Member) Crawl() {
 
 func crawler() Party { return partyOf("crawl", (*Member).Crawl) }
 
-// crawlScenarios returns the scenarios in which a page of a crawl is stored concurrently with events of the same
-// object.
+// crawlScenarios returns the scenarios in which a page of a crawl is stored while events of the same object arrive.
 func crawlScenarios() []*Scenario {
 	known := prepareWith(ingestAll(reportsOf("key", "[C@10+10]")), (*Member).StartCrawl)
 	versions := prepareWith(ingestAll(reportsOf("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartCrawl) // version 1 is spilled

@@ -26,8 +26,8 @@ func (m *Member) newTopicRelay() *publish.ObjectRelay {
 	return relay
 }
 
-// FindChanges reads the changes for the topic that the preparation left. It is part of the preparation, so the
-// explorer does not explore its query over all partitions.
+// FindChanges reads the changes that the preparation stored for the topic and did not publish. It is part of the
+// preparation, so the explorer does not explore its query over all partitions.
 func (m *Member) FindChanges() {
 	m.scenario.left = mustSucceed(m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend))
 }
@@ -44,8 +44,8 @@ func (m *Member) RelayStored() {
 	}
 }
 
-// verifyTopic publishes the remaining changes by a fresh node. It returns an error unless the stream has each change
-// once, and the changes lead to the current state of the object.
+// verifyTopic makes a new node publish the remaining changes. It returns an error unless the stream contains each
+// change once, and the changes lead to the current state of the object.
 func (v *endVerifier) verifyTopic(s *explorationState) error {
 	for i := range v.Parties {
 		for k := range s.nodes[i].sights {

@@ -1,6 +1,6 @@
 package explorer
 
-// partyOf returns a party that runs functions one after the other.
+// partyOf returns a party that calls the given functions one after the other.
 func partyOf(name string, some ...func(*Member)) Party {
 	return Party{Name: name, Run: func(m *Member) {
 		for _, one := range some {
@@ -9,7 +9,7 @@ func partyOf(name string, some ...func(*Member)) Party {
 	}}
 }
 
-// prepareWith returns a preparation that runs functions one after the other.
+// prepareWith returns a preparation that calls the given functions one after the other.
 func prepareWith(some ...func(*Member)) func(*Member) { return partyOf("", some...).Run }
 
 func putter() Party { return partyOf("put", (*Member).Put) }

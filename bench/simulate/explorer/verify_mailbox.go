@@ -106,12 +106,12 @@ func (x *exploration) bundleStates(at int) map[string]string {
 // An endVerifier checks one end.
 type endVerifier struct {
 	*exploration
-	db      *client.Database
-	options cosmos.Options
-	bundles map[string]string // states of the stored bundles
-	ledger  repositorytest.Ledger
-	offered []domain.Event // events that any party may have saved
-	taken   []repositorytest.PeekedBundle
+	db        *client.Database
+	options   cosmos.Options
+	bundles   map[string]string // states of the stored bundles
+	ledger    repositorytest.Ledger
+	offered   []domain.Event // events that any party may have saved
+	delivered []repositorytest.PeekedBundle
 }
 
 func (v *endVerifier) newNode() *cosmos.Repository {
@@ -144,9 +144,9 @@ func (v *endVerifier) verifyMailbox(s *explorationState) error {
 	return v.checkStore()
 }
 
-// isTaken reports whether an event was delivered and confirmed.
+// !!
 func (v *endVerifier) isTaken(e domain.Event) bool {
-	return slices.ContainsFunc(v.taken, func(b repositorytest.PeekedBundle) bool {
+	return slices.ContainsFunc(v.delivered, func(b repositorytest.PeekedBundle) bool {
 		return slices.ContainsFunc(b.Events, func(t repository.StoredEvent) bool { return t.ID == e.ID })
 	})
 }
@@ -165,15 +165,15 @@ func (v *endVerifier) checkStore() error {
 	return nil
 }
 
-// drainMailbox takes all bundles, and checks all deliveries with the ledger.
+// drainMailbox peeks and dequeues all bundles, and checks all deliveries with the ledger.
 func (v *endVerifier) drainMailbox(otherwise string) error {
 	node := v.newNode()
 	stores := repositorytest.Stores{Events: node, Bundles: node, Answers: node, Outbox: node}
 	drained, err := repositorytest.Drain(context.Background(), stores, recipient, groups)
-	v.taken = append(v.taken, drained...)
-	slices.SortStableFunc(v.taken, func(a, b repositorytest.PeekedBundle) int { return int(a.First - b.First) })
+	v.delivered = append(v.delivered, drained...)
+	slices.SortStableFunc(v.delivered, func(a, b repositorytest.PeekedBundle) int { return int(a.First - b.First) })
 	if err == nil {
-		err = v.ledger.Check(v.taken)
+		err = v.ledger.Check(v.delivered)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", otherwise, err)
@@ -201,7 +201,7 @@ func (v *endVerifier) noteSights(s *explorationState) error {
 	}
 	for id, b := range seen {
 		if v.bundles[id.String()] == "dequeued" {
-			v.taken = append(v.taken, b)
+			v.delivered = append(v.delivered, b)
 		}
 	}
 	for id, times := range dequeued {
@@ -247,7 +247,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 	return nil
 }
 
-// noteOffers records the events that parties may have saved without an answer.
+// noteOffers records the events that parties may have saved without receiving an answer.
 func (v *endVerifier) noteOffers() {
 	offered := make(map[domain.EventID]int)
 	for i := range v.Parties {
@@ -275,7 +275,7 @@ func (v *endVerifier) checkSight(at *sight) error {
 	case at.err == nil:
 		return nil
 	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(v.Parties) > 1:
-		return nil // another party has dequeued the bundle
+		return nil // a different party has dequeued the bundle
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}
@@ -289,8 +289,8 @@ func sameBundle(a, b repositorytest.PeekedBundle) bool {
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
-// checkOrder compares the sights of two parties, of which the second began after the first was done. The sights after
-// must reflect the actions in before; fresh says that reads are never stale.
+// checkOrder compares the answers that two parties received. The second party began after the first was done, so the
+// answers in after must reflect the actions in before. fresh is true if reads are never stale.
 func checkOrder(before, after []sight, fresh bool) error {
 	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {

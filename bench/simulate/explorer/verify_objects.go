@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A tally counts the deliveries of an event: the answered ones, and the unanswered ones, which may have been applied.
+// A tally counts the deliveries of an event. The unsure deliveries have no answer, and may have been applied.
 type tally struct{ answered, unsure int64 }
 
-// verifyObjects returns an error unless each answered event is stored once, and its count is the number of answered
-// deliveries plus at most the number of unanswered ones. Then a fresh node delivers all messages again, and the objects
-// must equal the objects of a node in memory.
+// verifyObjects returns an error unless each answered event is stored once. The count of the event must be at least the
+// number of answered deliveries, and at most the number of all its deliveries. Then a new node delivers all messages
+// again, and the objects must equal the objects of a node in memory.
 func (v *endVerifier) verifyObjects(s *explorationState) error {
 	tallies, messages, err := v.tallyEvents(s)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// verifyWatches publishes the remaining changes by a fresh node. It returns an error unless the stream has each change
-// once, and each watch counts the changes after its start version.
+// verifyWatches makes a new node publish the remaining changes. It returns an error unless the stream contains each
+// change once, and each watch counts the changes after its start version.
 func (v *endVerifier) verifyWatches(s *explorationState) error {
 	m := v.newMember(context.Background(), v.db, nil, v.options, 77)
 	for i := range v.Parties {
@@ -101,8 +101,8 @@ func (v *endVerifier) verifyEachWatch(m *Member, s *explorationState, versions i
 	return nil
 }
 
-// checkWatchOrder returns an error unless a watch is notified of each change that began after its creation was
-// answered, and of no change that was answered before its creation began.
+// checkWatchOrder compares the start of a watch with the changes. The watch must be notified of each change that began
+// after its creation was answered, and of no change that was answered before the creation began.
 func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, versions int64) error {
 	for i := range before {
 		for k := range after {

@@ -7,10 +7,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Options say what is uncertain about a hub, and limit the search.
+// Options describe which answers of a hub are uncertain, and limit the search.
 type Options struct {
-	// StaleReads says that reads of the hub may be stale, as on an account with Session consistency. A Peek without a
-	// bundle then proves nothing, and a Peek of several groups may miss an open bundle of one group.
+	// StaleReads says that reads of the hub may be stale, as on an account with Session consistency. Then a Peek
+	// without a bundle excludes nothing, and a Peek of several groups may miss an open bundle of one group.
 	StaleReads bool
 
 	// AnyOpen says that the nodes of the hub disagree on the time, or that time stands still. It is then unknown which
@@ -38,7 +38,7 @@ type Result struct {
 	Steps   int // number of steps of the search
 
 	Longest []string // operations of an illegal history in the longest possible order
-	Left    []string // operations that do not fit into the order of Longest
+	Left    []string // operations that cannot be added to Longest
 }
 
 // String describes the result in full.
@@ -61,7 +61,7 @@ func (h History) Check(opts Options) Result {
 	steps = search.narrowSteps(steps)
 	result := search.runSearch(steps)
 	if result.Verdict == Illegal {
-		search.blind, search.left = true, opts.Steps // limit the second search too
+		search.blind, search.left = true, opts.Steps // the second search has the same limit of steps
 		result.Longest, result.Left = search.explainFailure(operationsOf(steps))
 	}
 	return result
@@ -119,13 +119,13 @@ func (s *modelSearch) explainFailure(operations []porcupine.Operation) (longest,
 			most = order
 		}
 	}
-	taken := make(map[any]bool)
+	placed := make(map[any]bool)
 	for _, op := range most {
-		taken[op.Input] = true
+		placed[op.Input] = true
 		longest = append(longest, op.Input.(*modelStep).String())
 	}
 	for _, op := range operations {
-		if !taken[op.Input] {
+		if !placed[op.Input] {
 			left = append(left, op.Input.(*modelStep).String())
 		}
 	}

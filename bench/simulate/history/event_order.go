@@ -1,9 +1,10 @@
 package history
 
-// noteOrder records for each bundle which events are stored before its first event. If a Peek returned a bundle before
-// the last Peek of another bundle of its group began, then the first bundle was opened and closed before the second.
+// noteOrder records for each bundle which events are stored before its first event. It derives this from the order of
+// bundles in a group: if a Peek returned bundle a before the last Peek of bundle b began, then a was closed before b
+// was opened.
 func (t *nameTable) noteOrder(steps []*modelStep) {
-	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // last beginning and first end of the Peeks of each bundle
+	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // for each bundle, the latest begin and the earliest end of its Peeks
 	for i := range t.bundles {
 		from[i], until[i] = never, forever
 	}

@@ -12,7 +12,7 @@ func (h History) CheckPlainly(opts Options) Verdict {
 	return search.runSearch(steps).Verdict
 }
 
-// Placed returns the number of operations that a search must place.
+// Placed returns the number of operations for which a search must find a place in the order.
 func (h History) Placed(opts Options) int {
 	t, steps := tableOf(h.operations)
 	return len((&hubModel{nameTable: t, Options: opts}).narrowSteps(steps))
@@ -43,8 +43,8 @@ func (h History) Corrupted(random *rand.Rand) History {
 	return History{operations}
 }
 
-// Stretched returns a copy of h in which every operation begins earlier and ends later, by random times up to by. If h
-// is legal, so is the copy.
+// Stretched returns a copy of h in which every operation begins earlier and ends later, by random times up to by. The
+// copy is legal if h is legal.
 func (h History) Stretched(random *rand.Rand, by int64) History {
 	operations := make([]*mailboxOperation, len(h.operations))
 	for i, op := range h.operations {

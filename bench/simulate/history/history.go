@@ -15,7 +15,7 @@ type Event struct {
 	Group      string
 	Bundleable bool
 	Weight     int64  // in KB
-	Content    string // further content that distinguishes events with the same id; may be empty
+	Content    string // content that distinguishes events with the same id; may be empty
 }
 
 // A Bundle is a bundle that a Peek returned.
@@ -30,9 +30,9 @@ type Bundle struct {
 // An Outcome is the outcome of an operation.
 type Outcome int
 
-// The outcomes. Unknown is for operations that may or may not have been carried out.
+// The outcomes of operations.
 const (
-	Unknown  Outcome = iota // any operation without an answer, or with an inconclusive one
+	Unknown  Outcome = iota // any operation without an answer, or with an inconclusive answer
 	Accepted                // a Send that stored its new events
 	Rejected                // a Send that stored nothing
 	Returned                // a Peek returned a bundle
@@ -69,7 +69,7 @@ type mailboxOperation struct {
 	call, done int64
 
 	events []Event  // events of a Send
-	groups []string // groups that a Peek requests; empty: all groups
+	groups []string // groups that a Peek requests; empty means all groups
 	id     string   // bundle id of a Dequeue
 
 	outcome Outcome
@@ -78,11 +78,11 @@ type mailboxOperation struct {
 }
 
 // A Recorder records the operations of clients on one mailbox. It is safe for concurrent use. Its callers pass the
-// time, which may be any counter that never decreases. If one operation ends at the time at which another one begins,
-// the two count as concurrent.
+// time, which may be any counter that never decreases. If an operation ends at the time at which a second one begins,
+// the two are concurrent.
 //
-// Every method that begins an operation returns a function that ends it, which may be called at most once. An
-// operation that was never ended has an Unknown outcome.
+// Every method that begins an operation returns a function that ends the operation. The function may be called at most
+// once. An operation that was never ended has an Unknown outcome.
 type Recorder struct {
 	mu         sync.Mutex
 	operations []*mailboxOperation
@@ -106,8 +106,8 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 	}
 }
 
-// Peek records that a client requests a bundle of some groups; without groups: of all groups. The caller of end passes
-// the bundle with the outcome Shown, and the zero Bundle with any other outcome.
+// Peek records that a client requests a bundle of some groups, or of all groups if none is given. The caller of end
+// passes the bundle with the outcome Returned, and the zero Bundle with any other outcome.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
 	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
@@ -145,8 +145,8 @@ func (r *Recorder) endOperation(op *mailboxOperation, at int64, o Outcome, known
 	}
 }
 
-// History returns the operations so far. No operation may end during the call or later, because the returned history
-// would change.
+// History returns the operations so far. No operation may end during or after the call, because that would change the
+// returned history.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,24 +173,24 @@ func (op *mailboxOperation) String() string {
 	if op.done == forever {
 		span = fmt.Sprintf("%d-", op.call)
 	}
-	var asked, answered string
+	var request, answered string
 	switch op.kind {
 	case send:
 		ids := make([]string, len(op.events))
 		for i, e := range op.events {
 			ids[i] = e.ID + " in " + e.Cabinet
 		}
-		asked = "send " + strings.Join(ids, ", ")
+		request = "send " + strings.Join(ids, ", ")
 		if op.tally != nil {
 			answered = fmt.Sprintf(" (%d new, %d duplicates, %d conflicts)", op.tally.Accepted, op.tally.Duplicates, op.tally.Conflicts)
 		}
 	case peek:
-		asked = strings.TrimSpace("peek " + strings.Join(op.groups, ", "))
+		request = strings.TrimSpace("peek " + strings.Join(op.groups, ", "))
 		if op.outcome == Returned {
 			answered = fmt.Sprintf(" %s of %s: %s", op.bundle.ID, op.bundle.Cabinet, strings.Join(op.bundle.Events, ", "))
 		}
 	case dequeue:
-		asked = "dequeue " + op.id
+		request = "dequeue " + op.id
 	}
-	return fmt.Sprintf("client %d, %s: %s: %s%s", op.client, span, asked, op.outcome, answered)
+	return fmt.Sprintf("client %d, %s: %s: %s%s", op.client, span, request, op.outcome, answered)
 }

@@ -8,14 +8,14 @@ import (
 
 // A mailbox is the state of a mailbox. It is immutable: every step that changes the state creates another mailbox.
 type mailbox struct {
-	seen    []int          // for each event id, the number of the content that was sent first, from 1; 0: not sent yet
+	seen    []int          // for each event id, the number (from 1) of the content that was sent first; 0 if the id was not sent yet
 	waiting []int          // ids of events that are not dequeued, in order
 	open    []openedBundle // open bundles, in the order of opening
-	used    []byte         // for each bundle id, whether the bundle was opened
+	used    []byte         // for each bundle id, 1 if the bundle was opened
 	hash    uint64
 }
 
-// An openedBundle is an open bundle, and the time span in which it was opened.
+// An openedBundle is an open bundle, and the time span in which the bundle was opened.
 type openedBundle struct {
 	bundle   int // number of the bundle in the table
 	from, to int64

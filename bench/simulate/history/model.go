@@ -9,10 +9,11 @@ const maxWeight = 50 * 1024
 type hubModel struct {
 	*nameTable
 	Options
-	blind bool // do not use the rest of the history, so that the search fails at the wrong step and not before it
+	blind bool // true if the rest of the history is not used, so that the search fails exactly at the wrong step
 }
 
-// applyStep returns the mailbox after a step, or nil if a correct hub in state m would have given another answer.
+// applyStep returns the mailbox after a step, or nil if a correct hub in state m would have returned a different
+// answer.
 func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 	switch {
 	case s.kind == send && s.outcome == Rejected:
@@ -29,7 +30,7 @@ func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 	return m
 }
 
-// applySend appends the new events, all in one step.
+// applySend applies a Send: it appends all new events in one step.
 func (t *hubModel) applySend(m *mailbox, s *modelStep) *mailbox {
 	var tally Tally
 	lost := false
@@ -69,8 +70,8 @@ func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	if t.canOpen(m, s, b) {
 		from = s.call
 	}
-	// Another Peek may have opened the bundle that s returned: a Peek without an answer, or a Peek whose bundle was
-	// dequeued before its answer.
+	// A different Peek may have opened the bundle that s returned: a Peek without an answer, or a Peek whose bundle was
+	// dequeued before the Peek was answered.
 	for _, u := range t.peeks {
 		if u.call <= s.done && s.call <= u.done && u.call < from && t.canOpen(m, u, b) {
 			from = u.call
@@ -94,9 +95,9 @@ func requestsGroup(s *modelStep, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
-// isOldest reports whether Peek s may return open bundle i as the bundle that has been open longest. Two exceptions
-// permit an earlier bundle in the order of steps. If the two bundles were opened concurrently, the earlier one may be
-// younger by the clock. If the earlier one was opened during s, then s may have missed it.
+// isOldest reports whether Peek s may return open bundle i as the bundle that has been open longest. A bundle that
+// precedes i in the order of steps forbids this, with two exceptions: the two bundles were opened concurrently, so that
+// i may be older by the clock, or the other bundle was opened during s, so that s may have missed it.
 func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 	if t.AnyOpen || t.StaleReads {
 		return true
@@ -119,14 +120,14 @@ func (t *hubModel) canOpen(m *mailbox, s *modelStep, b *shownBundle) bool {
 		case group == b.Group:
 			return false
 		case requestsGroup(s, group) && o.to < s.call && !t.StaleReads:
-			return false // s should have returned this open bundle
+			return false // the group has an open bundle, which s should have returned
 		}
 	}
 	return t.isFront(m, s, b)
 }
 
-// isFront reports whether the events of b are at the front of their cabinet, begin with the first event that s may
-// return, and may be in one bundle.
+// isFront reports whether s may return the events of b as a new bundle. They must be the first waiting events of their
+// cabinet, begin with the first event that s may return, and fit into one bundle.
 func (t *hubModel) isFront(m *mailbox, s *modelStep, b *shownBundle) bool {
 	var weight int64
 	n := 0 // number of events of b found so far

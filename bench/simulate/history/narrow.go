@@ -6,15 +6,14 @@ import (
 )
 
 // narrowSteps returns the steps that a search must place. An operation without an answer may take effect at any later
-// time, and a search that tries all of these times takes too long. narrowSteps removes steps and limits their times:
+// time, and a search that tries all these times is too slow. narrowSteps removes steps and limits their times:
 //
 //   - A Peek without a result, a Send that stored nothing and a Dequeue of an id that no
 //     Peek returned change no state and depend on no state.
 //   - A Dequeue without an answer changed nothing if another Dequeue is known to have
 //     closed the bundle.
-//   - An event that no Peek returned and that is not certainly stored can only make a
-//     history illegal. If a Send without an answer has only such events, the history is
-//     legal with this Send only if it is legal without it, so the Send is removed.
+//   - An event that no Peek returned and that is not certainly stored can only make a history illegal. So a Send without
+//     an answer that has only such events is removed.
 //   - A Send without an answer changes nothing after all its events are stored. So it may
 //     be placed before the time at which all its events are stored, even if it took effect
 //     later or never. If no other Send has an event that a Peek returned, this Send took
@@ -60,7 +59,7 @@ func (t *hubModel) narrowSteps(steps []*modelStep) []*modelStep {
 	return narrowed
 }
 
-// withoutRepeats removes the Sends without an answer that repeat an earlier Send without an answer.
+// withoutRepeats removes Sends without an answer that are equal to an earlier Send without an answer.
 func withoutRepeats(steps []*modelStep) []*modelStep {
 	first := make(map[string]*modelStep)
 	isUnknown := func(s *modelStep) bool { return s.kind == send && s.outcome == Unknown }

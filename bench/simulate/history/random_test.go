@@ -75,7 +75,7 @@ func (c *randomClient) runRandomly() {
 	}
 }
 
-// answeredAs returns the outcome that the client sees.
+// answeredAs returns the outcome o, or Unknown if the answer is lost.
 func (c *randomClient) answeredAs(o history.Outcome) history.Outcome {
 	if c.random.Float64() < c.lost {
 		return history.Unknown
@@ -195,7 +195,7 @@ func TestCheck_AcceptsAnswersOfACorrectHub(t *testing.T) {
 	}
 }
 
-// The reductions of a search use the rest of the history, so they must be correct in illegal histories as well.
+// For legal and illegal histories, the fast search with reductions must have the same verdict as the plain search.
 func TestCheck_EqualsThePlainSearch(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))

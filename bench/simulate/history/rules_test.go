@@ -18,7 +18,7 @@ type scriptedHistory struct {
 
 func (s *scriptedHistory) nextTick() int64 { s.now++; return s.now }
 
-// newEvent returns an event of a cabinet. If the id ends with +, the event is not bundleable.
+// newEvent returns an event of a cabinet. If the id ends with +, the event must be alone in its bundle.
 func newEvent(id, cabinet string) history.Event {
 	plain, alone := strings.CutSuffix(id, "+")
 	return history.Event{ID: plain, Cabinet: cabinet, Group: cabinet[:1], Bundleable: !alone, Weight: 1}

@@ -2,39 +2,39 @@ package history
 
 import "slices"
 
-// A nameTable replaces names by numbers, so that steps compare no texts.
+// A nameTable assigns numbers to names, so that steps compare numbers and not texts.
 type nameTable struct {
 	contents [][]Event      // for each event id, all contents that were sent
 	events   map[string]int // number of each event id
 	bundles  []shownBundle  // all bundles that Peeks returned
 	ids      map[string]int // number of each bundle id
 	peeks    []*modelStep
-	stored   []int64         // for each event id, when it was certainly stored: the end of the first Send that reports it
-	fates    []shownPosition // for each event id, its position in a bundle
+	stored   []int64         // for each event id, the end of the first Send that reports the event as stored
+	fates    []shownPosition // for each event id, the position of the event in a bundle
 }
 
-// A shownBundle is a bundle as Peeks returned it. If Peeks returned different bundles with the same id, each has its
-// own shownBundle.
+// A shownBundle is a bundle that Peeks returned. If Peeks returned different bundles with the same id, there is a
+// shownBundle for each of them.
 type shownBundle struct {
 	*Bundle
 	id     int   // number of the bundle id
-	events []int // numbers of the events; -1: an event that was never sent
+	events []int // numbers of the events; -1 stands for an event that was never sent
 	behind []int // events that are stored before the first event
 }
 
-// A shownPosition is the bundle that has an event, and the position of the event in the bundle.
+// A shownPosition is the position of an event in the bundle that contains the event.
 type shownPosition struct {
-	bundles int // number of bundles that have the event
-	bundle  int // number of the last bundle that has the event
+	bundles int // number of bundles that contain the event
+	bundle  int // number of the last bundle that contains the event
 	place   int // position of the event in that last bundle
 }
 
-// A modelStep is an operation whose names are replaced by numbers.
+// A modelStep is an operation with numbers in place of names.
 type modelStep struct {
 	*mailboxOperation
 	sent   []sentNumbers
 	bundle int // number of the bundle that a Peek returned
-	id     int // number of the id that a Dequeue confirms; -1: no Peek returned it
+	id     int // number of the id that a Dequeue confirms; -1 if no Peek returned the id
 }
 
 type sentNumbers struct {

@@ -199,7 +199,8 @@ func TestCheck_GivesUpAtItsLimit(t *testing.T) {
 	require.Equal(t, 2, result.Steps)
 }
 
-// Clients that receive no answer repeat the same Send.
+// Several clients repeat the same Send, because none receives an answer. The search must place only
+// one of these Sends.
 func TestCheck_PlacesOneOfManyEqualSends(t *testing.T) {
 	s := &scriptedHistory{}
 	for range 12 {

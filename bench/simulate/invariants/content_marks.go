@@ -1,7 +1,7 @@
 package invariants
 
-// The content of a bundle with the content mode request is an object. If the object is deleted while the bundle is
-// open, the bundle is marked. Only other content removes the mark.
+// The content of a bundle with the content mode request is an object. If that object is deleted while the bundle is
+// open, the bundle is marked. Only new content of the bundle removes the mark.
 
 // Deleted records that an object of the content store was deleted. If Deleted is never called, an Observer does not check
 // marks.

@@ -1,12 +1,13 @@
 package invariants
 
-// A drawerState is the known state of a drawer, from its documents and from the intents with a part in it.
+// A drawerState is the known state of a drawer. It comes from the documents of the drawer, and from the intents that
+// reserve slots of the drawer.
 type drawerState struct {
 	r       *recipientState
 	cabinet string
 	ordinal int
 	parts   map[string]*intentPart // parts of intents that concern the drawer, by intent
-	doc     *drawerDoc             // document of the drawer; nil: it is not stored
+	doc     *drawerDoc             // document of the drawer; nil if it is not stored
 	pages   map[int]*pageDocument  // pages of the drawer, by first slot
 	fill    int                    // number of committed events
 }

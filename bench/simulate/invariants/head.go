@@ -17,7 +17,7 @@ type headDocument struct {
 	RemovedTotal   int64 `json:"removedTotal"`
 }
 
-// cabinetOf returns the state of a cabinet from in, or the initial state if in does not have the cabinet.
+// cabinetOf returns in[name], or the initial state of a cabinet if in has no entry for name.
 func (h *headDocument) cabinetOf(in map[string]cabinetEnd, name string) cabinetEnd {
 	if last, ok := in[name]; ok {
 		return last

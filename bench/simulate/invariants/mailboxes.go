@@ -52,7 +52,7 @@ type bundleDocument struct {
 	Watched   bool            `json:"watched"`
 	Changes   int64           `json:"changes"` // number of changes that have a notice
 	Expires   int64           `json:"expires"` // time after which a sweep may remove the bundle
-	Rid       string          `json:"_rid"`    // distinguishes documents with the same id
+	Rid       string          `json:"_rid"`    // resource id, which differs even if two documents have the same id
 }
 
 type slots struct {
@@ -68,14 +68,15 @@ const maxDrawers = 6
 type mailboxChanges struct {
 	gates          map[string]changedState[gateDocument]   // changed gates, by id
 	bundles        map[string]changedState[bundleDocument] // changed bundles, by id
-	notices        map[string]notice                       // created notices for domains, by bundle
-	forSubscribers map[string]notice                       // created notices for subscribers, by bundle
-	watched        map[string]notice                       // created notices of changes for watches, by bundle
-	removed        map[string]notice                       // created notices of removals for watches, by bundle
-	orders         map[string]bool                         // operators' orders in created records
+	notices        map[string]notice                       // notices for domains that the commit created, by bundle
+	forSubscribers map[string]notice                       // notices for subscribers that the commit created, by bundle
+	watched        map[string]notice                       // notices of changes for watches that the commit created, by bundle
+	removed        map[string]notice                       // notices of removals for watches that the commit created, by bundle
+	orders         map[string]bool                         // operators' orders in the records that the commit created
 }
 
-// changedState is a document before and after a commit. before is nil if it was not stored, after if it was deleted.
+// changedState is a document before and after a commit. before is nil if the commit created the document, and after is
+// nil if the commit deleted it.
 type changedState[T any] struct {
 	key           Key
 	before, after *T
@@ -129,7 +130,8 @@ func replaceState[T any](o *Observer, key Key, c documentChange, known map[strin
 	return d
 }
 
-// isReplacedAfterExpiry reports whether was is a closed bundle that expired, and is is a new document with its id.
+// isReplacedAfterExpiry reports whether was is a closed bundle that has expired, and is is a new document with the same
+// id.
 func (was *bundleDocument) isReplacedAfterExpiry(is *bundleDocument) bool {
 	return was.State != "open" && was.TTL > 0 && was.Rid != is.Rid
 }
@@ -347,8 +349,9 @@ func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g 
 	}
 }
 
-// checkForgotten checks the cabinets without a position in a gate. A gate may drop a position only if the cabinet was
-// removed, and its highest removed number must not treat a waiting event as acknowledged.
+// checkForgotten checks the cabinets that have no position in a gate. A gate may drop a position only if the cabinet
+// was removed. Events of a cabinet without a position count as acknowledged up to the gate's highest removed number, so
+// that number must be below each waiting event.
 func (o *Observer) checkForgotten(r *recipientState, id string, key Key, was, is *gateDocument) {
 	for cabinet, at := range was.At {
 		if _, ok := is.At[cabinet]; ok || at == (cabinetPosition{}) {

@@ -17,7 +17,7 @@ const (
 	watchersOfRemoval = "watchers of removal" // audience of notices that a watched bundle was removed
 )
 
-// checkNotice checks a change of a notice. A deletion is always allowed, because documents do not show whether a notice
+// checkNotice checks a change of a notice. A deletion is always allowed, because no document records whether a notice
 // was delivered.
 func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 	if c.after == nil {
@@ -54,7 +54,8 @@ func (o *Observer) checkNewNotices(r *recipientState, m *mailboxChanges) {
 	o.checkRemovals(r, m)
 }
 
-// checkChangeCount checks that a bundle counts the changes that have a notice, and that it stays watched.
+// checkChangeCount checks that a bundle stays watched, and that its count equals the number of its changes that have a
+// notice.
 func (o *Observer) checkChangeCount(m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if b.before == nil || b.after == nil || b.before.isReplacedAfterExpiry(b.after) {
@@ -89,8 +90,8 @@ func (o *Observer) Changes(recipient, bundle string) int64 {
 	return r.removals[bundle]
 }
 
-// checkNoticesFor checks the notices for one audience. A dequeued bundle must have a notice if isOwed returns true, and
-// no notice otherwise.
+// checkNoticesFor checks the notices for one audience. A dequeued bundle must have a notice if isOwed returns true for
+// the bundle, and none otherwise.
 func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundleDocument) bool) {
 	for id, b := range m.bundles {
 		from, to := b.before.stateOf(), b.after.stateOf()

@@ -25,7 +25,7 @@ type Observer struct {
 	drawers    map[string]*drawerState // by id
 	pages      map[Key]*pageDocument
 	gates      map[string]string // gate of the group of each origin, learned from bundles
-	deleted    map[string]bool   // deleted objects of the content store; nil: Deleted was never called
+	deleted    map[string]bool   // deleted objects of the content store; nil if Deleted was never called
 	found      []error           // violations of the current commit
 	changes    map[Key]documentChange
 }
@@ -35,8 +35,8 @@ type Key struct{ Container, Partition, ID string }
 
 func (k Key) String() string { return fmt.Sprintf("%s %q %s", k.Container, k.Partition, k.ID) }
 
-// A documentChange is a document before and after a commit. before is nil if the document was not stored, after if it
-// was deleted.
+// A documentChange is a document before and after a commit. before is nil if the commit created the document, and after
+// is nil if the commit deleted it.
 type documentChange struct{ before, after []byte }
 
 // New returns an Observer of an empty store. A drawer holds up to capacity events.
@@ -56,8 +56,8 @@ type ViolationError struct {
 	Rule     string
 	Text     string
 	Document Key
-	Before   []byte // document before the commit; nil: it was not stored
-	After    []byte // document after the commit; nil: it was deleted
+	Before   []byte // document before the commit; nil if the commit created it
+	After    []byte // document after the commit; nil if the commit deleted it
 }
 
 // Error returns the violation with both states of the document.
@@ -126,7 +126,7 @@ func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailb
 			return
 		}
 		switch {
-		case kind.PartitionKey == "|survey": // the hub's decisions do not depend on the survey
+		case kind.PartitionKey == "|survey": // the rules do not cover the survey, because no decision of the hub depends on it
 		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
 			o.checkDrawer(key, c)
@@ -150,7 +150,7 @@ func (o *Observer) addViolation(rule string, key Key, format string, args ...any
 	o.found = append(o.found, &ViolationError{Rule: rule, Text: fmt.Sprintf(format, args...), Document: key, Before: before, After: after})
 }
 
-// decodeInto decodes a document, and returns false if this fails, which is a violation. For a nil document, into stays
+// decodeInto decodes a document. If this fails, it adds a violation and returns false. For a nil document, into stays
 // the zero value.
 func (o *Observer) decodeInto(key Key, doc []byte, into any) bool {
 	if doc == nil {
@@ -179,8 +179,8 @@ type recipientState struct {
 	gates    map[string]*gateDocument   // by id
 	bundles  map[string]*bundleDocument // by id
 	firsts   map[string]int64           // first number of the bundle that was opened last, by group
-	began    map[string]int64           // watermark before the cabinet was created, by cabinet
-	removals map[string]int64           // number of the change that removed a bundle, by bundle
+	began    map[string]int64           // watermark before each cabinet was created
+	removals map[string]int64           // number of the change that removed each bundle
 	replaced map[string]bool            // earlier content objects of bundles
 }
 
@@ -197,7 +197,7 @@ func (o *Observer) recipientOf(name string) *recipientState {
 	return r
 }
 
-// gatePosition returns the position in a cabinet, from the gate that has one.
+// gatePosition returns the position that a gate has in a cabinet.
 func (r *recipientState) gatePosition(cabinet string) cabinetPosition {
 	for _, g := range r.gates {
 		if _, ok := g.At[cabinet]; ok {

@@ -134,7 +134,8 @@ func changeOf(bundle string, number, version int) embedded.Change {
 	})
 }
 
-// expiringBundle returns a watched bundle in a state, with the members of how, which determine its removal.
+// expiringBundle returns a watched bundle with the given state. The members in how determine when the bundle is
+// removed.
 func expiringBundle(state string, how documentFields) embedded.Change {
 	c := watchedBundle(state, 1)
 	doc := documentFields{}
@@ -174,7 +175,7 @@ var (
 	b1open  = bundleOf("b1", "open", 1, 3, 3, origin, b1)
 	b1taken = bundleOf("b1", "dequeued", 1, 3, 3, origin, b1)
 
-	// A history without violations, commit by commit.
+	// These commits, in this order, are a history without violations.
 	reserve1 = changeList{headOf(0, 4, save1, empty)}
 	pages1   = changeList{pageOf(first, "i1", 0, 3, 1)}
 	pages2   = changeList{pageOf(next, "i1", 0, 1, 4)}
@@ -216,14 +217,14 @@ func afterRemoval(ordinal, total int) embedded.Change {
 	})
 }
 
-// gateWithout returns a gate without a position in the cabinet, which was removed.
+// gateWithout returns a gate that has no position in the cabinet, because the cabinet was removed.
 func gateWithout(generation, removed int) embedded.Change {
 	return putDocument("bundles", "a", "gate.g", documentFields{
 		"id": "gate.g", "recipient": "a", "kind": "gate", "generation": generation, "at": documentFields{}, "removed": removed,
 	})
 }
 
-// headAfterReuse returns a head with an intent for the cabinet, which was removed before.
+// headAfterReuse returns a head with an intent for the cabinet, after the cabinet was removed.
 func headAfterReuse(ordinal int) embedded.Change {
 	return putDocument("catalog", "a", "head", documentFields{
 		"id": "head", "partitionKey": "a", "reserved": 6, "watermark": 4, "cabinets": empty, "removedOrdinal": 2, "removedTotal": 4,
@@ -263,7 +264,7 @@ func TestObserver_AcceptsACorrectHistory(t *testing.T) {
 	observeHistory(t, append(floored[:10:10], changeList{drawerOf(first, 1, 1, 3, true, "i0")}))                                      // documents below the floor are not checked
 }
 
-// TestObserver_FindsEachViolation breaks each rule by a commit after a history without violations.
+// In each case, a commit after a valid history breaks one rule. The observer must report the violation.
 func TestObserver_FindsEachViolation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

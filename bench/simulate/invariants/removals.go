@@ -1,7 +1,7 @@
 package invariants
 
-// checkRemovals checks that the removal of a watched bundle creates a notice in the same commit. A watched bundle has no
-// time to live, because the engine would remove it without a notice.
+// checkRemovals checks that the removal of a watched bundle creates a notice in the same commit. A watched bundle must
+// have no time to live, because the engine would remove the bundle without a notice.
 func (o *Observer) checkRemovals(r *recipientState, m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if is := b.after; is != nil {

@@ -15,8 +15,8 @@ type tailEvent struct {
 
 var errPacked = errors.New("the packed events cannot be read")
 
-// unpackEvents returns the first n packed events. data stores each number relative to the previous one; the first
-// number is relative to first.
+// unpackEvents returns the first n packed events. In data, each number is relative to the previous number, and the
+// first number is relative to first.
 func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 	if len(data) < 5 || data[0] != 2 {
 		return nil, errPacked
@@ -47,7 +47,7 @@ func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 		}
 		flags := data[0]
 		skip(1)
-		if length := uvarint(); flags&2 != 0 { // the document type: its text if it is new, its index if it is known
+		if length := uvarint(); flags&2 != 0 { // the text of a new document type, or the index of a known one
 			skip(length)
 		}
 		if flags&8 != 0 {
@@ -182,7 +182,7 @@ func (d *drawerState) hasPages(slot, until int) bool {
 }
 
 // checkFlushed checks a page that was flushed from a tail. After a crash, the head may not count earlier flushed pages
-// yet; the next commit of the head counts all of them.
+// yet; the next commit of the head counts all these pages.
 func (o *Observer) checkFlushed(key Key, d *drawerState, is *pageDocument) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpackEvents(is.Events, is.Until-is.Slot, is.FirstSequence)
@@ -194,8 +194,8 @@ func (o *Observer) checkFlushed(key Key, d *drawerState, is *pageDocument) {
 	}
 }
 
-// isFlushedTo reports whether a flush may raise the count of the drawer from from to until: a page has these slots, and
-// the slots are committed.
+// isFlushedTo reports whether a flush may raise the count of the drawer from from to until. It may if a page contains
+// these slots and the slots are committed.
 func (d *drawerState) isFlushedTo(id string, from, until int) bool {
 	last := d.r.head.Cabinets[d.cabinet]
 	p := d.pages[from]

@@ -59,7 +59,7 @@ func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownV
 }
 
 // tryControl runs the tests of the chosen mutants against the unchanged hub. It returns an error if a test fails,
-// because a later failure would then not prove that the test killed a mutant.
+// because a failure of that test against a mutant would then have no meaning.
 func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)
 	for _, m := range chosen {
@@ -85,7 +85,7 @@ func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, 
 	if err != nil {
 		return knownVerdict{}, err
 	}
-	defer func() { _ = os.Remove(binary) }() // best effort: the campaign removes the whole folder at its end
+	defer func() { _ = os.Remove(binary) }() // an error is ignored, because the campaign removes the whole folder at its end
 	hash, err := hashOf(binary)
 	if err != nil {
 		return knownVerdict{}, err
@@ -126,7 +126,7 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 		return "", err
 	}
 	binary := filepath.Join(c.dir, "mutant.test")
-	// With -trimpath and without a version-control stamp, the same code always gives the same binary.
+	// With -trimpath and without a version-control stamp, the same code always compiles to the same binary.
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // the arguments come from the patches of this repository
 	cmd.Dir = c.root
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -135,8 +135,8 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 	return binary, nil
 }
 
-// runBinary runs a test binary in the folder of its package, and reports whether the test failed. threads limits its
-// processors; 0: no limit.
+// runBinary runs a test binary in the folder of its package, and reports whether the test failed. threads is the
+// maximum number of processors; 0 means no limit.
 func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // buildTests made the binary
 	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
@@ -163,8 +163,8 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	return string(text), false, nil
 }
 
-// rapidFailures returns the files in which rapid saved the inputs of failed tests. A later run of a test begins with
-// its saved inputs. The files must be removed, because an input that failed for one mutant may fail for another mutant
+// rapidFailures returns the files in which rapid saved the inputs of failed tests. They must be removed, because a
+// later run of a test begins with its saved inputs. An input that failed for one mutant may fail for the next mutant
 // for an unrelated reason.
 func rapidFailures(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "rapid", "*", "*.fail")) // the pattern is valid

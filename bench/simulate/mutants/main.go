@@ -1,11 +1,11 @@
 // Command mutants checks that tests fail when the hub breaks its rules. The hub's guarantees depend on rules, and each
-// rule has a mutant: a patch of the shipped code that breaks the rule, as an author might who does not know its reason.
-// The simulation of package simulate must fail for the mutant. If the simulation does not cover the code, the patch
-// names another test, which must fail. A mutant that survives shows that a guarantee is not tested.
+// rule has a mutant: a patch of the shipped code that breaks the rule, as an author might who does not know the reason
+// for the rule. The simulation of package simulate must fail for the mutant. If the simulation does not cover the code,
+// the patch names another test, which must fail. If a mutant survives, a guarantee is not tested.
 //
 // The source tree is not changed: a patch is applied in memory, and the go command reads the result in place of the
-// file (-overlay). A patch must fit exactly. So a change of the patched code breaks the test of this package, and the
-// author of the change reviews the rule.
+// file (-overlay). A patch must fit exactly. So a change of the patched code makes the test of this package fail, and
+// the author of the change must review the rule.
 //
 // Seeds are tested in ascending order from 0, so the number of seeds needed to kill a mutant is the same each time.
 // Verdicts are saved in a state file under the hash of the binary: an interrupted campaign resumes, and only changed
@@ -30,7 +30,7 @@ import (
 	"time"
 )
 
-// wholeResults is the file for the results of all mutants.
+// wholeResults is the file with the results of all mutants.
 var wholeResults = filepath.Join("bench", "simulate", "mutants", "RESULTS.md")
 
 func main() {

@@ -19,7 +19,7 @@ var files embed.FS
 // A mutant is the hub with one rule broken.
 type mutant struct {
 	name      string
-	rule      string // the rule, and what the mutant does instead
+	rule      string // the rule, and the behaviour of the mutant
 	invariant string // the invariant that the rule protects
 	killer    killer
 	patches   []patch

@@ -23,8 +23,8 @@ func moduleRootOf(t *testing.T) string {
 	return root
 }
 
-// If this test fails, the code that a mutant patches has changed: check whether the rule still exists, and update the
-// patch.
+// This test fails after a change of code that a mutant patches. Then check whether the rule still exists, and update
+// the patch.
 func TestEveryMutantFitsTheCode(t *testing.T) {
 	all, err := readMutants()
 	require.NoError(t, err)

@@ -86,7 +86,7 @@ func hunkLength(text string) int {
 }
 
 // applyTo returns source with the changes of p. The lines of each hunk must occur exactly once in source. Line numbers
-// in the hunks are ignored, because changes of the code above a hunk move its lines.
+// in the hunks are ignored, because they change with the code above a hunk.
 func (p *patch) applyTo(source string) (string, error) {
 	for i, h := range p.hunks {
 		switch at := findLines(source, h.before); len(at) {

@@ -62,8 +62,8 @@ func resultTable(ctx context.Context, all []*mutant, verdicts []knownVerdict) st
 	return b.String()
 }
 
-// currentCommit returns the abbreviated hash of the checked-out commit, and says whether files were changed since. If
-// git fails, currentCommit returns "unknown".
+// currentCommit returns the abbreviated hash of the checked-out commit, with a suffix if the tree has uncommitted
+// changes. If git fails, currentCommit returns "unknown".
 func currentCommit(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

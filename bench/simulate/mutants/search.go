@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A seedSearch searches for the lowest seed that kills a mutant. Concurrent processes take ranges of seeds in ascending
-// order. When a seed of one range fails, the search completes the running ranges with lower seeds.
+// A seedSearch searches for the lowest seed that kills a mutant. Concurrent processes run ranges of seeds in ascending
+// order. When a seed of one range fails, the search still completes the running ranges that have lower seeds.
 type seedSearch struct {
 	*mutantCampaign
 	binary string
@@ -26,7 +26,7 @@ type seedSearch struct {
 	next     int                // next seed to assign to a process
 	running  map[seedRange]bool // ranges that processes are running
 	verdict  knownVerdict
-	began    time.Time // when this run of the search began
+	began    time.Time // time at which this run of the search began
 	before   float64   // duration of earlier runs in seconds
 	reported time.Time // time of the last progress message
 }
@@ -74,7 +74,7 @@ func (s *seedSearch) takePiece() (seedRange, bool) {
 	return p, true
 }
 
-// notePiece records the result of range p. seed is the first failed seed of p, or -1.
+// notePiece records the result of range p. seed is the first failed seed in p, or -1.
 func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

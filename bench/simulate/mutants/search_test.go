@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failing is an environment variable that lists seeds. If it is set, this binary acts as a simulation in which those
-// seeds fail.
+// failing is an environment variable that lists seeds. If it is set, the test binary acts as a simulation in which the
+// listed seeds fail.
 const failing = "MUTANTS_TEST_FAILING"
 
 func TestMain(m *testing.M) {
@@ -83,7 +83,7 @@ func TestSearch_ReportsSurvivors(t *testing.T) {
 
 func TestSearch_ResumesAfterAnInterruption(t *testing.T) {
 	s := newSearch(t, 10, "5 12")
-	s.verdict.Survived, s.upTo = 6, 20 // an earlier run tried seed 5
+	s.verdict.Survived, s.upTo = 6, 20 // an earlier run has tried the seeds up to 5
 	v, err := s.runSearch(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 13, v.Seeds)

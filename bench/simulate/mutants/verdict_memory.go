@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// A knownVerdict is the result for a mutant. While seeds remain to be tested, the result is preliminary.
+// A knownVerdict is the result for a mutant. The result is preliminary until all seeds are tested.
 type knownVerdict struct {
 	Mutant   string  `json:"mutant"`
 	Binary   string  `json:"binary"` // hash of the tested binary
@@ -54,7 +54,8 @@ func openMemory(file string) (*verdictMemory, error) {
 	return m, nil
 }
 
-// verdictOf returns the verdict on the mutant whose binary has the given hash.
+// verdictOf returns the stored verdict on a mutant, or an empty verdict if the binary has a
+// different hash.
 func (m *verdictMemory) verdictOf(name, hash string) knownVerdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()

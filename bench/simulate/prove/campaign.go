@@ -18,11 +18,11 @@ type proofCampaign struct {
 
 	run      func(context.Context, seedPiece) (totals, error)
 	workers  int
-	failures int       // the campaign stops after this number of failures in this run
-	until    time.Time // no piece starts after this time; zero: no limit
+	failures int       // number of failures in this run after which the campaign stops
+	until    time.Time // time after which no piece starts; zero means no limit
 
 	now      func() time.Time
-	tick     <-chan time.Time // when to show the progress
+	tick     <-chan time.Time // receives a value when progress is due
 	progress *progressLine
 
 	left          uint64    // seeds that were not started
@@ -113,7 +113,8 @@ func (c *proofCampaign) showProgress(pieces []seedPiece) {
 	c.progress.showIfDue(c.now(), c.state, len(c.failed), c.left)
 }
 
-// takeResult records the result of a piece. If its seeds must be run again, takeResult returns the pieces to run.
+// takeResult records the result of a piece. If the seeds of the piece must be run again, takeResult returns the pieces
+// to run.
 func (c *proofCampaign) takeResult(r pieceResult) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):

@@ -34,7 +34,8 @@ func newCampaign(t *testing.T, f fake) *proofCampaign {
 	return c
 }
 
-// resumeState sets the state of c to the state that a new process would load at the given commit.
+// resumeState replaces the state of c by the state that a new process would load if the checked-out
+// commit were commit.
 func resumeState(t *testing.T, c *proofCampaign, commit string) {
 	t.Helper()
 	s, err := resumeOrNew(c.statePath, testedTree{Commit: commit}, false)

@@ -12,7 +12,7 @@ import (
 // fakeSimulation is an environment variable. If it is set, this test binary acts as the simulation.
 const fakeSimulation = "PROVE_FAKE_SIMULATION"
 
-// A fake says how the fake simulation treats seeds.
+// A fake lists seeds and how they end in the fake simulation.
 type fake struct {
 	Fails, Dies, Differs []uint64
 	Steps                int64

@@ -118,7 +118,7 @@ func runCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	if f.fresh && s.From != nil && !s.Seeds.hasAll(span{*s.From, f.seeds}) {
-		f.from = *s.From // continue with the fresh seeds of the unfinished run
+		f.from = *s.From // continue with the seeds that the unfinished run has not tested
 	}
 	s.beginRun(f.from, "go run ./bench/simulate/prove "+strings.Join(args, " "))
 	folder, err := os.MkdirTemp("", "prove")

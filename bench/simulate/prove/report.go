@@ -74,7 +74,7 @@ func (s *campaignState) formatReport() string {
 	return b.String()
 }
 
-// summaryLine returns one line with the result.
+// summaryLine returns the result of the campaign in one line.
 func (s *campaignState) summaryLine(holds bool) string {
 	verdict := "all invariants held"
 	if !holds {

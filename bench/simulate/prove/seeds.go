@@ -21,7 +21,7 @@ const seedsHeader = `# Seeds that have failed: the seed, the commit at which it 
 // A savedSeed is a seed that failed before.
 type savedSeed struct {
 	seed uint64
-	part string // name of the only simulation to run; "": all simulations
+	part string // name of the only simulation to run; "" means all simulations
 }
 
 // readSeeds returns the seeds in a file. If the file does not exist, the result is empty.

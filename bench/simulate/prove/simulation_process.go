@@ -28,10 +28,10 @@ const (
 type seedPiece struct {
 	span
 	kind pieceKind
-	part string // name of the only simulation to run; "": all simulations
+	part string // name of the only simulation to run; "" means all simulations
 }
 
-// totals are the results of a piece: one line of JSON.
+// totals are the results of a piece, which a process writes as one line of JSON.
 type totals struct {
 	Steps     int64            `json:"steps"`
 	Faulted   int64            `json:"faulted"`
@@ -50,9 +50,9 @@ var errSilent = errors.New("the process ended without a result")
 // A simulationProcess runs the simulation.
 type simulationProcess struct {
 	command  []string // the test binary and its first arguments
-	dir      string   // working directory of the process; "": the current one
+	dir      string   // working directory of the process; "" means the current directory
 	folder   string   // folder for output files
-	profiles string   // folder for coverage profiles; "": no profiles are written
+	profiles string   // folder for coverage profiles; "" means that no profiles are written
 }
 
 // runPiece runs one piece. A failed seed is not an error. If the error is errSilent, the totals contain the

@@ -16,7 +16,7 @@ func (s span) endSeed() uint64 { return s.From + s.Seeds }
 // spans are ranges of seeds in ascending order that neither overlap nor touch.
 type spans []span
 
-// withSpan returns s with one more range.
+// withSpan returns s, extended by a range.
 func (s spans) withSpan(more span) spans {
 	all := append(slices.Clone(s), more)
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.From, b.From) })
@@ -32,7 +32,8 @@ func (s spans) withSpan(more span) spans {
 	return joined
 }
 
-// missingFrom returns the seeds of a span that are not in s, divided into spans of up to size seeds.
+// missingFrom returns the seeds that are in a span and not in s, divided into spans of up to size
+// seeds.
 func (s spans) missingFrom(of span, size uint64) []span {
 	var gaps []span
 	cut := func(from, to uint64) {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// A testedTree says which commit was tested, and where.
+// A testedTree is a tested commit and the machine on which it was tested.
 type testedTree struct {
 	Commit  string `json:"commit"`
 	Machine string `json:"machine"`
@@ -22,7 +22,7 @@ type testedTree struct {
 
 // A campaignState is the saved state of a campaign.
 type campaignState struct {
-	Origins  []testedTree `json:"origins"` // more than one only after -continue
+	Origins  []testedTree `json:"origins"` // tested commits; more than one only after -continue
 	Commands []string     `json:"commands"`
 	Began    string       `json:"began"`
 	From     *uint64      `json:"from,omitempty"` // the first seed of the last run
@@ -33,7 +33,7 @@ type campaignState struct {
 	Faulted   int64            `json:"faulted"` // steps with a fault
 	Seconds   float64          `json:"seconds"` // running time, summed over all processes
 	Histories int64            `json:"histories"`
-	Coverage  map[string]int64 `json:"sometimes"` // how often each rare state was reached
+	Coverage  map[string]int64 `json:"sometimes"` // number of times that each rare state was reached
 
 	Twice     spans    `json:"twice"`     // seeds that were run twice
 	Differing []uint64 `json:"differing"` // seeds whose two runs differ
@@ -109,7 +109,7 @@ func (s *campaignState) saveTo(path string) error {
 	return record.WriteFile(path, append(text, '\n'))
 }
 
-// addTotals adds the totals of a piece. Only fresh pieces count in the sums, so that no seed counts twice.
+// addTotals adds the totals of a piece. It adds only fresh pieces to the sums, so that no seed counts twice.
 func (s *campaignState) addTotals(p seedPiece, t totals) {
 	switch p.kind {
 	case saved:
@@ -137,7 +137,7 @@ func (s *campaignState) addFailure(f failure) {
 	}
 }
 
-// markRepaired records that a seed does not fail on a commit. It changes nothing for a seed whose two runs differ.
+// markRepaired records that a seed does not fail on a commit. It ignores seeds whose two runs differ.
 func (s *campaignState) markRepaired(seed uint64, commit string) {
 	if slices.Contains(s.Differing, seed) {
 		return

@@ -1,5 +1,5 @@
-// Package random draws the random numbers of a simulation. Each [Source] has its own purpose, and is derived
-// from the seed and that purpose, so additional draws for one purpose do not change the draws for another.
+// Package random draws the random numbers of a simulation. Each [Source] has its own purpose, and is derived from the
+// seed and that purpose, so additional draws for one purpose do not change the draws for other purposes.
 package random
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A Source is a repeatable source of randomness. It is safe for concurrent use, but each draw changes what later
-// callers draw from the same Source.
+// A Source is a repeatable source of randomness. It is safe for concurrent use, but the numbers that a caller draws
+// depend on the number of earlier draws.
 type Source struct {
 	mu   *sync.Mutex
 	Rand *rand.Rand

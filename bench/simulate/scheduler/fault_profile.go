@@ -2,8 +2,8 @@ package scheduler
 
 import "github.com/messagehub/messagehub/bench/simulate/random"
 
-// A Profile says which faults a simulation injects, and how often. Each seed has its own profile: if every
-// fault were frequent in every simulation, none would reach the states that need a single fault.
+// A Profile says which faults a simulation injects, and how often. Each seed has a different profile: if every fault
+// were frequent in every simulation, no simulation would reach the states that need a single fault.
 type Profile struct {
 	TurnFaults  int // faults per 1000 turns
 	TimePasses  int // number of times per 1000 steps that time passes
@@ -16,18 +16,18 @@ type Profile struct {
 	Throttlings int
 	ClockJumps  int // jumps of a process's clock
 
-	RareRequests int // faults per 1000 rare requests; 0: rare requests are treated like all others
+	RareRequests int // faults per 1000 rare requests; 0 means that rare requests are treated like all requests
 
-	FrequentFault string // fault that is chosen half of the time; "": no fault is preferred
-	LastStep      int    // the last step with faults
+	FrequentFault string // fault that is chosen half of the time; "" means that no fault is preferred
+	LastStep      int    // number of the last step with faults
 
 	kindMask uint64 // kinds of faults that this simulation injects
 }
 
-// NewProfile draws a profile.
+// NewProfile returns a random profile.
 func NewProfile(rng random.Source) Profile {
 	w := Profile{TimePasses: []int{2, 10, 40}[rng.IntN(3)], kindMask: rng.Uint64()}
-	w.kindMask |= rng.Uint64() // three quarters of all kinds
+	w.kindMask |= rng.Uint64() // on average, three quarters of the bits are set
 	w.LastStep = 200 + rng.IntN(1000)
 	if rng.IntN(12) > 0 { // one profile in twelve has no faults
 		w.TurnFaults = []int{20, 60, 150, 300}[rng.IntN(4)]

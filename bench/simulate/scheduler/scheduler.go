@@ -1,9 +1,9 @@
 // Package scheduler decides which step of a simulation comes next, and whether a fault replaces it.
 //
-// Every process and client enqueues a [Turn] for each action and waits until the scheduler takes that turn. When
-// all other goroutines in the bubble of testing/synctest are blocked, [Scheduler.Run] draws one of the ready turns
-// and takes it, or injects one of its faults. A [Profile] says which faults happen and how often. Each fault has a
-// number, so that a failed simulation can be repeated without some of its faults.
+// Every process and client enqueues a [Turn] for each action and waits until the scheduler chooses that turn. When all
+// other goroutines in the bubble of testing/synctest are blocked, [Scheduler.Run] draws one of the ready turns, and
+// runs its action or injects one of its faults in place of the action. A [Profile] says which faults happen and how
+// often. Each fault has a number, so that a failed simulation can be repeated without some of its faults.
 //
 // The same seed takes the same steps if package seeded controls the choices of the Go runtime. The names of turns
 // and faults decide the order of turns and which faults happen: a changed name changes the simulation of a seed.
@@ -29,22 +29,22 @@ import (
 type Turn struct {
 	Who     string // the process or client
 	What    string
-	Detail  string        // distinguishes turns with the same names
-	Proceed func() string // runs the action and returns a description of its outcome
+	Detail  string        // text that distinguishes turns with the same Who and What
+	Proceed func() string // function that runs the action and describes the outcome
 
 	// Faults returns the faults that may replace the action. It may be nil.
 	Faults func() []Fault
 
-	// IsFrequent is true if there are many turns like this one. Frequent turns get fewer faults each.
+	// IsFrequent is true if there are many turns of this kind. A frequent turn is less likely to get a fault.
 	IsFrequent bool
 
-	// IsRare reports whether few turns like this one have happened in this simulation. It may be nil.
+	// IsRare reports whether few turns of this kind have happened in this simulation. It may be nil.
 	IsRare func() bool
 
 	arrival   uint64
 	NotBefore time.Time // earliest time at which the turn may be chosen
 
-	// Urgent reports whether the turn must be taken before simulated time advances. It may be nil.
+	// Urgent reports whether the turn must happen before simulated time advances. It may be nil.
 	Urgent func() bool
 }
 
@@ -61,10 +61,10 @@ type Fault struct {
 // enqueued them does not matter.
 type Scheduler struct {
 	Began         time.Time
-	orderRNG      random.Source // chooses the next turn
-	FaultRNG      random.Source // chooses faults; separate from orderRNG, so that dropping one fault changes few other choices
+	orderRNG      random.Source // source for the choice of the next turn
+	FaultRNG      random.Source // source for the choice of faults; separate from orderRNG, so that dropping a fault changes few other choices
 	Profile       Profile
-	droppedFaults map[int]bool // numbers of the faults to leave out
+	droppedFaults map[int]bool // numbers of the faults to omit
 
 	mu       sync.Mutex
 	waiting  []*Turn
@@ -76,11 +76,11 @@ type Scheduler struct {
 	FaultFree   bool // true when no further faults happen
 	Steps       int
 	Faulted     int
-	FaultNumber int   // number of the last fault drawn, including faults that were left out
+	FaultNumber int   // number of the last fault that was drawn; omitted faults count too
 	Happened    []int // numbers of the injected faults
 	Trace       Trace
 
-	counting sync.Mutex // guards Coverage, because two hubs may fail to start concurrently
+	counting sync.Mutex // guards Coverage, because two hubs that start concurrently may both fail
 	Coverage coverage.Counts
 }
 
@@ -107,7 +107,7 @@ func (t *Trace) addLine(line string) {
 	}
 }
 
-// New returns the scheduler of a seed. It leaves out the faults with the numbers in drop.
+// New returns the scheduler of a seed. It omits the faults with the numbers in drop.
 func New(seed uint64, drop []int, keepTrace bool, profile Profile) *Scheduler {
 	s := &Scheduler{
 		Began: time.Now(), orderRNG: random.New(seed, 1), FaultRNG: random.New(seed, 2), Profile: profile,
@@ -139,7 +139,7 @@ func (s *Scheduler) WakeUp() {
 	}
 }
 
-// Remove removes a turn that has not been taken.
+// Remove removes a waiting turn.
 func (s *Scheduler) Remove(t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +196,8 @@ func (s *Scheduler) Run(done func() bool, each func() error) error {
 	}
 }
 
-// waitForWork lets time pass until a turn is added or becomes ready. It returns false if no turn waits and none is added
-// within idleLimit.
+// waitForWork lets time pass until a turn is added or becomes ready. It returns false if no turn is waiting and no turn
+// is added within idleLimit.
 func (s *Scheduler) waitForWork() bool {
 	s.mu.Lock()
 	patience := idleLimit
@@ -216,8 +216,8 @@ func (s *Scheduler) waitForWork() bool {
 	}
 }
 
-// runUrgent takes all urgent turns, and reports whether there were any. Urgent turns are mostly handshakes with the
-// bus, which are not worth counting. So an urgent turn counts as a step only if a fault replaces it.
+// runUrgent takes all urgent turns, and reports whether there were any. An urgent turn, mostly a part of a handshake
+// with the bus, counts as a step only if a fault replaces it.
 func (s *Scheduler) runUrgent() bool {
 	s.mu.Lock()
 	s.sortWaiting()
@@ -331,7 +331,7 @@ func (s *Scheduler) BeginFault() bool {
 	return true
 }
 
-// canTimePass reports whether time may pass: this is so if no turn is urgent.
+// canTimePass reports whether time may pass: it may if no turn is urgent.
 func (s *Scheduler) canTimePass() bool {
 	settle()
 	s.mu.Lock()
@@ -339,7 +339,7 @@ func (s *Scheduler) canTimePass() bool {
 	return !slices.ContainsFunc(s.waiting, (*Turn).isUrgent)
 }
 
-// passTime lets time pass during which no turn is taken.
+// passTime lets simulated time pass without a turn.
 func (s *Scheduler) passTime() {
 	spans := [...]time.Duration{time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 6 * time.Second, 40 * time.Second}
 	d := spans[min(s.orderRNG.IntN(len(spans)), s.orderRNG.IntN(len(spans)))]
@@ -356,8 +356,8 @@ func (s *Scheduler) passTime() {
 	s.Log("passed " + time.Since(began).String())
 }
 
-// SetFaultFree stops all faults if isFree is true. Otherwise it allows faults for as many further steps as the
-// profile says.
+// SetFaultFree stops all faults if isFree is true. Otherwise it allows faults in the next steps, for the number of
+// steps in the profile.
 func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.mu.Lock()
 	if s.FaultFree = isFree; !isFree {
@@ -367,7 +367,7 @@ func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.WakeUp()
 }
 
-// ResumeFaults allows faults again for the given number of steps.
+// ResumeFaults allows faults in the given number of next steps.
 func (s *Scheduler) ResumeFaults(steps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -381,7 +381,7 @@ func (s *Scheduler) IsFaultFree() bool {
 	return s.FaultFree
 }
 
-// Pause stops the scheduler from taking turns of a process for the duration d.
+// Pause makes the scheduler choose no turn of a process for the duration d.
 func (s *Scheduler) Pause(who string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,30 +23,30 @@ type Name string
 
 // The writes of the protocols.
 const (
-	Reserve     Name = "reserve"      // announces what a Save will write, and sometimes commits the previous Save
+	Reserve     Name = "reserve"      // announces the writes of a Save, and sometimes commits the previous Save
 	Want        Name = "want"         // asks the owner of an intent to release it
 	Insert      Name = "insert"       // writes pages
 	Flush       Name = "flush"        // writes the page of a tail
 	Count       Name = "count"        // updates the counts of drawers, or creates drawers
-	Point       Name = "point"        // writes catalog entries
+	Point       Name = "point"        // writes the catalog entries of a Save
 	Commit      Name = "commit"       // completes a Save, and is the only step of a small Save; also closes a drawer, or removes cabinets in a sweep
-	Claim       Name = "claim"        // claims another process's intent for a rollback, or announces that drawers below a gate will be sealed
+	Claim       Name = "claim"        // claims the intent of a different process for a rollback, or announces that drawers below a gate will be sealed
 	Bar         Name = "bar"          // seals a drawer in a rollback, and creates the drawer empty if it does not exist
 	Clear       Name = "clear"        // completes a rollback
 	Seal        Name = "seal"         // seals a drawer
 	LeaveFilter Name = "leave filter" // writes the id filter of a drawer, of several drawers, or of a recipient
 	Mend        Name = "mend"         // repairs or deletes a catalog entry
 	OpenBundle  Name = "open bundle"
-	Prove       Name = "prove" // writes a document unchanged to prove that a read was fresh; or deletes a gate's references to removed cabinets
+	Prove       Name = "prove" // writes a document without a change to verify that a read was not stale; or deletes a gate's references to removed cabinets
 	Dequeue     Name = "dequeue"
 	Answer      Name = "answer"       // stores a domain's content, or the failure to produce it
 	MarkGone    Name = "mark content" // marks content as deleted
 	Position    Name = "position"
 	Repoint     Name = "repoint"   // updates the catalog entries after a Dequeue
 	Deliver     Name = "deliver"   // removes a delivered notice from the outbox
-	Order       Name = "order"     // carries out an operator's order
+	Order       Name = "order"     // executes an operator's order
 	Retain      Name = "retain"    // raises milestones and floor; if the floor passes the drawer that is being filled, the step is a Commit
-	TakeTurn    Name = "take turn" // claims the turn in which one node sweeps or checks for changes
+	TakeTurn    Name = "take turn" // claims the right to sweep, or to check for changes, for one node
 	Remove      Name = "remove"    // removes documents in a sweep
 	Expire      Name = "expire"    // in a sweep, sets a time to live on bundles that were closed while the retention was unlimited
 	Adopt       Name = "adopt"     // stores the groups of the account
@@ -58,8 +58,8 @@ const (
 	Append       Name = "append"        // appends messages to a stream
 	OpenSegment  Name = "open segment"  // opens a segment of a stream
 	CreateCursor Name = "create cursor" // creates a cursor and its entry in the shard
-	Settle       Name = "settle cursor" // saves a cursor; also proves that a read of the cursor was fresh
-	ListRetry    Name = "list retry"    // writes into the shard when the first retry is due
+	Settle       Name = "settle cursor" // saves a cursor; also verifies that a read of the cursor was not stale
+	ListRetry    Name = "list retry"    // stores in the shard the time at which the first retry is due
 	Retire       Name = "retire cursor" // retires the cursor of a deleted receiver
 	Unlist       Name = "unlist cursor" // removes the cursor's entry from the shard
 	Beat         Name = "beat"          // reports that a node is alive
@@ -69,7 +69,7 @@ const (
 	Cancel       Name = "cancel deliveries" // cancels the deliveries of a deleted receiver
 )
 
-// The writes about watches.
+// The writes for watches.
 const (
 	Mark         Name = "mark watched"  // marks a client's document, a bundle or an object as watched
 	RemoveBundle Name = "remove bundle" // removes a watched bundle and stores the notice, in a sweep
@@ -84,7 +84,7 @@ const (
 const (
 	StoreShards   Name = "store shards"   // stores the number of shards of a bucket
 	CreateObjects Name = "create objects" // stores a batch of new objects
-	UpdateObjects Name = "update objects" // updates a batch of objects, some of which may be new
+	UpdateObjects Name = "update objects" // updates a batch of objects; some of the objects may be new
 	Spill         Name = "spill"          // stores objects and their spilled rows
 	Amend         Name = "amend"          // changes the attributes that users set; also updates an object that has attributes set by users
 	Forget        Name = "forget"         // deletes rows in a sweep; also updates an object from which rows were deleted
@@ -129,7 +129,7 @@ const (
 	ReadFeed    Name = "read changes of container"
 )
 
-// Other is any other request: for the account or a container, or a write that belongs to no known protocol.
+// Other is a request that belongs to no known protocol, for example a request for the account or a container.
 const Other Name = "other"
 
 // IsWrite reports whether the step writes documents.
@@ -174,7 +174,7 @@ func bodyOf(req *http.Request) string {
 	body, err := io.ReadAll(req.Body)
 	_ = req.Body.Close()
 	if err != nil {
-		body = nil // reading the body of a request that was made in this process does not fail
+		body = nil // reading does not fail, because this process has made the request
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	return string(body)
@@ -230,7 +230,8 @@ func (r *parsedRequest) name() Name {
 	return Other
 }
 
-// isOfHead reports whether the request is for a head's partition: the key of a head is a recipient without an origin.
+// isOfHead reports whether the request is for the partition of a head. The key of this partition is a recipient without
+// an origin.
 func (r *parsedRequest) isOfHead() bool { return !strings.Contains(r.key, "|") }
 
 func (r *parsedRequest) catalogRead() Name {
@@ -249,7 +250,7 @@ func (r *parsedRequest) catalogWrite() Name {
 		case r.key == "|sweep":
 			return TakeTurn
 		case r.method == http.MethodDelete && !r.isConditional:
-			return Remove // a sweep removes an entry whatever its content
+			return Remove // a sweep removes an entry without a condition on its content
 		case r.isBatch && r.has(`"Create"`):
 			return Point
 		case r.isBatch:

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// In the catalog, the repairs of a Peek and the removals of a sweep differ by their conditions.
+// In the catalog, the writes by which a Peek repairs entries and a sweep removes entries differ
+// only in their conditions. NameOf must distinguish them.
 func TestNameOf_DistinguishesSweepAndPeek(t *testing.T) {
 	for _, tc := range []struct {
 		method, key, condition string
@@ -30,7 +31,7 @@ func TestNameOf_DistinguishesSweepAndPeek(t *testing.T) {
 	}
 }
 
-// A sweep sets a time to live on closed bundles, and so does the patch of a Dequeue.
+// A sweep and a Dequeue both set a time to live on closed bundles. NameOf must distinguish them.
 func TestNameOf_DistinguishesExpiryAndDequeue(t *testing.T) {
 	for body, want := range map[string]steps.Name{
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/ttl","value":60}]}}]`:                                                 steps.Expire,
@@ -45,7 +46,8 @@ func TestNameOf_DistinguishesExpiryAndDequeue(t *testing.T) {
 	}
 }
 
-// The requests of a survey have their own names, although Saves and Peeks use the same containers.
+// Surveys use the same containers as Saves and Peeks. NameOf must return separate names for their
+// requests.
 func TestNameOf_KnowsRequestsOfTheSurvey(t *testing.T) {
 	for _, tc := range []struct {
 		method, container, key, feed string

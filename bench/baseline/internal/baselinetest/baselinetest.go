@@ -1,5 +1,6 @@
-// Package baselinetest has the common parts of the tests of the old layouts: an account, and a
-// check that the costs of each layout are unchanged, so that the baseline stays the same.
+// Package baselinetest contains the code that the tests of the old layouts share. It opens an
+// account, and checks that the costs of each layout are unchanged, so that the baseline stays the
+// same.
 package baselinetest
 
 import (
@@ -56,8 +57,8 @@ func (l Layout) Stores(t *testing.T, a *account.Account, line *account.Line, o r
 	return repositorytest.Stores{Events: s, Bundles: s, Content: content}
 }
 
-// Opener returns the function with which the conformance suite opens stores. All
-// stores use the same account without HTTP, which makes no other difference.
+// Opener returns the function with which the conformance suite opens stores. All stores use the
+// same account, and call it without HTTP.
 func (l Layout) Opener(t *testing.T) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	a := l.Account(t, account.Options{}, 10_000)
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {

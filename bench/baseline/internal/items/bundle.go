@@ -68,7 +68,7 @@ func (item *Bundle) Bundle(id domain.BundleID) (domain.Bundle, error) {
 	return b, nil
 }
 
-// ParseCabinet returns the key of a cabinet from its texts.
+// ParseCabinet parses the parts of a cabinet's key.
 func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, error) {
 	r, err1 := domain.ParseActorID(recipient)
 	o, err2 := domain.ParseOrigin(origin)
@@ -76,8 +76,8 @@ func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, err
 	return domain.CabinetKey{Recipient: r, Origin: o, ContentType: c}, errors.Join(err1, err2, err3)
 }
 
-// Fits checks that b is of the given group and cabinet, and that its events are the first of the
-// events that a run has yielded. yielded holds the sequence numbers of those events.
+// Fits checks that b has the given group and cabinet, and contains the first events that a run has
+// yielded. yielded holds the sequence numbers of all events that the run has yielded.
 func Fits(b *domain.Bundle, group domain.Group, cabinet domain.CabinetKey, yielded []domain.Sequence) error {
 	switch {
 	case b.Group != group || b.Cabinet != cabinet:

@@ -31,7 +31,8 @@ func Open(client *azcosmos.Client, database, name string) (Container, error) {
 	return Container{c, name}, nil
 }
 
-// Read decodes one item into into, which it leaves unchanged if the item does not exist.
+// Read reads an item and decodes it into the value into. If the item does not exist, the value does
+// not change.
 func (c Container) Read(ctx context.Context, partition, id string, into any) (found bool, err error) {
 	err = c.sendThrottled(ctx, "read", id, func() error {
 		answer, err := c.client.ReadItem(ctx, azcosmos.NewPartitionKeyString(partition), id, nil)
@@ -62,8 +63,8 @@ func (c Container) Upsert(ctx context.Context, partition string, item any) error
 	})
 }
 
-// Replace replaces an item if it has this etag; "" means any etag. If the item has another etag,
-// the Status of the error is 412.
+// Replace replaces an item if it has this etag; "" means any etag. If the item has a different
+// etag, the Status of the error is 412.
 func (c Container) Replace(ctx context.Context, partition, id string, item any, etag azcore.ETag) error {
 	options := &azcosmos.ItemOptions{}
 	if etag != "" {
@@ -132,7 +133,7 @@ func kindOf(status int) domain.Kind {
 	return domain.Unknown
 }
 
-// Status returns the status with which a request was rejected. It returns 0 if err has another
+// Status returns the status with which a request was rejected. It returns 0 if err has a different
 // cause.
 func Status(err error) int {
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {

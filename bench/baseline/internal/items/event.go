@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Check validates the events of a Save as the port requires.
+// Check validates the events of a Save as the repository port requires.
 func Check(to domain.ActorID, groups domain.Groups, events []domain.Event) error {
 	for i := range events {
 		_, err := groups.GroupOf(events[i].Origin)
@@ -49,7 +49,7 @@ func PutPayloads(ctx context.Context, content repository.Content, events []domai
 	return at, content.Put(ctx, object, bytes.NewReader(data))
 }
 
-// Words are the fields of an event that are parsed from restricted text.
+// Words are the stored texts of an event's ids and names. Event parses them.
 type Words struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 }

@@ -22,15 +22,15 @@ import (
 // response with 429 requests a wait of 20 s.
 type scriptedAccount struct {
 	statuses []int
-	asked    int
+	received int
 }
 
 func (a *scriptedAccount) Do(req *http.Request) (*http.Response, error) {
 	answer := &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Request: req}
 	body := `{}`
 	if strings.Contains(req.URL.Path, "/docs") {
-		answer.StatusCode = a.statuses[min(a.asked, len(a.statuses)-1)]
-		a.asked++
+		answer.StatusCode = a.statuses[min(a.received, len(a.statuses)-1)]
+		a.received++
 		body = `{"id":"x"}`
 	}
 	if answer.StatusCode == http.StatusTooManyRequests {
@@ -60,7 +60,7 @@ func TestThrottledRequest_IsRetriedAfterTheRequestedTime(t *testing.T) {
 		a := &scriptedAccount{statuses: []int{429, 429, 201}}
 		began := time.Now()
 		require.NoError(t, open(t, a).Create(t.Context(), "p", map[string]string{"id": "x"}))
-		require.Equal(t, 3, a.asked)
+		require.Equal(t, 3, a.received)
 		require.Equal(t, 40*time.Second, time.Since(began))
 	})
 }
@@ -75,7 +75,7 @@ func TestRetry_EndsWithTheContext(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, domain.Busy, domain.KindOf(err))
 		require.Equal(t, 30*time.Second, time.Since(began))
-		require.Equal(t, 2, a.asked)
+		require.Equal(t, 2, a.received)
 	})
 }
 
@@ -91,7 +91,7 @@ func TestOtherErrors_AreNotRetried(t *testing.T) {
 		err := open(t, a).Upsert(t.Context(), "p", map[string]string{"id": "x"})
 		require.Equal(t, status, items.Status(err))
 		require.Equal(t, kind, domain.KindOf(err), "kind of status %d", status)
-		require.Equal(t, 1, a.asked, "requests that got %d", status)
+		require.Equal(t, 1, a.received, "requests that got %d", status)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// Provision creates the database, if it is missing, and containers, which are given as
-// names with the paths of their partition keys. Each container has its own throughput,
-// and the default index of Cosmos DB: every path of every item.
+// Provision creates the database, if it is missing, and the containers. It takes the path of the
+// partition key for each container name. Each container has its own throughput, and the default
+// index of Cosmos DB: every path of every item.
 func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32, containers map[string]string) error {
 	_, err := client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: database}, nil)
 	if err != nil && Status(err) != http.StatusConflict {

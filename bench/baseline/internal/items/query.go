@@ -18,8 +18,8 @@ type Query struct {
 	Page   int32          // maximum number of items in a page; 0 means the default of the account
 }
 
-// AddIn adds the condition that a path has one of some values. The query lists the values,
-// so that the index can be used.
+// AddIn adds the condition that the value at path is one of values. The query lists the values, so
+// that the index can be used.
 func (q *Query) AddIn(path string, values []string) {
 	names := make([]string, len(values))
 	params := maps.Clone(q.Params)

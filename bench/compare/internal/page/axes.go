@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// All axes are logarithmic, because the plots compare ratios. Points are drawn at
-// their decimal logarithms on linear axes, with the values at the ticks. The
-// logarithmic scale of the library would leave no room for its titles.
+// isPositive reports whether v has a logarithm. All axes are logarithmic, because the plots compare
+// ratios. Points are drawn at their decimal logarithms on linear axes, and the ticks show the
+// values. The logarithmic scale of the plot library would leave no room for titles.
 
 func isPositive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
@@ -44,8 +44,7 @@ var steps = []float64{1, 2, 5}
 // tolerance is the relative difference up to which a number counts as round.
 const tolerance = 1e-9
 
-// roundDown returns the largest round number up to v, and roundUp the smallest one
-// from v on.
+// roundDown returns the largest round number that is not greater than v.
 func roundDown(v float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(v)))
 	down := decade
@@ -67,8 +66,8 @@ func roundUp(v float64) float64 {
 	return 10 * decade
 }
 
-// tickMarks labels round numbers with their values: all of them on a short axis, only
-// powers of ten on a long one.
+// tickMarks labels the round numbers of an axis with their values. On a long axis it labels only
+// powers of ten.
 func tickMarks(least, most float64) []plot.Tick {
 	const long = 2.5
 	labels := steps

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// A barRow draws the bars of one curve. The bar charts of the library begin at zero,
-// which has no logarithm; these bars begin at the axis.
+// A barRow draws the bars of one curve. The bar charts of the plot library begin at zero, which has
+// no logarithm; the bars of a barRow begin at the axis.
 type barRow struct {
 	color   color.Color
 	heights []float64 // heights by group; 0 means no bar
@@ -58,7 +58,7 @@ func (r *barRow) Thumbnail(c *draw.Canvas) {
 // drawBars draws a group of bars for each label, in the order in which the labels
 // occur. A group has a bar of each curve.
 func drawBars(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
-	const wide = 0.8 // part of the width of a group
+	const wide = 0.8 // share of a group's width that is covered by bars
 	labels := labelsOf(curves)
 	text := p.X.Tick.Label
 	text.Font = sansFont(9)

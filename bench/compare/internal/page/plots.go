@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// A picture shows the curves of a scenario with the same plot and the same unit.
+// A picture contains those curves of a scenario that have the same plot and unit.
 type picture struct {
 	scenario string
 	plot     figure.Plot
@@ -23,11 +23,11 @@ type picture struct {
 }
 
 // maxBars is the maximum number of bars in a group, because narrower bars have no room for their
-// numbers. Further curves are drawn in another picture.
+// numbers. Additional curves are drawn in another picture.
 const maxBars = 6
 
-// groupPictures groups curves into pictures, in the order of their first curves. It leaves
-// out points that cannot be drawn, and curves without other points.
+// groupPictures groups curves into pictures, in the order of their first curves. It omits points
+// that cannot be drawn, and curves that have no drawable point.
 func groupPictures(curves []figure.Curve) []*picture {
 	var all []*picture
 	for _, c := range curves {
@@ -64,7 +64,7 @@ func drawablePoints(c figure.Curve) []figure.Point {
 			ok = ok && 0 <= p.X && p.X < 1
 		case figure.Growth:
 			ok = ok && isPositive(p.X)
-		case figure.Bars: // the labels replace X
+		case figure.Bars: // bars have labels instead of X values
 		}
 		if ok {
 			points = append(points, p)
@@ -93,7 +93,7 @@ func (p *picture) fileName() string {
 	return strings.Join(words, "-") + ".svg"
 }
 
-// subjectOf returns the name of the quantity that has a unit.
+// subjectOf returns the name of the quantity that is measured in a unit.
 func subjectOf(unit string) string {
 	switch unit {
 	case "s", "ms", "µs":

@@ -10,8 +10,8 @@ import (
 )
 
 // Replace replaces the scenarios of r in an existing page, and counts the targets of the page
-// again. Each replaced scenario shows when it was measured. The other scenarios and the price list
-// are not changed, so one scenario can be measured again without repeating all.
+// again. Each replaced scenario contains the time of its measurement. The other scenarios and the
+// price list are not changed, so one scenario can be measured again without the others.
 func Replace(r *report.Report, path, plots string) error {
 	link, err := linkTo(path, plots)
 	if err != nil {
@@ -45,8 +45,7 @@ func heading(part string) string {
 	return line
 }
 
-// replacePart replaces the part with the same heading. A new part goes before the
-// price list.
+// replacePart replaces the part with the same heading. It inserts a new part before the price list.
 func replacePart(parts []string, name, part string) []string {
 	at := len(parts)
 	for i := range parts {

@@ -69,8 +69,8 @@ func markdown(r *report.Report, plots string) string {
 	return strings.Join(parts, betweenParts)
 }
 
-// betweenParts joins the parts of a page: the first part has the facts of the run, and each other
-// part begins with its heading.
+// betweenParts joins the parts of a page: the first part describes the run, and each later part
+// begins with its heading.
 const betweenParts = "\n## "
 
 // sectionText returns the part of the page about one scenario.

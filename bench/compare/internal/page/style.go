@@ -31,7 +31,7 @@ var colours = []color.Color{
 	color.RGBA{R: 0x44, G: 0x44, B: 0x44, A: 0xff},
 }
 
-// dashes distinguish lines whose colours repeat, also on paper.
+// dashes distinguish lines that have the same colour.
 var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
 func lineColour(i int) color.Color { return colours[i%len(colours)] }
@@ -77,8 +77,8 @@ func newLegend() *plot.Legend {
 	return &l
 }
 
-// encodeSVG draws a plot with its legend beside it, where it covers nothing. The
-// background is white, because the surrounding page may be dark.
+// encodeSVG draws a plot, and its legend beside the plot. The background is white, because the
+// surrounding page may be dark.
 func encodeSVG(p *plot.Plot, l *plot.Legend) ([]byte, error) {
 	c := vgsvg.New(width, height)
 	page := draw.New(c)

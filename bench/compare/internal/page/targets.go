@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// countTargets returns the part of a page that counts its targets, from the tables of its other
-// parts.
+// countTargets returns the part of a page with the numbers of met and missed targets. It counts
+// them in the tables of the other parts.
 func countTargets(parts []string) string {
 	targets, missed, unfinished := 0, "", ""
 	for _, part := range parts[1:] {

@@ -1,7 +1,7 @@
 // Command explore explores the model of package smallsaves: every scenario must be exhausted
-// without a violation, every mutation must show a violation, and random walks must not show one.
-// `make model` writes bench/model/smallsaves/RESULTS.md with it. The exit status is 0 if every row
-// has the required outcome.
+// without a violation, every mutation must have a violation, and random walks must have none. `make
+// model` writes bench/model/smallsaves/RESULTS.md with it. The exit status is 0 if every row has
+// the required outcome.
 package main
 
 import (

@@ -68,7 +68,7 @@ func (j *objectCheck) isMark(rows []objectRow) bool {
 	return maps.Equal(same, before.rows)
 }
 
-// changeState returns the fields of a row of which watches of an object are notified.
+// changeState returns a copy of r with only the fields whose changes are notified to watches.
 func (r *objectRow) changeState() objectRow {
 	f := r.factsOf()
 	f.Attributes, f.Reordered = r.Attributes, 0

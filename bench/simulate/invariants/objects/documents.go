@@ -75,7 +75,7 @@ func (r *objectRow) identityOf() eventIdentity {
 func (r *objectRow) factsOf() objectRow {
 	f := *r
 	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
-	f.Attributes, f.IngestID = "", "" // checkPatches checks them
+	f.Attributes, f.IngestID = "", "" // checkPatches checks these two fields
 	return f
 }
 
@@ -86,7 +86,7 @@ func (r *objectRow) isDeleteMarker() bool { return r.Type == deleted && r.IsMark
 // isLive reports whether the version of the row exists after the event.
 func (r *objectRow) isLive() bool { return r.Type == created || r.isDeleteMarker() }
 
-// isOver reports whether the event says that its version was the newest of all versions.
+// isOver reports whether the event states that its version was the newest of all versions.
 func (r *objectRow) isOver() bool {
 	return r.isDeleteMarker() || r.Type == created && (r.Reason == "Crawl" || r.Reason == "CrawlRestored")
 }
@@ -103,7 +103,7 @@ func micros(text string) (int64, bool) {
 	return t.UnixMicro(), true
 }
 
-// A rowOrder is the position of a row among all rows of its object.
+// A rowOrder determines the position of a row among all rows of its object.
 type rowOrder struct {
 	base      string
 	rank      int
@@ -159,7 +159,7 @@ type scopeDocument struct {
 	Shards int    `json:"shards"` // number of shards of a bucket
 
 	Key              string      `json:"key"`
-	Live             any         `json:"live"` // in an object: whether it has a current row; in a copy: see checkCopies
+	Live             any         `json:"live"` // in an object, whether it has a current row; in a copy, see checkCopies
 	Current          *objectRow  `json:"current"`
 	Rows             []objectRow `json:"rows"`
 	Events           int64       `json:"events"`
@@ -173,7 +173,7 @@ type scopeDocument struct {
 	ForgottenTo      string      `json:"forgottenTo"`
 	ForgottenRows    int64       `json:"forgottenRows"`
 
-	Object  string    `json:"object"` // in a spilled row or a copy: the id of its object
+	Object  string    `json:"object"` // id of the object to which a spilled row or a copy belongs
 	Version string    `json:"version"`
 	Row     objectRow `json:"row"`
 
@@ -182,12 +182,12 @@ type scopeDocument struct {
 
 	StateVersion int64 `json:"stateVersion"` // version of the object's last change for the topic
 
-	Resource string `json:"resource"` // resource of a stored change; Number and Event belong to the change too
+	Resource string `json:"resource"` // resource of a stored change; Number and Event are fields of the change, too
 	Number   int64  `json:"number"`
 	Event    string `json:"event"`
 }
 
-// A floor is the stored order of a row. Its base is a sequencer; a hexadecimal one has no trailing zeros.
+// A floor is the stored order of a row. The base is a sequencer; a hexadecimal sequencer has no trailing zeros.
 type floor struct {
 	Base      string `json:"base"`
 	Rank      int    `json:"rank"`

@@ -15,7 +15,8 @@ import (
 
 const retention = 10 * time.Second
 
-// sweepAndCheck forgets all rows that may be forgotten at the first moment plus after.
+// sweepAndCheck sweeps all rows that may be forgotten when the clock shows the first moment plus
+// after.
 func (o *observed) sweepAndCheck(after time.Duration) {
 	o.t.Helper()
 	o.now = objecttest.FirstMoment.Add(after)

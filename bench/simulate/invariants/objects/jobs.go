@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A job is a stored long-running task on objects.
+// A job is a stored task that runs for a long time and concerns many objects.
 type job struct {
 	Kind     string `json:"jobKind"`
 	UUID     string `json:"uuid"`
@@ -90,7 +90,7 @@ func (o *Observer) checkJobChange(k key, before, after *job) {
 	}
 }
 
-// isBehind reports whether the cursor of a crawl is behind another one.
+// isBehind reports whether the cursor of a crawl is before the position of the cursor than.
 func isBehind(cursor, than string) bool {
 	var a, b struct {
 		Last []byte `json:"last"`

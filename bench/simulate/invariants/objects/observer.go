@@ -19,12 +19,12 @@ type Observer struct {
 	// Reached is called with the name of each rare state that a commit reaches. It may be nil.
 	Reached func(state string)
 
-	// HasTopic says that Options.Topic is set on all nodes.
+	// HasTopic is true if all nodes have Options.Topic.
 	HasTopic bool
 
-	// Forgets returns two times. A row with a newer row of its version may be forgotten if it is older than rows. The
-	// newest row of a version that does not exist may be forgotten if it is older than dead. If Forgets is nil, no row
-	// may be forgotten.
+	// Forgets returns two times. A row may be forgotten if its version has a newer row and its time is before rows. The
+	// newest row of a version that does not exist may be forgotten if its time is before dead. If Forgets is nil, no
+	// row may be forgotten.
 	Forgets func() (rows, dead time.Time)
 
 	mu        sync.Mutex
@@ -68,7 +68,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.found, o.created, o.states = nil, make(map[key][]scopeDocument), make(map[key][]scopeDocument)
-	changed := make(map[key]bool) // objects with a changed document; true if their own document changed
+	changed := make(map[key]bool) // objects with a changed document; true if the main document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
 			o.addViolation("containers", key{"", c.ID}, "no checker checks the documents of container %s", c.Container)

@@ -21,7 +21,7 @@ import (
 // members are the members of a stored document.
 type members = map[string]any
 
-// An observed is an object store whose commits are checked.
+// An observed is an object store and the observer that checks its commits.
 type observed struct {
 	*Observer
 	t         *testing.T
@@ -93,7 +93,7 @@ func (o *observed) nameOf() domain.ObjectName {
 	return name
 }
 
-// editDocument returns the documents that edit changes. It adds a write id to the object before it calls edit.
+// editDocument adds a write id to the object, calls edit, and returns the documents that changed.
 func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)) (changes []embedded.Change) {
 	docs := make(map[string]members)
 	for id, c := range o.documents {
@@ -105,7 +105,7 @@ func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)
 	object["writes"] = append(object["writes"].([]any)[max(len(object["writes"].([]any))-7, 0):], "another")
 	edit(docs)
 	for _, id := range slices.Sorted(maps.Keys(docs)) {
-		if _, isThere := o.documents[id]; !isThere { // edit created the document
+		if _, isThere := o.documents[id]; !isThere { // edit has created this document
 			c := o.documents[idOf("key")]
 			c.ID = id
 			o.documents[id] = c

@@ -2,8 +2,8 @@ package objects
 
 import "cmp"
 
-// A rowPosition is the generated position of a row without a sequencer. It is directly after an anchor, which is
-// another row.
+// A rowPosition is the generated position of a row without a sequencer. The position is directly after that of a
+// different row, its anchor.
 type rowPosition struct {
 	base  string
 	rank  int
@@ -23,7 +23,7 @@ func positionBehind(a, g *objectRow) (rowPosition, bool) {
 	switch isNative := !a.isGenerated(); {
 	case g.isOver() && isNative:
 		return rowPosition{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
-	case g.isOver(): // the native row that anchors a may be forgotten, so a stands for it
+	case g.isOver(): // the native row that anchors a may be forgotten, so a anchors g in its place
 		return rowPosition{base: baseOf(a.BaseForm, a.Base), rank: overRow}, a.isOver() && a != g
 	case a.Version != g.Version || a == g:
 		return rowPosition{}, false

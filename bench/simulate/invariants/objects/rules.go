@@ -169,8 +169,8 @@ func (j *objectCheck) checkFloor() {
 	}
 }
 
-// checkCopies checks the field live of copies against L4. If the row is live, the field must be a text that sorts as the
-// rows, because the store finds the highest live copy by it. Otherwise the field must be false.
+// checkCopies checks the field live of copies against L4. If the row is live, the field must be a text with the sort
+// order of the rows: the store finds the highest live copy by this text. Otherwise the field must be false.
 func (j *objectCheck) checkCopies() {
 	rows := slices.SortedFunc(maps.Values(j.heads), compareRows)
 	last := ""

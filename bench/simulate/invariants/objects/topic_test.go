@@ -81,7 +81,7 @@ func TestObserver_FindsEachViolationOfTheTopic(t *testing.T) {
 			o := observeWith(t, "[C@10/1] [C@20/1]", 0, true)
 			o.publishChanges()
 			err := o.Commit(o.editDocument(t, tc.edit))
-			if tc.rule == "" { // no rule of the topic is broken, but L10 reports attributes that no patch changed
+			if tc.rule == "" { // this case breaks no rule of the topic; only L10 reports attributes that changed without a patch
 				require.NotContains(t, err.Error(), "P14")
 				return
 			}

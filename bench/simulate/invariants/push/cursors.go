@@ -11,13 +11,13 @@ import (
 type cursor struct {
 	doc         cursorDoc
 	begin       map[int]int64    // number of the first entry of the cursor, by priority
-	at          map[int]int64    // number of the first entry that the cursor has not taken, by priority
-	outstanding map[Entry]bool   // entries that are open, fetched by the consumer, or waiting for a retry
+	at          map[int]int64    // number of the first entry after the cursor's position, by priority
+	outstanding map[Entry]bool   // entries that are open, that the consumer has fetched, or that wait for a retry
 	retries     map[Entry]*retry // retries that are not dead letters
 	dead        map[Entry]*retry
 	fetched     map[Entry]bool // entries of dequeued bundles; immutable
 	takeovers   int
-	revived     int // number of dead letters that the last commit revived
+	revived     int // number of dead letters that the last commit made outstanding again
 }
 
 type cursorDoc struct {
@@ -136,7 +136,7 @@ func (o *Observer) isDeadLetter(of *cursor, c partitionChange) bool {
 	return false
 }
 
-// readCursor completes next from the documents of a commit.
+// readCursor adds the state in the documents of a commit to next.
 func (o *Observer) readCursor(next, before *cursor, main partitionChange, changes []partitionChange) {
 	parse := func(text string) Entry {
 		e, err := entryOf(next.doc.Stream, text)
@@ -215,7 +215,7 @@ func (o *Observer) readCursor(next, before *cursor, main partitionChange, change
 	}
 }
 
-// compareCursors compares the states of a cursor before and after a commit.
+// !!
 func (o *Observer) compareCursors(id string, before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	if n := b.Delivered + b.Errored + b.Cancelled + b.Expired + int64(len(next.outstanding)); n != b.Triggered {
@@ -229,7 +229,7 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 		if at < before.at[p] {
 			o.addViolation("P1", main, "priority %d went back from entry %d to %d", p, before.at[p], at)
 		}
-		// The cursor of a watch may begin after changes that are stored but not published.
+		// The cursor of a watch may begin after changes that are not published yet.
 		begins := strings.HasPrefix(id, "w|") && at == before.at[p]
 		if known := o.streams[b.Stream]; !begins && (known == nil || at > int64(len(known.entries[p]))) {
 			o.addViolation("P1", main, "priority %d is at entry %d, which was not published", p, at)
@@ -243,11 +243,11 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 			newly++
 		}
 	}
-	// If more deliveries were triggered than entries were taken, the excess are replays. A replayed delivery is not
-	// visible in next.outstanding if it ended in the same commit.
+	// If more deliveries were triggered than the cursor has passed entries, the difference is the number of replays. A
+	// replayed delivery is missing in next.outstanding if it ended in the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
-	if asked := o.countRequestedReplays(id, a, b); again > asked || again < newly {
-		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, asked)
+	if requested := o.countRequestedReplays(id, a, b); again > requested || again < newly {
+		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, requested)
 	}
 	for e := range before.outstanding {
 		began[e] = true
@@ -285,7 +285,7 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 }
 
 // countRequestedReplays returns the number of deliveries that a commit may replay: one for each replay request of a
-// single entry that the commit follows, and the new matches of the replay of a range.
+// single entry that the commit executes, and the new matches of the replay of a range.
 func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	n := int(b.Matched)
 	if a.Replay == b.Replay {
@@ -309,7 +309,7 @@ func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	return n
 }
 
-// Replaying returns the number of the last replay request that a cursor has followed, the number of the last stored
+// Replaying returns the number of the last replay request that a cursor has executed, the number of the last stored
 // replay request, and whether the replay of a range is running.
 func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool) {
 	o.mu.Lock()
@@ -345,8 +345,8 @@ func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, ma
 	}
 }
 
-// checkOwner checks a commit that changes the owner against P5. As an exception, the commit may make a poison delivery a
-// dead letter.
+// checkOwner checks a commit that changes the owner against P5. The only delivery that the commit may end is a poison
+// delivery, which becomes a dead letter.
 func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.takeovers = before.takeovers
@@ -364,8 +364,8 @@ func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitio
 	}
 }
 
-// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of the first entry that
-// the cursor has not taken.
+// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of the first entry
+// after the cursor's position.
 func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

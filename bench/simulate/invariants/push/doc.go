@@ -15,7 +15,7 @@
 //	P7  a cursor, and each of its retries, is listed in its shard, no later than it is due
 //	P8  a failed attempt is counted once, no attempt exceeds the budget, and every counted
 //	    attempt was made
-//	P13 the token of a consumer is sealed, and no other token is stored
+//	P13 only the token of a consumer is stored, and it is encrypted
 //	P14 a change of a watched document and its record are stored in one commit, and only such a
 //	    commit stores a record; a record is removed after it is published; each entry of the
 //	    stream of the document is the change with its number

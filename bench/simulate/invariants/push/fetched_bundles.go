@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkBundle checks the bundle that the consumer of a cursor has fetched. The bundle stays the same until it is
-// dequeued, which ends its deliveries.
+// checkBundle checks the bundle that the consumer of a cursor has fetched. The bundle must stay the same until the
+// Dequeue, and the Dequeue must end the bundle's deliveries.
 func (o *Observer) checkBundle(before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.fetched = before.fetched
@@ -55,7 +55,7 @@ func (c *cursor) heldEntries() map[Entry]bool {
 	return held
 }
 
-// Fetched reports whether an entry is in the current bundle of the consumer, or was in a dequeued bundle.
+// Fetched reports whether an entry is in the current bundle of the consumer, or was in a bundle that is dequeued.
 func (o *Observer) Fetched(id string, e Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +122,7 @@ func (o *Observer) checkParty(c partitionChange) {
 
 const consumersPrefix = "|consumers|"
 
-// isPartyList reports whether a partition has the parties of a list.
+// isPartyList reports whether a partition contains parties.
 func isPartyList(partition string) bool {
 	return partition == "|producers" || partition == "|channels" || strings.HasPrefix(partition, consumersPrefix)
 }

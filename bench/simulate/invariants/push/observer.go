@@ -22,7 +22,7 @@ type Entry struct {
 
 func (e Entry) String() string { return fmt.Sprintf("%s %d.%d", e.Stream, e.Priority, e.Number) }
 
-// Callbacks report to an Observer what receivers and nodes have done. The Observer calls them during commits.
+// Callbacks report the actions of receivers and nodes to an Observer. The Observer calls them during commits.
 type Callbacks struct {
 	// Matches reports whether an entry passes the filter of a cursor.
 	Matches func(cursor string, e Entry) bool
@@ -44,15 +44,15 @@ type Observer struct {
 	streams    map[string]*streamState
 	cursors    map[string]*cursor
 	shards     map[string]map[string]*shardEntry // entries of cursors in their shards, by partition and cursor
-	watched    map[string]bool                   // partitions of pages whose streams their shards list as watched
+	watched    map[string]bool                   // partitions of watch pages whose stream the shard lists as watched
 	pages      map[string]map[string]*watchPage  // pages of watches, by partition and id
-	parties    map[string]*party                 // producers, channels and consumers, by partition and id
+	parties    map[string]*party                 // known producers, channels and consumers, by partition and id
 	resources  map[string]*resourceState         // documents of clients, by partition
 	events     map[string][]string               // events of the changes of clients' documents, by stream
 	watches    map[string]*watch                 // stored watches, by the id of their cursor
 	assignment int64                             // version of the assignment
-	owners     [64]string                        // owners of shards
-	losses     [64]int                           // number of times that the owner of each shard lost it
+	owners     [64]string                        // names of the nodes that own the shards
+	losses     [64]int                           // number of times that each shard lost its owner
 	found      []error
 }
 
@@ -77,7 +77,7 @@ func (o *Observer) SetCallbacks(w Callbacks) {
 type partitionChange struct {
 	partition string
 	id        string
-	json      []byte // text of the document; nil: it was deleted
+	json      []byte // text of the document; nil if the document was deleted
 }
 
 // Commit checks the changes of one commit.

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The partitions of documents of clients and of watches.
+// The prefixes of partition keys.
 const (
 	resourcePrefix = "|resource|"
 	watchesPrefix  = "|watches|"
@@ -83,8 +83,8 @@ func (o *Observer) checkResource(partition string, changes []partitionChange) {
 		o.addViolation("P14", main, "its mark that it is watched was removed")
 	}
 	if after.hasContent() && after.Content != before.Content {
-		// If a document is not watched, its deletion removes all traces. So a repeated creation stores its version
-		// again, which is permitted.
+		// The deletion of an unwatched document removes all its data. So a repeated creation may store the same version
+		// again.
 		if _, isKnown := r.before[after.Content]; isKnown && before.IsWatched {
 			o.addViolation("P14", main, "a version is stored twice")
 		}
@@ -154,7 +154,7 @@ func (o *Observer) checkPublishedChange(stream string, c partitionChange, number
 		o.addViolation("P14", c, "entry %d is a change of %s, which belongs to another stream", number, key)
 	}
 	if !strings.HasPrefix(key, documentKey("")) {
-		return // the changes of a bundle are in another container
+		return // the changes of a bundle are in the container bundles
 	}
 	events := o.events[stream]
 	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {
@@ -172,7 +172,7 @@ func (o *Observer) Changes(name string) int64 {
 	return 0
 }
 
-// Unpublished returns a stored change of a client's document that was not published and removed, or "".
+// Unpublished returns a change of a client's document that is still stored because it was not published, or "".
 func (o *Observer) Unpublished() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,7 +191,7 @@ type watch struct {
 	Created  int64  `json:"created"`
 }
 
-// checkWatch checks a change of a watch. A watch begins after the changes that its resource had when the resource was
+// checkWatch checks a change of a watch. A watch begins after the changes that its resource had before the resource was
 // marked as watched.
 func (o *Observer) checkWatch(owner string, c partitionChange) {
 	key := watchKey(owner, c.id)
@@ -232,7 +232,7 @@ func (o *Observer) Replaced(name, version string) (before string, isStored bool)
 	return before, isStored
 }
 
-// Event returns the event of a change of a client's document, or "" if there is no such change.
+// Event returns the event of a change of a client's document, or "" if the document has no change with this number.
 func (o *Observer) Event(name string, number int64) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,7 @@ func storedChange(version int, event string) embedded.Change {
 	return cursorChange(watchedPart, fmt.Sprintf("|change|resource|%020d", version), fmt.Sprintf(`{"resource":%q,"version":%d,"event":%q}`, watchedKey, version, event))
 }
 
-// publishedChanges returns the head of a stream with an entry for each event.
+// publishedChanges returns the head of a stream that contains an entry for each event.
 func publishedChanges(key string, events ...string) embedded.Change {
 	var entries string
 	for i, event := range events {

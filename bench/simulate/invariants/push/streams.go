@@ -14,7 +14,7 @@ type streamState struct {
 	name    string
 	entries map[int][]uint64  // hashes of all entries, by priority and number
 	tails   map[string]int64  // number of the first entry in the head, by partition and priority
-	sealed  map[string]string // head of each sealed segment without the members that the engine adds, by partition
+	sealed  map[string]string // heads of sealed segments by partition, without the members that the engine adds
 }
 
 type streamHead struct {
@@ -52,7 +52,7 @@ func (o *Observer) checkStream(changes []partitionChange) {
 	}
 	if sealed, isSealed := s.sealed[partition]; isSealed {
 		for _, c := range changes {
-			// A node may write an unchanged head, to find out whether its read was stale.
+			// A node may write a head without a change, to find out whether its read was stale.
 			isSame := c.id == "head" && o.withoutSystem(c) == sealed
 			if c.json != nil && !isSame && !strings.HasPrefix(c.id, "id|") {
 				o.addViolation("P1", c, "the segment changed after it was sealed")

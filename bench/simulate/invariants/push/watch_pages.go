@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A watchPage is a page of the cursors of watches.
+// A watchPage is a document that contains cursors of watches.
 type watchPage struct {
 	Cursors []string `json:"cursors"`
 	Served  int64    `json:"served"`
 }
 
-// isWatchPages reports whether a partition has the pages of a stream in a shard.
+// isWatchPages reports whether a partition contains the watch pages of a stream in a shard.
 func isWatchPages(partition string) bool {
 	shard, isOfShard := strings.CutPrefix(partition, "|shard|")
 	return isOfShard && strings.Contains(shard, "|")
@@ -32,7 +32,7 @@ func (o *Observer) noteWatchedStreams(c partitionChange) {
 	}
 }
 
-// checkWatchPage compares a page with the cursors in it.
+// checkWatchPage compares a page with the cursors that the page lists.
 func (o *Observer) checkWatchPage(c partitionChange) {
 	of := o.pages[c.partition]
 	if of == nil {
@@ -67,8 +67,8 @@ func (o *Observer) checkWatchPage(c partitionChange) {
 	}
 }
 
-// checkListed checks that the shard lists a watch that needs an entry. A watch needs an entry if its cursor has
-// outstanding deliveries, or entries to take, before the position up to which its page was served.
+// checkListed checks that the shard lists a watch that needs an entry. A watch needs an entry if its page was served
+// beyond the position of its cursor, or beyond an outstanding delivery.
 func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c partitionChange) {
 	if o.shards[shardOf(id)][id] != nil {
 		return

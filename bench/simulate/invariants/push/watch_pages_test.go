@@ -25,7 +25,8 @@ func pagedEntry(json string) embedded.Change {
 	return cursorChange(shardOf(pagedWatch), pagedWatch, json)
 }
 
-// pagedWatchOn returns an observer of a watch that is in a page. Its document has one published change.
+// pagedWatchOn returns an observer of a watch whose cursor is in a page. The watched document has
+// one published change.
 func pagedWatchOn(t *testing.T) *Observer {
 	o := watchedDocument(t)
 	for _, c := range []embedded.Change{
@@ -45,7 +46,7 @@ func TestObserver_ChecksPagesOfWatches(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		commits []embedded.Change
-		isWrong bool // the last commit of the case is a violation
+		isWrong bool // true if the last commit of the case is a violation
 	}{
 		{"served once its watch has taken the change", []embedded.Change{taken, pageChange(cursors + `,"served":1}`)}, false},
 		{"served before", []embedded.Change{pageChange(cursors + `,"served":1}`)}, true},

@@ -1,5 +1,5 @@
-// Package sample has error branches of every kind. The first line of each ends in
-// the word branch.
+// Package sample contains error branches of every kind. The first line of each branch ends in the
+// word branch.
 package sample
 
 import (
@@ -21,7 +21,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// Ifs returns what becomes of an error.
+// Ifs contains if statements.
 func Ifs(err error, m map[string]int) (string, error) {
 	if err != nil && len(m) == 1 {
 		return "one", err // branch
