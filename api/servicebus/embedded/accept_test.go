@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A failingListener first returns its errors from Accept, and then the connections that the test sends to conns.
+// failingListener is a net.Listener. Its Accept returns the errors first, then the connections sent to conns.
 type failingListener struct {
 	errs  chan error
 	conns chan net.Conn
@@ -58,7 +58,7 @@ func (l *failingListener) Addr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672}
 }
 
-// requireAnswer checks that the server answers a connection of l with the AMQP header.
+// requireAnswer dials l, and fails the test unless the server answers with the AMQP header.
 func requireAnswer(t *testing.T, l *failingListener) {
 	t.Helper()
 	client, served := net.Pipe()

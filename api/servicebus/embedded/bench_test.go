@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// serveLoopback serves a durable namespace on a loopback port, and returns a function that creates
-// clients. The measurements include TCP and fsync.
+// serveLoopback serves a durable namespace on a loopback port, so that benchmarks include TCP and fsync. It returns a
+// function that creates clients.
 func serveLoopback(b *testing.B, entities embedded.Entities) func() *azservicebus.Client {
 	b.Helper()
 	n := openNamespace(b, embedded.Options{Dir: b.TempDir(), Entities: entities})
@@ -130,8 +130,7 @@ func BenchmarkReceivingAndCompletingOver64Sessions(b *testing.B) {
 	b.ReportMetric(float64(each*sessions)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkSending1000ASecond sends at a constant rate, without waiting for answers, and
-// reports their latency.
+// BenchmarkSending1000ASecond sends 1,000 messages a second without waiting for confirmations, and reports the latency.
 func BenchmarkSending1000ASecond(b *testing.B) {
 	const senders = 8
 	client := serveLoopback(b, queues("q"))()
@@ -171,8 +170,8 @@ func BenchmarkSending1000ASecond(b *testing.B) {
 	}
 }
 
-// BenchmarkAMillionWaitingMessages measures heap and speed with many messages in the queue.
-// MESSAGEHUB_WAITING sets their number.
+// BenchmarkAMillionWaitingMessages measures heap and speed while many messages wait in the queue. MESSAGEHUB_WAITING
+// sets the number of messages.
 func BenchmarkAMillionWaitingMessages(b *testing.B) {
 	waiting, err := strconv.Atoi(os.Getenv("MESSAGEHUB_WAITING"))
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// connectionSlots limits the number of connections. Its fields are guarded by the mutex of the
-// namespace.
+// connectionSlots limits the number of connections. The mutex of the namespace guards the fields.
 type connectionSlots struct {
 	limit, networkLimit int
 	used, network       int
 	full                clock.Interval
-	anonymous           *list.List // of *connectionSlot: network connections without a valid token, oldest first
+	anonymous           *list.List // *connectionSlot values: network connections that have not presented a valid token, oldest first
 }
 
 func newConnectionSlots(limit, networkLimit int) connectionSlots {
@@ -29,8 +28,7 @@ func (p *connectionSlots) isFullToNetwork() bool { return p.isFull() || p.networ
 // errFull is the error of Dial when the maximum number of connections is reached.
 var errFull = errors.New("too many connections")
 
-// beginInProcess counts a connection of this process. The caller must call release when the connection
-// ends.
+// beginInProcess counts an in-process connection. The caller must call release when the connection ends.
 func (n *Namespace) beginInProcess() (release func(), err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,9 +57,9 @@ type connectionSlot struct {
 	ended     sync.Once
 }
 
-// beginNetwork returns a slot for a network connection, which closeConn closes. If all slots are
-// in use, it closes the oldest connection without a valid token and uses its slot. It returns nil
-// if every connection has presented a valid token, or the namespace is closed.
+// beginNetwork returns a slot for a network connection; closeConn closes the connection. If no slot is free,
+// beginNetwork closes the oldest connection without a valid token and reuses its slot. It returns nil if every
+// connection has presented a valid token, or if the namespace is closed.
 func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 	n.mu.Lock()
 	if n.closed {
@@ -97,7 +95,7 @@ func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 	return p
 }
 
-// freeSlot releases the slot. The caller holds the mutex of the namespace.
+// freeSlot releases the slot. The caller must hold the mutex of the namespace.
 func (p *connectionSlot) freeSlot() {
 	if p.freed {
 		return
@@ -108,8 +106,8 @@ func (p *connectionSlot) freeSlot() {
 	p.namespace.slots.network--
 }
 
-// forgetAnonymous removes the connection from the list of anonymous connections, so that it is
-// not replaced. The caller holds the mutex of the namespace.
+// forgetAnonymous removes the connection from the anonymous connections, which may be replaced. The caller must hold
+// the mutex of the namespace.
 func (p *connectionSlot) forgetAnonymous() {
 	if p.anonymous != nil {
 		p.namespace.slots.anonymous.Remove(p.anonymous)

@@ -20,11 +20,11 @@ import (
 
 const (
 	childFolder = "EMBEDDED_BUS_CHILD"
-	children    = 4 // number of goroutines of a child that send and receive
+	children    = 4 // children is the number of goroutines that send and receive in the child process
 )
 
-// sendUntilKilled sends numbered messages, and completes some of them, until its process is
-// killed. It prints the confirmed operations.
+// sendUntilKilled sends numbered messages and completes some of them until the process is killed. It prints every
+// confirmed operation.
 func sendUntilKilled(dir string) {
 	n, err := embedded.Open(embedded.Options{Dir: dir})
 	panicOn(err)
@@ -73,8 +73,7 @@ func panicOn(err error) {
 	}
 }
 
-// killAfterLines runs a child until it has printed a number of lines, kills it, and returns the
-// lines.
+// killAfterLines starts a child process, kills it after count lines of output, and returns these lines.
 func killAfterLines(t *testing.T, dir string, from, count int) map[string]bool {
 	t.Helper()
 	child := exec.Command(os.Args[0])
@@ -140,7 +139,7 @@ func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 		sent++
 		for _, part := range []string{"a", "b"} {
 			if left[number+part] == 0 {
-				left[number+part] = -1 // completed, although the child may not have printed it
+				left[number+part] = -1 // the child may be killed after it completed the message and before it printed it
 			}
 		}
 	}

@@ -31,7 +31,7 @@ const (
 // A Key is a shared access key with Rights.
 type Key = sas.Key
 
-// The rights of a key. Manage does not include Send.
+// The rights of a key. Manage does not imply Send.
 const (
 	Send   = sas.Send
 	Listen = sas.Listen
@@ -51,8 +51,7 @@ type Options struct {
 	// If Dir is empty, the data is in memory, and Close discards it.
 	Dir string
 
-	// Claim identifies the data folder to which the store in Dir must belong. Default: the folder is
-	// not checked.
+	// Claim identifies the data folder that must contain the store in Dir. By default, the data folder is not checked.
 	Claim datafolder.Claim
 
 	// Version is the version of this program, which is stored in the file. If an older program
@@ -62,12 +61,12 @@ type Options struct {
 	// FileSystem opens the file in Dir. Default: the file system of the operating system.
 	FileSystem disk.FileSystem
 
-	// Entities are created, or updated, when the namespace is opened. Other existing entities do
-	// not change.
+	// Entities are created when the namespace is opened; entities that exist are updated. Entities that are not listed
+	// do not change.
 	Entities Entities
 
-	// CreateOnUse creates a queue, or a topic with a subscription, when a client first uses its
-	// name. The entity requires sessions if the first use does.
+	// CreateOnUse creates a missing queue, or a topic with a subscription, when a client first uses it. The new entity
+	// requires sessions if the client uses sessions.
 	CreateOnUse bool
 
 	// Keys are the shared access keys. Default: the well-known key.
@@ -90,20 +89,17 @@ type Options struct {
 	// MaxConnections is the maximum number of connections. Default: 1000.
 	MaxConnections int
 
-	// MaxNetworkConnections is the maximum number of connections of Serve and Handler. The rest of
-	// MaxConnections is reserved for Dial, so that network clients cannot lock out the process
-	// itself. At the limit, a new connection replaces the oldest connection that has not presented a
-	// valid token. Default: three quarters of MaxConnections.
+	// MaxNetworkConnections is the maximum number of connections of Serve and Handler. Only Dial can use the remaining
+	// MaxConnections, so network clients cannot lock out this process. At the limit, a new connection replaces the
+	// oldest connection without a valid token. Default: three quarters of MaxConnections.
 	MaxNetworkConnections int
 
-	// TokenTimeout is the time in which a connection must present a valid token, or a key by
-	// SASL PLAIN. Before that, a connection can have only a few links, and small frames. Default: 10
-	// seconds.
+	// TokenTimeout is the time within which a connection must present a valid token, or a key by SASL PLAIN. Until
+	// then, the connection can have only a few links and small frames. Default: 10 seconds.
 	TokenTimeout time.Duration
 
-	// MaxLinks and MaxSessions are the maximum numbers of AMQP links and AMQP
-	// sessions of all connections together. One connection may have 8,192 links
-	// and 4,096 sessions. Defaults: 65,536.
+	// MaxLinks and MaxSessions limit the AMQP links and AMQP sessions of all connections together. One connection may
+	// have 8,192 links and 4,096 sessions. Default of each: 65,536.
 	MaxLinks, MaxSessions int
 
 	// MaxBuffered is the number of bytes that all connections together may buffer: partly received
@@ -112,11 +108,11 @@ type Options struct {
 	// exceed their share are closed. Default: 128 MB.
 	MaxBuffered int64
 
-	// IdleTimeOut is the time in which a client must send something. Default: 4 minutes.
+	// IdleTimeOut is the time after which a connection is closed if the client has sent nothing. Default: 4 minutes.
 	IdleTimeOut time.Duration
 
-	// StallTimeout is the timeout for the handshake, and for a client that does not read. Default:
-	// 1 minute.
+	// StallTimeout limits the duration of the handshake, and of a write while the client does not read. Default: 1
+	// minute.
 	StallTimeout time.Duration
 
 	// Frames, if set, is called with a line of text for every AMQP frame.
@@ -126,7 +122,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// FileFormat is the number of the format of the file in Options.Dir.
+// FileFormat is the version of the file format in Options.Dir.
 const FileFormat = bus.Format
 
 // A Namespace is one Service Bus namespace. It is safe for concurrent use.
@@ -144,16 +140,16 @@ type Namespace struct {
 
 	mu          sync.Mutex
 	closed      bool
-	dropped     chan struct{} // closed and replaced by DropConnections
+	dropped     chan struct{} // dropped is closed and replaced by DropConnections
 	slots       connectionSlots
-	connections sync.WaitGroup // grows only while mu is held and closed is false
+	connections sync.WaitGroup // connections is incremented only while mu is held and closed is false
 }
 
 // ErrClosed reports the use of a namespace after Close.
 var ErrClosed = errors.New("the namespace is closed")
 
-// Open opens the namespace in o.Dir. If the file cannot be used, the error wraps an error of package
-// disk. The caller must call Close, which ends the goroutines of the namespace.
+// Open opens the namespace in o.Dir. If the file cannot be used, the error wraps an error of package disk. The caller
+// must call Close to end the goroutines of the namespace.
 func Open(o Options) (*Namespace, error) {
 	if len(o.Keys) == 0 {
 		o.Keys = []Key{{Name: WellKnownKeyName, Secret: WellKnownKey, Rights: All}}
@@ -199,8 +195,8 @@ func Open(o Options) (*Namespace, error) {
 	return n, nil
 }
 
-// ConnectionString returns the connection string for clients. address is the host and port of a
-// listener without TLS, or empty for clients that use Dial.
+// ConnectionString returns a connection string for clients. The address is the host and port of a listener without TLS;
+// clients that use Dial need none.
 func (n *Namespace) ConnectionString(address string) string {
 	key := n.options.Keys[0]
 	return fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s;UseDevelopmentEmulator=true",
@@ -224,17 +220,16 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Broken returns a channel that receives one error when the disk has failed. After a failure, no
-// message is accepted or settled until the namespace is opened again.
+// Broken returns a channel that receives an error if the disk fails. After a disk failure, no message is accepted or
+// settled until the namespace is opened again.
 func (n *Namespace) Broken() <-chan error { return n.bus.Broken() }
 
-// TakeSnapshot returns a snapshot of the file of the namespace, like [disk.TakeSnapshot]. It does not
-// wait for commits, so a caller can take the snapshots of several stores at the same moment. The
-// caller must close the snapshot before it calls Namespace.Close.
+// TakeSnapshot returns a snapshot of the file of the namespace, as [disk.TakeSnapshot] does. It does not wait for
+// commits, so a caller can snapshot several stores at the same time. The caller must close the snapshot before it calls
+// Namespace.Close.
 func (n *Namespace) TakeSnapshot() (*disk.Snapshot, error) { return disk.ReadSnapshot(n.store) }
 
-// Handler returns a handler that manages entities over HTTP, as Service Bus does, and serves
-// AMQP over WebSockets.
+// Handler returns an HTTP handler that manages entities as Service Bus does, and serves AMQP over WebSockets.
 func (n *Namespace) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+webSocketPath, n.webSocket)
@@ -242,8 +237,8 @@ func (n *Namespace) Handler() http.Handler {
 	return mux
 }
 
-// DropConnections ends all connections with amqp:connection:forced, as a service update does;
-// clients then connect again. It is for tests of clients.
+// DropConnections ends all connections with amqp:connection:forced, as Azure does during a service update. Clients then
+// reconnect. It exists for tests of clients.
 func (n *Namespace) DropConnections() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -251,7 +246,7 @@ func (n *Namespace) DropConnections() {
 	n.dropped = make(chan struct{})
 }
 
-// withDropCancel returns a context that ends with the next call to DropConnections.
+// withDropCancel returns a context that is canceled by the next call to DropConnections.
 func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, release func()) {
 	n.mu.Lock()
 	dropped := n.dropped
@@ -271,14 +266,14 @@ func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, rele
 	}
 }
 
-// serveAMQP serves one AMQP connection. The client must present a valid token within tokenTimeout.
-// After a valid token, serveAMQP calls authorized, which may be nil.
+// serveAMQP serves one AMQP connection. If the client presents a valid token within tokenTimeout, serveAMQP calls
+// authorized, which may be nil. Otherwise it ends the connection.
 func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.withDropCancel(ctx)
 	defer release()
 	n.meter.connections.Add(1)
 	defer n.meter.closed.Add(1)
-	_ = server.Serve(ctx, nc, n.node, server.Options{ // package server logs errors
+	_ = server.Serve(ctx, nc, n.node, server.Options{ // Serve logs its errors
 		ContainerID: "messagehub", IdleTimeOut: n.options.IdleTimeOut, StallTimeout: n.options.StallTimeout, Logger: n.options.Logger,
 		Authenticate: func(name, password string) bool {
 			_, known := n.node.Keys.Login(name, password)

@@ -62,8 +62,8 @@ type RuleSetup struct {
 	}
 }
 
-// ReadEntities reads a namespace, or the first namespace of a config.json. Its error for an unknown key has the line and
-// the path of the key.
+// ReadEntities reads a namespace, or the first namespace of a config.json. If a key is unknown, the error names its
+// line and path.
 func ReadEntities(r io.Reader) (Entities, error) {
 	const largest = 16 << 20
 	text, err := io.ReadAll(io.LimitReader(r, largest))
@@ -145,7 +145,7 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// parseSpan parses a duration into to, unless text is empty.
+// parseSpan stores the duration in text in to. An empty text changes nothing.
 func parseSpan[D ~int64](to *D, text string) error {
 	if text == "" || text == duration.Longest {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// An entitiesFile is the content of a file of entities: a namespace, or the whole config.json of Microsoft's emulator.
+// entitiesFile is the content of an entities file: a namespace, or the complete config.json of Microsoft's emulator.
 type entitiesFile struct {
 	Entities
 	UserConfig *struct {
@@ -20,14 +20,14 @@ type entitiesFile struct {
 	}
 }
 
-// A keyReader compares the text of a file with the Go type into which encoding/json decodes the file. encoding/json
+// A keyReader compares JSON text with the Go type into which it will be decoded. It is needed because encoding/json
 // ignores unknown keys, and its errors name Go types.
 type keyReader struct {
 	text    []byte
 	decoder *json.Decoder
 }
 
-// validateKeys returns an error at the first unknown key and at the first value of a wrong type. The error has the line
+// validateKeys returns an error for the first unknown key or the first value of a wrong type. The error names the line
 // and the path.
 func validateKeys(text []byte, into reflect.Type) error {
 	r := keyReader{text: text, decoder: json.NewDecoder(bytes.NewReader(text))}
@@ -41,7 +41,7 @@ func validateKeys(text []byte, into reflect.Type) error {
 	return nil
 }
 
-// fault returns an error with the position of the reader.
+// fault returns an error that names the current line and the path.
 func (r *keyReader) fault(path, format string, args ...any) error {
 	line := 1 + bytes.Count(r.text[:r.decoder.InputOffset()], []byte("\n"))
 	where := fmt.Sprintf("line %d", line)
@@ -62,7 +62,7 @@ func (r *keyReader) nextToken(path string) (json.Token, error) {
 	return token, nil
 }
 
-// readValue reads a value of a type at a path.
+// readValue reads the value at path, which must fit the type into.
 func (r *keyReader) readValue(path string, into reflect.Type) error {
 	for into.Kind() == reflect.Pointer {
 		into = into.Elem()
@@ -110,7 +110,7 @@ func (r *keyReader) readObject(path string, into reflect.Type) error {
 		if err != nil {
 			return err
 		}
-		name, _ := token.(string) // the decoder accepts no other key
+		name, _ := token.(string) // a Decoder returns only strings as object keys
 		below := strings.TrimPrefix(path+"."+name, ".")
 		field, exists := findKey(into, name)
 		if !exists {
@@ -151,7 +151,8 @@ func (r *keyReader) skipRest(path string) error {
 	return nil
 }
 
-// keyOf returns the key of a field. For an embedded struct, whose fields have keys, it returns "".
+// keyOf returns the JSON key of a field. It returns "" for an embedded struct, because the struct's own fields have
+// keys.
 func keyOf(f *reflect.StructField) string {
 	if f.Anonymous {
 		return ""
@@ -162,7 +163,7 @@ func keyOf(f *reflect.StructField) string {
 	return f.Name
 }
 
-// findKey returns the field into which encoding/json decodes a key.
+// findKey returns the field of type into whose JSON key is name.
 func findKey(into reflect.Type, name string) (reflect.StructField, bool) {
 	for _, f := range reflect.VisibleFields(into) {
 		if key := keyOf(&f); key != "" && strings.EqualFold(key, name) {

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// withoutRetries makes a client return the first refusal.
+// withoutRetries returns client options without retries, so that a test sees the first error.
 func withoutRetries(n *embedded.Namespace) *azservicebus.ClientOptions {
 	o := clientDialing(n.Dial)
 	o.RetryOptions.MaxRetries = -1
@@ -86,7 +86,8 @@ func TestToken_IsValidForItsTimeAndPath(t *testing.T) {
 	require.NoError(t, trySend(t, newClient(t, openNamespace(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
 }
 
-// A client that opens only the dead-letter queue has a token only for this queue.
+// A client that opens only the dead-letter queue presents only a token for the dead-letter queue, and can receive from
+// it.
 func TestDeadLetters_AreReadableWithTheirOwnToken(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := newClient(t, n)
@@ -170,7 +171,7 @@ func TestClose_EndsTheConnectionsOfClients(t *testing.T) {
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
 	failed := make(chan error, 1)
-	waiting, err := n.Dial(t.Context()) // the connection never sends anything
+	waiting, err := n.Dial(t.Context()) // waiting is a connection that never sends anything
 	require.NoError(t, err)
 	go func() {
 		for {
@@ -201,7 +202,7 @@ func TestClient_RecoversFromADroppedConnection(t *testing.T) {
 		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte{byte(i)}}, nil))
 		n.DropConnections()
 		var got []*azservicebus.ReceivedMessage
-		for len(got) == 0 { // a call whose link was detached returns no messages
+		for len(got) == 0 { // the first calls may return no messages, because the link was detached
 			got, err = r.ReceiveMessages(t.Context(), 1, nil)
 			require.NoError(t, err)
 		}
@@ -240,9 +241,9 @@ func TestClient_ThatNeverReadsUsesBoundedMemory(t *testing.T) {
 	require.NoError(t, err)
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	_, err = r.PeekMessages(t.Context(), 50, nil) // another client is still served
+	_, err = r.PeekMessages(t.Context(), 50, nil) // another client can still receive messages
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { // the client may still hold received data
+	require.Eventually(t, func() bool { // the stuck client may still buffer data that it received
 		return heapAlloc()-before < count*size/3
 	}, time.Minute, 10*time.Millisecond)
 	stuck.unstick()
@@ -250,11 +251,11 @@ func TestClient_ThatNeverReadsUsesBoundedMemory(t *testing.T) {
 	_ = conn.Close()
 }
 
-// A stuckConn reads a limited number of bytes after stickAfter, then blocks until unstick.
+// A stuckConn reads a limited number of bytes after stickAfter, then blocks until unstick is called.
 type stuckConn struct {
 	net.Conn
 	stuck   atomic.Bool
-	left    atomic.Int64 // bytes that it still reads after stickAfter
+	left    atomic.Int64 // left is the number of bytes that can be read after stickAfter
 	until   chan struct{}
 	unstick func()
 }

@@ -42,7 +42,7 @@ func TestFailingDisk_AcceptsNothingAndLosesNothing(t *testing.T) {
 
 			image, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 			require.NoError(t, err)
-			other := t.TempDir() // the lock of the first namespace was on the replaced file
+			other := t.TempDir() // the first namespace locked the file that was replaced
 			require.NoError(t, os.WriteFile(filepath.Join(other, disk.FileName), image, 0o600))
 			c = newClient(t, openNamespace(t, embedded.Options{Dir: other}))
 			r, err := c.NewReceiverForQueue("q", nil)

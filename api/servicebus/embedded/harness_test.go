@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// openNamespace opens a namespace that is closed at the end of the test.
+// openNamespace opens a namespace, and closes it at the end of the test.
 func openNamespace(t testing.TB, o embedded.Options) *embedded.Namespace {
 	t.Helper()
 	n, err := embedded.Open(o)
@@ -20,7 +20,7 @@ func openNamespace(t testing.TB, o embedded.Options) *embedded.Namespace {
 	return n
 }
 
-// clientDialing returns options with which azservicebus connects by calling dial.
+// clientDialing returns client options that make azservicebus connect with dial.
 func clientDialing(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) },

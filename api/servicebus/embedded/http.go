@@ -18,15 +18,15 @@ const webSocketPath = "/$servicebus/websocket"
 const (
 	maxHeaderBytes = 64 << 10
 	maxBodyBytes   = 1 << 20
-	requestTimeout = time.Minute // maximum time in which a client sends a request, and in which it reads the response
-	idleTimeout    = time.Minute // maximum time between two requests of a connection
+	requestTimeout = time.Minute // requestTimeout limits the time to read a request from a client, and the time to write the response
+	idleTimeout    = time.Minute // idleTimeout limits the time between two requests of a connection
 )
 
-// slotKey is the key of a request's connectionSlot in its context.
+// slotKey is the context key under which a request stores its connectionSlot.
 type slotKey struct{}
 
-// httpServer returns a server for HTTP connections. Its requests end with ctx. running counts its
-// connections and requests. The server itself must run in a goroutine that running counts.
+// httpServer returns a server for HTTP connections. The contexts of its requests end with ctx. running counts
+// connections and requests; the caller must also count the goroutine that runs the server.
 func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, running *sync.WaitGroup) *http.Server {
 	limited := n.limitRequests(handler)
 	return &http.Server{
@@ -70,7 +70,7 @@ func (n *Namespace) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// tokenKey is the key of a request's tokenWriter in its context.
+// tokenKey is the context key under which a request stores its tokenWriter.
 type tokenKey struct{}
 
 // A tokenWriter closes the connection after the response to a request without a valid token.
@@ -109,8 +109,8 @@ func (w *tokenWriter) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the wrapped writer.
 func (w *tokenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// webSocket serves AMQP over a WebSocket. A connection of Serve has a slot. A connection of another
-// HTTP server, which uses Handler, has no slot.
+// webSocket serves AMQP over a WebSocket. A connection accepted by Serve has a slot. A connection accepted by another
+// HTTP server, which calls Handler, has none.
 func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -124,9 +124,9 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // Accept refuses requests from web pages of other origins
 	if err != nil {
-		return // Accept has written the response
+		return // Accept has already written an error response
 	}
-	const largest = 1 << 20 // maximum size of a WebSocket message, which may contain a part of a frame
+	const largest = 1 << 20 // largest limits the size of a WebSocket message, which may contain only a part of an AMQP frame
 	ws.SetReadLimit(largest)
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // ctx ends with the request or with the namespace
 	defer stop()

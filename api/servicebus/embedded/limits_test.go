@@ -59,7 +59,7 @@ func (s *anonymousPeer) nextFrame() amqp.Performative {
 	return p
 }
 
-// attachRefused attaches a link that is refused.
+// attachRefused attaches a link, and fails the test unless the server refuses it.
 func (s *anonymousPeer) attachRefused(handle uint32, address string) {
 	s.t.Helper()
 	s.sendFrame(&amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}})

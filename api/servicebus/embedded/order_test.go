@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// dialDistant returns a dial function. Its connections delay all bytes in both directions.
+// dialDistant returns a dial function whose connections delay all bytes in both directions.
 func dialDistant(n *embedded.Namespace, away time.Duration, lines *sync.WaitGroup) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		near, err := n.Dial(ctx)
@@ -32,7 +32,7 @@ func dialDistant(n *embedded.Namespace, away time.Duration, lines *sync.WaitGrou
 	}
 }
 
-// copyDelayed copies data from one connection to another, each part after a delay.
+// copyDelayed copies data from one connection to another, and delays each part.
 func copyDelayed(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
@@ -48,7 +48,7 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 			}
 		}
 		_ = to.Close()
-		for range parts { // parts has room for all parts, so that the sender does not block
+		for range parts { // parts has capacity for all parts, so the sender never blocks
 		}
 	})
 	for {
@@ -67,8 +67,8 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// With a credit of one message, a session preserves the order of its messages: in bursts, over a slow
-// connection, and when the receiver changes.
+// With a credit of one message, the messages of a session stay in order: in bursts, over a slow connection, and when
+// another receiver takes over.
 func TestSession_KeepsItsOrderOverASlowConnection(t *testing.T) {
 	const sessions, each, turn = 3, 40, 10
 	n := openNamespace(t, embedded.Options{Entities: sessionQueue("q")})
@@ -116,7 +116,7 @@ func TestSession_KeepsItsOrderOverASlowConnection(t *testing.T) {
 	}
 }
 
-// A lock that is not renewed expires at its end on the clock of the namespace.
+// A lock that is not renewed expires at the end of the lock duration, measured with the clock of the namespace.
 func TestLock_ExpiresByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entities := queues("q")
@@ -132,7 +132,7 @@ func TestLock_ExpiresByTheClock(t *testing.T) {
 		first := receiveOne(t, r)
 		began := time.Now()
 		require.Equal(t, began.Add(30*time.Second).UTC().Truncate(time.Millisecond), first.LockedUntil.UTC())
-		again := receiveOne(t, r) // the receiver waits until the lock has expired
+		again := receiveOne(t, r) // ReceiveMessages waits until the lock has expired
 		require.Equal(t, 30*time.Second, time.Since(began).Round(time.Second))
 		require.EqualValues(t, 2, again.DeliveryCount)
 		var lost *azservicebus.Error

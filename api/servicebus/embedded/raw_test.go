@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// dialPlain connects a plain AMQP client.
+// dialPlain connects an AMQP client that authenticates with SASL PLAIN.
 func dialPlain(t *testing.T, n *embedded.Namespace, secret string) (*amqp.Conn, error) {
 	t.Helper()
 	nc, err := n.Dial(t.Context())
@@ -57,15 +57,15 @@ func TestSASLPlain_AcceptsAKeyAsPassword(t *testing.T) {
 	require.Error(t, err)
 }
 
-// When a drain has ended, the client has received all messages that its credit allowed. It receives
-// the rest later.
+// When a drain ends, the client has received every message that its credit allows. It receives the remaining messages
+// after it grants more credit.
 func TestDrain_LosesNoMessage(t *testing.T) {
 	for name, mode := range map[string]amqp.SenderSettleMode{"peek-lock": amqp.SenderSettleModeUnsettled, "receive and delete": amqp.SenderSettleModeSettled} {
 		t.Run(name, func(t *testing.T) {
 			s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 			sender, err := s.NewSender(t.Context(), "q", nil)
 			require.NoError(t, err)
-			const there = 300 // more messages than a link requests from the bus at a time
+			const there = 300 // there is more than a link requests from the bus at a time
 			for i := range there {
 				require.NoError(t, sender.Send(t.Context(), amqp.NewMessage([]byte(strconv.Itoa(i))), nil))
 			}
@@ -85,7 +85,7 @@ func TestDrain_LosesNoMessage(t *testing.T) {
 	}
 }
 
-// Clients that use Microsoft's C library, such as older clients for Python, send no reply address.
+// Clients that use Microsoft's C library, such as older Python clients, send no reply address.
 func TestPutToken_WorksWithoutAReplyAddress(t *testing.T) {
 	s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 	sender, err := s.NewSender(t.Context(), "$cbs", nil)

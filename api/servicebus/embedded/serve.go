@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// ServeOptions are the settings in which two endpoints of one namespace may differ.
+// ServeOptions are the options of one call to Serve. A namespace may be served on several ports.
 type ServeOptions struct {
-	// TLS enables TLS. Clients may connect with or without TLS, unless TLSOnly is set. The first byte
-	// of a connection shows whether it uses TLS.
+	// TLS enables TLS. Unless TLSOnly is set, clients may also connect without TLS; the first byte of a connection
+	// tells whether the client uses TLS.
 	TLS *tls.Config
 
 	// TLSOnly closes connections without TLS.
@@ -26,13 +26,13 @@ type ServeOptions struct {
 	// HTTP handles HTTP requests. Default: Namespace.Handler.
 	HTTP http.Handler
 
-	// AnyHost accepts every Host header, so the handler HTTP must check Host headers. Default: on a
-	// loopback address, only loopback names are accepted.
+	// AnyHost accepts every Host header, so HTTP must check the header itself. By default, a loopback address accepts
+	// only loopback host names.
 	AnyHost bool
 }
 
-// wrongHost is the response to a request with a wrong Host header. The key of an emulator is public,
-// so only the check of the Host header prevents access by web pages.
+// wrongHost is the response to a request with a wrong Host header. The key of an emulator is public, so only the Host
+// check keeps web pages from accessing the namespace.
 const wrongHost = "this namespace accepts only requests to localhost and 127.0.0.1"
 
 // Serve serves the clients of listener until ctx ends. Then it closes the listener and its
@@ -55,7 +55,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d ServeOpt
 		s.options.TLS.NextProtos = []string{"http/1.1"}
 	}
 	web := n.httpServer(ctx, d.HTTP, &s.running)
-	s.running.Go(func() { _ = web.Serve(s.web) }) // returns after Close
+	s.running.Go(func() { _ = web.Serve(s.web) }) // web.Serve returns after Close
 	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closing()
 	err := s.acceptLoop(listener)
@@ -78,7 +78,7 @@ type serveCall struct {
 	running   sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{} // connections whose protocol is not known yet
+	conns map[net.Conn]struct{} // conns contains the connections whose protocol is not yet known
 }
 
 // admitConn serves one connection, or closes it if all slots are in use.
@@ -166,7 +166,7 @@ func (s *serveCall) closeAll() {
 	}
 }
 
-// peekedConn is a connection whose first bytes were read already.
+// peekedConn is a connection whose first bytes have already been read. Read returns them again.
 type peekedConn struct {
 	net.Conn
 	in    *bufio.Reader

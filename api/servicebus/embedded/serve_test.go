@@ -20,10 +20,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// serveTLS serves a namespace on a port, with TLS, and returns its address.
+// serveTLS serves a namespace on a port, with TLS. It returns the address and the TLS configuration for clients.
 func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.Config) {
 	t.Helper()
-	borrowed := httptest.NewUnstartedServer(nil) // provides a certificate
+	borrowed := httptest.NewUnstartedServer(nil) // borrowed provides a certificate
 	borrowed.StartTLS()
 	defer borrowed.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,13 +38,12 @@ func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.
 	return listener.Addr().String(), borrowed.Client().Transport.(*http.Transport).TLSClientConfig
 }
 
-// toAddress is an HTTP transport that sends all requests to one address, regardless of the host in
-// the URL.
+// toAddress is an HTTP transport that sends every request to one address and ignores the host of the URL.
 type toAddress struct{ http.RoundTripper }
 
 func (c toAddress) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
 
-// newAdminClient returns a management client of the namespace.
+// newAdminClient returns a client that manages the entities of the namespace.
 func newAdminClient(t testing.TB, n *embedded.Namespace) *admin.Client {
 	t.Helper()
 	server := httptest.NewTLSServer(n.Handler())
@@ -164,8 +163,8 @@ func TestEntities_AreManagedOverHTTP(t *testing.T) {
 	require.Empty(t, page.Topics)
 }
 
-// The key of an emulator is public, so a web page in a developer's browser must not reach the
-// queues on the developer's machine.
+// The key of an emulator is public. Therefore a web page in a developer's browser must not be able to access the queues
+// on the developer's machine.
 func TestServe_RefusesWebPagesOfOtherOrigins(t *testing.T) {
 	n := openNamespace(t, embedded.Options{})
 	address, _ := serveTLS(t, n)

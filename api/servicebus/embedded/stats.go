@@ -16,14 +16,14 @@ type usageMeter struct {
 	transferredIn, transferdOut atomic.Int64
 }
 
-// Stats are the statistics of a namespace: counts since it was opened, and current numbers.
+// Stats are the statistics of a namespace. Some are counts since the namespace was opened, the rest are current values.
 type Stats struct {
 	Connections                 int64 // current connections
-	Refused, Replaced           int64 // network connections that were refused or replaced because all slots were taken
+	Refused, Replaced           int64 // network connections that were refused or replaced because no slot was free
 	Links, Sessions             int64 // current AMQP links and sessions
 	Buffered                    int64 // current bytes in the buffers of all connections
 	FramesIn, FramesOut         int64
-	TransfersIn, TransfersOut   int64 // frames with messages
+	TransfersIn, TransfersOut   int64 // frames that contain messages
 	BytesIn, BytesOut           int64 // bytes of messages
 	Entities                    int
 	Active, Scheduled, Deferred int64 // current messages in all entities
@@ -72,8 +72,7 @@ func (n *Namespace) frameObserver() func(uint64, bool, uint16, amqp.Performative
 	}
 }
 
-// DeadLetters returns the number of dead letters of a queue, and false if the queue does not
-// exist.
+// DeadLetters returns the number of dead letters of a queue. The result is false if the queue does not exist.
 func (n *Namespace) DeadLetters(queue string) (int64, bool) {
 	counts, err := n.bus.Counts(queue)
 	return counts.DeadLetter, err == nil

@@ -68,7 +68,7 @@ func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 		}
 	}
 	p.mu.Lock()
-	const maxTokens = 10_000 // maximum number of tokens of a connection
+	const maxTokens = 10_000 // maxTokens is the maximum number of tokens of a connection
 	full := len(p.claims) >= maxTokens
 	if !full {
 		p.claims[sas.Path(audience)] = claim

@@ -23,12 +23,12 @@ const (
 )
 
 const (
-	// lockLostText is a text that the tests of Azure's clients expect.
+	// lockLostText has the wording that the tests of Azure's clients expect.
 	lockLostText = "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue"
 	statusGone   = 410
 )
 
-// refusals maps each error of the bus to a condition for links and a status for requests.
+// refusals maps each error of the bus to the condition for links and the status for requests.
 var refusals = []struct {
 	err       error
 	condition amqp.Symbol
@@ -48,8 +48,8 @@ var refusals = []struct {
 	{bus.ErrClosed, serverBusy, 503},
 }
 
-// conditionOf returns the condition and status of err. If the client did not cause err, the
-// condition is an internal error, after which clients retry.
+// conditionOf returns the AMQP condition and the status for err. For errors that the client did not cause, it returns
+// an internal error, so that clients retry.
 func conditionOf(err error) (*amqp.Error, int32) {
 	var said *amqp.Error
 	if errors.As(err, &said) {

@@ -39,7 +39,7 @@ type manager struct {
 	path string
 }
 
-// operations are the management operations by name, each with the right that it requires.
+// operations are the management operations by name. Each has the right that it requires.
 var operations = map[string]struct {
 	needs sas.Rights
 	do    func(*manager, clientRequest, func(requestReply))
@@ -185,8 +185,7 @@ func (m *manager) peekMessages(r clientRequest, done func(requestReply)) {
 	}
 }
 
-// readMessages peeks messages in small pages, until it has the requested number of messages, or the
-// reply is full.
+// readMessages peeks messages in small pages until it has the requested number of messages or the reply is full.
 func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 	const page = 16
 	var list amqp.List
@@ -215,8 +214,7 @@ func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 }
 
 const (
-	// maxAnswer is the maximum number of bytes of messages in a reply. Only the first message may
-	// be larger.
+	// maxAnswer limits the bytes of the messages in a reply. Only the first message may exceed it.
 	maxAnswer = 1 << 20
 
 	// maxFetched is the maximum number of messages that one request may name by sequence number.

@@ -102,7 +102,7 @@ func (m *manager) listRules(r clientRequest, done func(requestReply)) {
 	done(newReply(amqp.Map{{Key: "rules", Value: list}}, nil))
 }
 
-// describeRule encodes a rule for clients.
+// describeRule encodes a rule as an AMQP value for clients.
 func describeRule(rule bus.Rule) amqp.Described {
 	action := amqp.Described{Descriptor: describedNoAction, Value: amqp.List{}}
 	if rule.Action != "" {
@@ -132,7 +132,7 @@ func describeFilter(f bus.Filter) amqp.Described {
 	return amqp.Described{Descriptor: describedTrue, Value: amqp.List{}}
 }
 
-// textOrNull returns s, or null if it is empty.
+// textOrNull returns s, or nil if s is empty.
 func textOrNull(s string) any {
 	if s == "" {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// sessionOf returns the session of a request: the session that the request names, or the session of
-// the link that the request names.
+// sessionOf returns the session that a request names. If the request names a link instead, sessionOf returns the
+// session of the link.
 func (m *manager) sessionOf(r clientRequest) *string {
 	if id, ok := r.arguments.Get("session-id").(string); ok {
 		return &id
@@ -90,8 +90,8 @@ func (m *manager) listSessions(r clientRequest, done func(requestReply)) {
 	done(newReply(amqp.Map{{Key: "skip", Value: skip + int32(len(ids))}, {Key: "sessions-ids", Value: list}}, nil)) //nolint:gosec // at most top
 }
 
-// sessionsSince lists the sessions whose state has changed since a time. If the time is in the year
-// 10000, it lists all sessions that have messages or a state.
+// sessionsSince lists the sessions whose state has changed since the given time. For a time in the year 10000, it lists
+// all sessions that have messages or a state.
 func (m *manager) sessionsSince(since amqp.Timestamp, skip, top int) ([]string, error) {
 	const all = 253402300800000
 	if since < all {
@@ -112,7 +112,7 @@ func (m *manager) sessionsSince(since amqp.Timestamp, skip, top int) ([]string, 
 	return ids[:min(top, len(ids))], nil
 }
 
-// everySession returns the complete list of sessions, which it reads in pages.
+// everySession reads the list of sessions page by page and returns the complete list.
 func (m *manager) everySession(since time.Time) ([]string, error) {
 	const page = 1000
 	var ids []string

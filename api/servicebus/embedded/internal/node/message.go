@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// The message annotations of Service Bus. Clients require the AMQP types in the comments.
+// The message annotations of Service Bus. Clients require the AMQP type named after each annotation.
 const (
 	sequenceNumber         amqp.Symbol = "x-opt-sequence-number"         // long
 	enqueuedSequenceNumber amqp.Symbol = "x-opt-enqueue-sequence-number" // long
@@ -30,7 +30,7 @@ const (
 // batchFormat is the message format of a batch, in which every data section is a message.
 const batchFormat = 0x80013700
 
-// decodeMessage converts a received message to a message of the bus.
+// decodeMessage decodes an AMQP message of a client.
 func decodeMessage(encoded []byte) (bus.Message, error) {
 	s, err := amqp.Split(encoded)
 	if err != nil {
@@ -76,10 +76,9 @@ func decodeMessage(encoded []byte) (bus.Message, error) {
 	return m, nil
 }
 
-// checkReadable returns an error if Azure's client for Go cannot decode a message. The client does
-// not support some AMQP values, such as decimals: it ends its link when a message with such a value
-// is delivered. Some map keys make it panic. Each of these messages would block its queue, so it is
-// refused.
+// checkReadable returns an error if Azure's Go client cannot decode a message. That client lacks some AMQP types, such
+// as decimals: it ends its link when such a message is delivered. Some map keys make it panic. A queue would be blocked
+// by such a message, so the message is refused.
 func checkReadable(encoded []byte) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -89,8 +88,8 @@ func checkReadable(encoded []byte) (err error) {
 	return new(client.Message).UnmarshalBinary(encoded)
 }
 
-// readAnnotations reads the sender's annotations. It refuses values of a wrong type, because
-// receivers would fail to decode them.
+// readAnnotations reads the annotations that the sender has set. It refuses values of a wrong type, because receivers
+// could not decode them.
 func readAnnotations(m *bus.Message, annotations amqp.Map) error {
 	for _, e := range annotations {
 		fits := true
@@ -137,7 +136,7 @@ func decodeBatch(format uint32, payload []byte) ([]bus.Message, error) {
 	return messages, nil
 }
 
-// idText returns the text of a message id or correlation id of any type.
+// idText returns a message id or correlation id as text. The id may be of any AMQP type.
 func idText(id any) string {
 	switch id := id.(type) {
 	case string:
@@ -152,8 +151,7 @@ func idText(id any) string {
 	return ""
 }
 
-// encodeMessage encodes a message of the bus for a client. token is zero if the message is not
-// locked.
+// encodeMessage encodes a message of the bus for a client. If token is zero, the message is not locked.
 func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
 	s, err := amqp.Split(m.Sections)
 	if err != nil {
@@ -185,12 +183,12 @@ func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte
 		s.SetDeliveryAnnotations(deliveryAnnotations.Set(lockToken, amqp.UUID(token)))
 	}
 	s.ApplicationProperties = m.ApplicationProperties
-	const room = 256 // enough bytes for the annotations that are added
+	const room = 256 // room is enough for the annotations that are added
 	return s.Append(make([]byte, 0, len(m.Sections)+len(m.ApplicationProperties)+room)), nil
 }
 
-// ensureProperties sets the message id and the fields that a rule has changed in the section of
-// properties. If the section is missing, it adds the section.
+// ensureProperties updates the properties section with the message id and the fields that a rule has changed. It adds
+// the section if it is missing.
 func ensureProperties(s *amqp.Sections, m *bus.Message) error {
 	p, err := s.ReadProperties()
 	if err != nil {
@@ -212,8 +210,7 @@ func ensureProperties(s *amqp.Sections, m *bus.Message) error {
 	return nil
 }
 
-// addAnnotations adds the annotations of the bus. They replace annotations of the sender with
-// the same names.
+// addAnnotations adds the annotations of the bus. They replace the sender's annotations of the same name.
 func addAnnotations(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 	annotations := make(amqp.Map, 0, len(sent)+6)
 	for _, e := range sent {
@@ -239,7 +236,7 @@ func addAnnotations(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 	return annotations
 }
 
-// deliveryTag returns the delivery tag of a lock: its token in the byte order of .NET.
+// deliveryTag returns the lock token in .NET byte order, which is the delivery tag of a locked message.
 func deliveryTag(t bus.LockToken) []byte {
 	return []byte{t[3], t[2], t[1], t[0], t[5], t[4], t[7], t[6], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15]}
 }

@@ -88,8 +88,8 @@ func TestDecode_RefusesAnnotationsOfAWrongType(t *testing.T) {
 	}
 }
 
-// The messages of TestDecode_RefusesMessagesThatClientsCannotRead are valid AMQP, but Azure's client for Go ends its
-// link or panics when it decodes them.
+// These messages are valid AMQP, but Azure's Go client ends its link or panics when it decodes one. The node must
+// refuse them.
 func TestDecode_RefusesMessagesThatClientsCannotRead(t *testing.T) {
 	binary := amqp.Map{{Key: []byte("k"), Value: int32(1)}}
 	property := func(v any) func(*amqp.Sections) {
@@ -174,7 +174,7 @@ func TestMerge_KeepsTheOrderOfProperties(t *testing.T) {
 	}
 }
 
-// Any message or request of a client is either refused or can be delivered.
+// Whatever a client sends as a message or request, the node either refuses it or can deliver it.
 func FuzzMessagesAndRequests(f *testing.F) {
 	var s amqp.Sections
 	group := "s"

@@ -21,11 +21,11 @@ type Namespace struct {
 	Clock  bus.Clock
 	Logger *slog.Logger
 
-	Open        bool // no token is required
-	TrustTokens bool // tokens other than shared access signatures grant all rights, and are not verified
-	Create      bool // entities are created when they are first used
+	Open        bool // Open grants all rights without a token
+	TrustTokens bool // TrustTokens grants all rights for any token that is not a shared access signature, without verification
+	Create      bool // Create creates an entity when a client first uses it
 
-	// SendCredit is the credit of senders.
+	// SendCredit is the link credit that a sending client receives.
 	SendCredit uint32
 }
 
@@ -52,8 +52,8 @@ func (n *Namespace) claimOf(user string) sas.Claim {
 	return sas.Claim{}
 }
 
-// ensureEntity creates the entity of a path, if it does not exist and Create is set. It calls done
-// when the entity exists or could not be created.
+// ensureEntity creates the entity at path if it does not exist and Create is set. It calls done when the entity exists
+// or could not be created.
 func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	base := entityOf(path)
 	_, err := n.Bus.Entity(base)
@@ -62,7 +62,7 @@ func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 		return
 	}
 	existing := func(err error) error {
-		if errors.Is(err, bus.ErrExists) { // another connection has created the entity
+		if errors.Is(err, bus.ErrExists) { // another connection created the entity at the same time
 			return nil
 		}
 		return err
@@ -81,7 +81,7 @@ func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	})
 }
 
-// The fixed parts of addresses. Their case does not matter.
+// The fixed parts of addresses. They are not case-sensitive.
 const (
 	cbs           = "$cbs"
 	management    = "/$management"
@@ -90,12 +90,10 @@ const (
 	subscriptions = "/Subscriptions/"
 )
 
-// maxAddress is the maximum length in bytes of the address of a link, and of the audience of a
-// token. The paths of entities are much shorter.
+// maxAddress limits the bytes of a link address and of a token's audience. Entity paths are much shorter.
 const maxAddress = 2 << 10
 
-// addressOf returns the path of an address, which may be a URL. It changes the case of the word
-// Subscriptions in the path to the case that the bus uses.
+// addressOf returns the path of an address, which may be a URL. It spells "Subscriptions" in the path as the bus does.
 func addressOf(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		_, address, _ = strings.Cut(rest, "/")
@@ -115,7 +113,7 @@ func cutSuffix(s, suffix string) (string, bool) {
 	return s, false
 }
 
-// entityOf returns the entity to which a path belongs.
+// entityOf returns the path of the entity to which path belongs, for example the queue of a dead-letter queue.
 func entityOf(path string) string {
 	path, _ = cutSuffix(path, management)
 	path, _ = cutSuffix(path, deadLetters)
@@ -123,25 +121,25 @@ func entityOf(path string) string {
 	return path
 }
 
-// A peer is the state of one connection: its rights and its related links.
+// A peer is the state of one connection: its rights and its links.
 type peer struct {
 	namespace *Namespace
 	conn      *server.Conn
 
-	replyBytes atomic.Int64 // bytes of all replies that wait for credit
+	replyBytes atomic.Int64 // replyBytes is the size of all replies that wait for credit
 
 	mu       sync.Mutex
-	claims   map[string]sas.Claim  // claims by their path
-	cbsLinks [2]int                // number of links to and from $cbs
-	replies  map[string]*replyLink // links by the addresses to which replies can be sent
-	sessions map[string]string     // sessions by the name of the link that holds them
+	claims   map[string]sas.Claim  // claims by path
+	cbsLinks [2]int                // number of $cbs links in each direction
+	replies  map[string]*replyLink // reply links by the addresses that a client may use for them
+	sessions map[string]string     // session ids by the name of the link that has locked the session
 }
 
 // Disconnected implements server.Peer.
 func (p *peer) Disconnected() {}
 
-// hasRight reports whether the peer has a right on a path. Its token may be for the path, such as a
-// path of dead letters, or for the entity to which the path belongs.
+// hasRight reports whether the peer has a right on a path. A token for an entity also grants rights on its subordinate
+// paths, such as its dead letters.
 func (p *peer) hasRight(path string, want sas.Rights) bool {
 	if p.namespace.Open {
 		return true
@@ -192,7 +190,7 @@ func (p *peer) Attach(l *server.Link) {
 	}
 }
 
-// requireRight reports whether the peer has one of the rights, and refuses the link otherwise.
+// requireRight reports whether the peer has one of the rights on path. If not, it refuses the link.
 func (p *peer) requireRight(l *server.Link, path string, rights ...sas.Rights) bool {
 	for _, want := range rights {
 		if p.hasRight(path, want) {

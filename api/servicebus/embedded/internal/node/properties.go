@@ -66,7 +66,7 @@ func applicationProperties(section []byte) (amqp.Map, error) {
 	return s.ReadApplicationProperties()
 }
 
-// toFilterValue converts an AMQP value to a type that filters support, if there is one.
+// toFilterValue converts an AMQP value to a type that filters support, if possible.
 func toFilterValue(v any) any {
 	switch v := v.(type) {
 	case int8:

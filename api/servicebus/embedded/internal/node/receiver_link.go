@@ -75,7 +75,7 @@ func (i *receiverLink) Delivered(d *server.Delivery) {
 			d.Settle(rejectedState(err))
 			i.link.Detach(notFound(i.path))
 		default:
-			// All clients treat the state rejected as a failure, but not the other states.
+			// clients treat rejected as a failure; some ignore the remaining failure states
 			d.Settle(rejectedState(err))
 		}
 	})

@@ -8,9 +8,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// maxReplies limits the number of replies that wait for credit on a link. maxReplyBytes limits the
-// total size of the waiting replies of a connection. Before a connection presents a token, it has
-// only the links of $cbs, for which maxAnonymousReplies replies are enough.
+// maxReplies limits the replies that wait for credit on a link; maxReplyBytes limits their total size for a connection.
+// Before a connection has presented a token, it has only $cbs links, for which maxAnonymousReplies suffices.
 const maxReplies, maxAnonymousReplies, maxReplyBytes = 1000, 16, 4 << 20
 
 // requestCredit is the credit of a link on which a client sends requests.
@@ -65,8 +64,8 @@ func errorReply(err error) requestReply {
 	return requestReply{status: status, description: e.Description, condition: e.Condition}
 }
 
-// encodeReply encodes a reply. status, description and condition are the names of its
-// properties, which differ between $cbs and management.
+// encodeReply encodes a reply. status, description and condition are property names, which differ between $cbs and
+// management.
 func (r requestReply) encodeReply(id any, status, description, condition string) []byte {
 	var s amqp.Sections
 	s.SetProperties(amqp.Properties{CorrelationID: id})
@@ -79,10 +78,10 @@ func (r requestReply) encodeReply(id any, status, description, condition string)
 	return s.Append(nil)
 }
 
-// A requestLink receives requests. handle replies exactly once to each request.
+// A requestLink receives requests and passes each to handle, which must reply exactly once.
 type requestLink struct {
 	peer   *peer
-	node   string // address of the requests
+	node   string // node is the address to which the requests are sent
 	handle func(clientRequest, func(requestReply))
 	names  [3]string
 }
@@ -103,8 +102,8 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 	})
 }
 
-// sendReply sends a reply on the client's reply link. Some clients identify this link by its target,
-// others by its name. Older clients do not identify it; the target of their reply link is the node.
+// sendReply sends a reply on one of the client's reply links. Some clients name the target of the link in replyTo, some
+// name the link itself. If replyTo is empty, as with older clients, the link from node is used.
 func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	replyTo = cmp.Or(replyTo, node)
 	p.mu.Lock()
@@ -113,17 +112,17 @@ func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	return to != nil && to.addReply(payload)
 }
 
-// A replyLink sends replies on a link, as soon as the link has credit for them.
+// A replyLink sends replies to a client as soon as the link has credit.
 type replyLink struct {
 	peer    *peer
 	link    *server.Link
 	mu      sync.Mutex
 	waiting [][]byte
-	size    int // bytes of the waiting replies
+	size    int // size is the number of bytes of the waiting replies
 	gone    bool
 }
 
-// attachReplies accepts a link for the replies to requests to node.
+// attachReplies accepts a link on which node sends its replies.
 func (p *peer) attachReplies(l *server.Link, node string) {
 	r := &replyLink{peer: p, link: l}
 	names := []string{node + "\x00" + l.Name}
@@ -164,14 +163,13 @@ func (r *replyLink) addReply(payload []byte) bool {
 	return !isFull
 }
 
-// resizeWaiting adds n bytes to the size of the waiting replies; n may be negative. The caller holds
-// r.mu.
+// resizeWaiting adds n, which may be negative, to the size of the waiting replies. The caller must hold r.mu.
 func (r *replyLink) resizeWaiting(n int) {
 	r.size += n
 	r.peer.replyBytes.Add(int64(n))
 }
 
-// discardWaiting drops the waiting replies of a link that has ended.
+// discardWaiting drops the waiting replies after the link has ended.
 func (r *replyLink) discardWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

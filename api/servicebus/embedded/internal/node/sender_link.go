@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// aheadMessages and aheadBytes limit the messages that a link requests from the bus at a time,
-	// because delivered messages are in memory until the client reads them.
+	// aheadMessages and aheadBytes limit how many messages a link requests from the bus at a time, because delivered
+	// messages stay in memory until the client reads them.
 	aheadMessages, aheadBytes = 64, 1 << 20
 
-	// firstMessages is the number of messages that a link requests while their size is unknown.
+	// firstMessages is the number of messages that a link requests before it knows their size.
 	firstMessages = 4
 
-	// sessionTimeout is the default timeout of a client that waits for a session.
+	// sessionTimeout is how long a client waits for a free session by default.
 	sessionTimeout = time.Minute
 )
 
@@ -29,21 +29,21 @@ type senderLink struct {
 	link *server.Link
 	path string
 	mode bus.Mode
-	// session is set if the link receives from one session. The session is then locked, and its
-	// messages are not locked individually.
+	// session is set if the link receives the messages of one session. The lock is then on the session, not on each
+	// message.
 	session *string
 
 	mu          sync.Mutex
 	from        *bus.Receiver
-	window      int            // number of messages to request, derived from the size of the last messages
-	requested   int            // number of messages that were requested from the bus and not delivered yet
-	held        []bus.Delivery // deliveries that wait for credit or room
+	window      int            // window is the number of messages to request, estimated from the size of recent messages
+	requested   int            // requested is the number of messages that the bus was asked for and has not delivered yet
+	held        []bus.Delivery // held contains the deliveries that wait for credit or room
 	draining    bool
-	busDraining bool // a drain of the bus is running
+	busDraining bool // busDraining is true while the bus drains its receiver
 	gone        bool
 }
 
-// attachReceiver accepts a link on which a client receives from an entity.
+// attachReceiver accepts a link on which a client receives messages from an entity.
 func (p *peer) attachReceiver(l *server.Link, path string) {
 	if !p.requireRight(l, path, sas.Listen) {
 		return
@@ -73,8 +73,7 @@ func (p *peer) attachReceiver(l *server.Link, path string) {
 	})
 }
 
-// checkReceivable returns an error unless a client can receive from the entity as requested, with or
-// without a session.
+// checkReceivable returns an error if a client cannot receive from the entity as requested, with or without a session.
 func checkReceivable(e bus.Entity, path string, wantsSession bool) error {
 	sessions := e.RequiresSession && strings.EqualFold(entityOf(path), path) // dead letters have no sessions
 	switch {
@@ -118,8 +117,8 @@ func (o *senderLink) beginReceiving(r *bus.Receiver) bool {
 	return !gone
 }
 
-// closeReceiver closes the receiver. Messages that were not sent to the client return to the bus.
-// Messages that were sent stay locked. A session is released.
+// closeReceiver closes the receiver and releases its session. Messages that were not sent to the client return to the
+// bus; messages that were sent stay locked.
 func (o *senderLink) closeReceiver() {
 	o.mu.Lock()
 	o.gone = true
@@ -145,13 +144,13 @@ func (o *senderLink) giveBack(d bus.Delivery) {
 	}
 }
 
-// endReceiving detaches the link. The bus calls it when it has ended the receiver.
+// endReceiving detaches the link. The bus calls it after it has closed the receiver.
 func (o *senderLink) endReceiving(err error) {
 	e, _ := conditionOf(err)
 	o.link.Detach(e)
 }
 
-// holdDelivery holds a message that the bus delivers, until the link can send it.
+// holdDelivery stores a message that the bus has delivered until the link can send it.
 func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.mu.Lock()
 	o.requested--
@@ -167,8 +166,8 @@ func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.sendAndRequest()
 }
 
-// sendAndRequest sends held messages and requests more messages from the bus. It calls the bus
-// without o.mu, because the bus may deliver messages during the call.
+// sendAndRequest sends held messages and requests more messages from the bus. It does not hold o.mu during the request,
+// because the bus may deliver messages within the call.
 func (o *senderLink) sendAndRequest() {
 	o.mu.Lock()
 	o.sendHeld()
@@ -183,7 +182,7 @@ func (o *senderLink) sendAndRequest() {
 	}
 }
 
-// sendHeld sends held messages while there is credit. The caller holds o.mu.
+// sendHeld sends held messages while the link has credit. The caller must hold o.mu.
 func (o *senderLink) sendHeld() {
 	for len(o.held) > 0 {
 		d := o.held[0]
@@ -207,8 +206,8 @@ func (o *senderLink) sendHeld() {
 	o.held = nil
 }
 
-// nextRequest returns the number of messages to request from the bus, and whether to drain the
-// bus afterwards. The caller holds o.mu.
+// nextRequest returns how many messages to request from the bus, and whether to drain the bus afterwards. The caller
+// must hold o.mu.
 func (o *senderLink) nextRequest() (want int, drain bool) {
 	if o.gone || o.busDraining || o.from == nil {
 		return 0, false
@@ -218,15 +217,15 @@ func (o *senderLink) nextRequest() (want int, drain bool) {
 		want = 0
 	}
 	o.requested += want
-	// With credit and no requested message, the link has no room; the drain waits for Ready.
+	// if the link has credit and nothing is requested, the link has no room, and Ready continues the drain
 	if o.draining && (o.requested > 0 || o.link.Credit() == 0) {
 		o.busDraining, drain = true, true
 	}
 	return want, drain
 }
 
-// recordDrained records the end of a drain. The bus calls it with the number of requested messages
-// that it did not deliver.
+// recordDrained records that the bus has finished a drain. left is the number of requested messages that the bus did
+// not deliver.
 func (o *senderLink) recordDrained(left int) {
 	o.mu.Lock()
 	o.busDraining = false

@@ -14,14 +14,14 @@ const (
 	lockedUntilUTC amqp.Symbol = "com.microsoft:locked-until-utc"
 )
 
-// A sessionRequest is the session filter of a client. Some clients send the filter as a described
-// value, others as a plain value. A client expects the form of its request in the answer.
+// A sessionRequest is the session filter that a client has sent. Clients send the filter either as a described value or
+// as a plain value, and expect the same form in the reply.
 type sessionRequest struct {
-	id         *string // requested session; nil: the next free session
+	id         *string // id is the requested session; nil requests the next free session
 	descriptor any
 }
 
-// sessionFilterOf returns the session filter of an attach.
+// sessionFilterOf returns the session filter in the source of an attach.
 func sessionFilterOf(a *amqp.Attach) (f sessionRequest, found bool) {
 	source, ok := a.Source.(*amqp.Source)
 	if !ok || source == nil {
@@ -43,10 +43,10 @@ func sessionFilterOf(a *amqp.Attach) (f sessionRequest, found bool) {
 	return f, false
 }
 
-// grantedSource returns the source for the answer to an attach: the requested source, with the id of
+// grantedSource returns the source for the reply to an attach. It equals the requested source, but contains the id of
 // the granted session.
 func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
-	source := *a.Source.(*amqp.Source) // the type is known, because sessionFilterOf found the filter in the source
+	source := *a.Source.(*amqp.Source) // the assertion succeeds, because sessionFilterOf found a filter in this source
 	source.Filter = append(amqp.Map(nil), source.Filter...)
 	value := any(id)
 	if f.descriptor != nil {
@@ -56,7 +56,7 @@ func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
 	return &source
 }
 
-// acceptSession waits for a session, and then accepts the link.
+// acceptSession waits until a session is granted, and then accepts the link.
 func (o *senderLink) acceptSession(f sessionRequest) {
 	want := bus.SessionRequest{ID: f.id, Timeout: sessionTimeout}
 	if timeout, ok := parseMilliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
@@ -79,7 +79,7 @@ func (o *senderLink) acceptSession(f sessionRequest) {
 	o.link.WhenGone(cancel)
 }
 
-// recordSession records that the link holds a session, for requests that name the link.
+// recordSession records that the link has locked a session, because later requests name only the link.
 func (o *senderLink) recordSession(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +92,7 @@ func (o *senderLink) recordSession(id string) {
 	o.peer.sessions[o.link.Name] = id
 }
 
-// toTicks converts a time to ticks of .NET, which are units of 100 ns since the year 1.
+// toTicks converts a time to .NET ticks, which are units of 100 ns since the year 1.
 func toTicks(t time.Time) int64 {
 	const untilUnixEpoch = 62_135_596_800
 	return (t.Unix()+untilUnixEpoch)*10_000_000 + int64(t.Nanosecond())/100

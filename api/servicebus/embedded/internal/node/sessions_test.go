@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// Some clients send the filter as a described value, others as a plain value. A client understands
-// only the form that it sends.
+// Some clients send the session filter as a described value, others as a plain value. The reply must have the same
+// form, because a client understands no other.
 func TestGrantedSource_HasTheFormOfTheRequest(t *testing.T) {
 	described := func(v any) any { return amqp.Described{Descriptor: uint64(0x137000000C), Value: v} }
 	text := func(s string) *string { return &s }

@@ -5,7 +5,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// settlementOf returns the settlement for a delivery state, and the state to send in reply.
+// settlementOf converts a delivery state to a settlement of the bus. answer is the delivery state to send in reply.
 func settlementOf(state any) (how bus.Settlement, answer any) {
 	switch state := state.(type) {
 	case amqp.Accepted:
@@ -29,18 +29,18 @@ func settlementOf(state any) (how bus.Settlement, answer any) {
 		if state.Error.Condition != deadLetterAsked && how.Reason == "" {
 			how.Reason, how.Description = string(state.Error.Condition), state.Error.Description
 		}
-		return how, amqp.Rejected{} // without an error, because clients treat an error as a failed settlement
+		return how, amqp.Rejected{} // the reply contains no error, because clients treat an error as a failed settlement
 	}
 	return bus.Settlement{Outcome: bus.Release}, amqp.Released{}
 }
 
-// The application properties with which a client describes a dead letter.
+// The application properties with which a client states why it dead-letters a message.
 const (
 	reasonProperty      = "DeadLetterReason"
 	descriptionProperty = "DeadLetterErrorDescription"
 )
 
-// stringMap converts a map whose keys are strings or symbols to a Go map.
+// stringMap converts a map with string or symbol keys to a Go map.
 func stringMap(m amqp.Map) map[string]any {
 	if len(m) == 0 {
 		return nil
