@@ -49,7 +49,7 @@ func batchOf(n, sessions int) []Message {
 	return batch
 }
 
-// fillQueue sends n messages in batches of 100, four at a time.
+// fillQueue sends n messages in batches of 100. Four batches are sent concurrently.
 func fillQueue(b *testing.B, bus *Bus, n, sessions int) {
 	var senders sync.WaitGroup
 	var mu sync.Mutex
@@ -99,8 +99,8 @@ func BenchmarkReceiveAndCompleteOver64Sessions(b *testing.B) {
 	b.ReportMetric(float64(rounds)/time.Since(began).Seconds(), "msg/s")
 }
 
-// consumeAll completes all messages, one at a time in each session. Every worker accepts another
-// session after perSession messages.
+// consumeAll completes all messages, one at a time in each session. Every worker accepts a new session after perSession
+// messages.
 func consumeAll(b *testing.B, bus *Bus, workers, total, perSession int) {
 	c := &sessionDrainer{b: b, bus: bus, left: total, perSession: perSession, over: make(chan struct{})}
 	for range workers {
@@ -179,8 +179,8 @@ func BenchmarkSingleSend(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// BenchmarkMillionWaiting reports the cost of waiting messages: memory, and the speed of
-// sending and receiving. BUS_WAITING sets their number.
+// BenchmarkMillionWaiting measures memory and the speed of sending and receiving while many messages wait. BUS_WAITING
+// sets their number.
 func BenchmarkMillionWaiting(b *testing.B) {
 	waiting := 1_000_000
 	if s := os.Getenv("BUS_WAITING"); s != "" {

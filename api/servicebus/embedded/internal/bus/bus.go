@@ -14,13 +14,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// Options configure a Bus. Codec is required. For the other fields, the comments name the defaults.
+// Options configure a Bus. Codec is required.
 type Options struct {
 	Codec Codec
-	Clock Clock     // default: package time
-	Rand  io.Reader // source of lock tokens and message ids; default: package crypto/rand
+	Clock Clock     // the default uses package time
+	Rand  io.Reader // source of lock tokens and message ids; the default is crypto/rand
 
-	Version string // version of the program, stored with the format
+	Version string // program version, stored together with the format
 }
 
 // A Clock provides the time and timers.
@@ -40,9 +40,8 @@ type Timer interface {
 
 // A Bus is one namespace. It is safe for concurrent use.
 //
-// Methods with a done parameter call it exactly once, when their changes and all data on which the
-// result depends are committed. One goroutine calls done, Deliver and Lost: in order, one at a time,
-// and without the lock of the bus.
+// A method with a done parameter calls done exactly once, after its changes and the data that it has read are
+// committed. One goroutine makes all calls to done, Deliver and Lost, in order and without the lock of the bus.
 type Bus struct {
 	clock Clock
 	rand  io.Reader
@@ -50,27 +49,27 @@ type Bus struct {
 
 	callbacks *callQueue
 	timers    sync.WaitGroup // pending timers
-	wake      chan struct{}  // signals pending writes; capacity 1
-	ended     chan struct{}  // closed when the committing goroutine has ended
-	broke     chan error     // receives the error that ended service; capacity 1
+	wake      chan struct{}  // signals that writes are pending; capacity 1
+	ended     chan struct{}  // closed after the goroutine that commits has ended
+	broke     chan error     // receives the error after which the bus serves nothing; capacity 1
 
-	mu        sync.Mutex // guards the fields below
+	mu        sync.Mutex // mu guards the fields below
 	journal   *journal
 	broken    error // error of the first failed commit
 	closed    bool
 	deadlines deadlines
-	order     uint64 // the order number of the newest deadline
+	order     uint64 // order of the newest deadline
 	timer     Timer
 	timerAt   time.Time
 	entities  map[string]*entity // all entities, by lower-case path
-	purges    []uint32           // numbers of deleted entities whose data is not removed yet
-	newest    uint32             // highest entity number so far
+	purges    []uint32           // numbers of deleted entities whose data must still be removed
+	newest    uint32             // highest number of an entity
 	locks     map[LockToken]*messageLock
-	changed   map[*messageQueue]struct{} // queues whose counters must be written
+	changed   map[*messageQueue]struct{} // queues whose counters must be stored
 }
 
-// Open reads the entities of a store. It starts two goroutines, which Close ends. The caller closes
-// the store.
+// Open reads the entities from a store. It starts two goroutines, which Close ends. The caller closes the store after
+// the bus.
 func Open(store disk.Store, o Options) (*Bus, error) {
 	if o.Codec == nil {
 		return nil, fmt.Errorf("%w: a codec is required", ErrInvalid)
@@ -100,9 +99,8 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// Close completes running operations and calls Lost of all receivers. Close returns when all calls
-// to done, Deliver and Lost have returned, so these functions must not call Close. Further calls
-// have no effect.
+// Close completes running operations and calls Lost for all receivers. It waits until all calls to done, Deliver and
+// Lost have returned, so these functions must not call Close. Further calls have no effect.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -119,7 +117,7 @@ func (b *Bus) Close() error {
 	return nil
 }
 
-// lockAndCatchUp locks the bus and runs all deadlines that have passed.
+// lockAndCatchUp locks the bus and runs all deadlines that are due.
 func (b *Bus) lockAndCatchUp() {
 	b.mu.Lock()
 	if b.checkUsable() == nil {
@@ -150,7 +148,7 @@ func (b *Bus) checkUsable() error {
 	return b.broken
 }
 
-// runOperation runs one operation and calls done. An operation that fails must not have written
+// runOperation runs one operation and then calls done. An operation that returns an error must not have written
 // anything.
 func (b *Bus) runOperation(done func(error), operation func() error) {
 	b.lockAndCatchUp()
@@ -167,21 +165,21 @@ func (b *Bus) runOperation(done func(error), operation func() error) {
 	b.scheduleAndUnlock()
 }
 
-// replyCommitted calls call when all writes so far are committed. So no result, including an error,
-// depends on data that a crash could lose.
+// replyCommitted calls call after all earlier writes are committed. Thus no result, including an error, depends on data
+// that a crash could lose.
 func (b *Bus) replyCommitted(call func(broken error)) {
 	if !b.journal.replyOnceCommitted(call) {
 		b.callbacks.addCall(func() { call(nil) })
 	}
 }
 
-// commitAll commits the pending writes, one generation after the other, until the bus is closed.
+// commitAll commits pending writes, one generation after the next, until the bus is closed.
 func (b *Bus) commitAll() {
 	defer close(b.ended)
 	for range b.wake {
 		b.commitPending()
 	}
-	b.commitPending() // commits the last writes
+	b.commitPending() // a last commit stores the writes made before Close
 }
 
 func (b *Bus) commitPending() {
@@ -210,7 +208,7 @@ func (b *Bus) answerGeneration(g *generation) {
 	}
 }
 
-// serveCommitted serves the lanes and queues that a commit has changed.
+// serveCommitted serves the lanes and queues that the committed generation g has changed.
 func (b *Bus) serveCommitted(g *generation) {
 	b.journal.endCommit(g)
 	if b.checkUsable() == nil {
@@ -227,11 +225,11 @@ func (b *Bus) serveCommitted(g *generation) {
 	b.scheduleAndUnlock()
 }
 
-// Broken returns a channel that receives one error when service has ended.
+// Broken returns a channel that receives an error after a failed commit.
 func (b *Bus) Broken() <-chan error { return b.broke }
 
-// endService ends all service. After a failed commit, it is unknown which writes are stored, so the
-// state in memory may differ from the store.
+// endService makes all operations fail with err. After a failed commit, nobody knows which writes are stored, so memory
+// may differ from the store.
 func (b *Bus) endService(err error) {
 	if b.broken != nil {
 		return

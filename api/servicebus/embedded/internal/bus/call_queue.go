@@ -2,9 +2,9 @@ package bus
 
 import "sync"
 
-// A callQueue calls callbacks, in order and one at a time. Calls are added under the lock of the
-// bus. A separate goroutine makes the calls without this lock, so that commits do not wait for
-// callbacks. A callback may use the bus, which may add further calls to the queue.
+// A callQueue calls callbacks one at a time, in order. Callers add callbacks under the lock of the bus. A separate
+// goroutine calls them without this lock, so that commits do not wait for callbacks. A callback may use the bus, and so
+// add further callbacks.
 type callQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -27,7 +27,7 @@ func (o *callQueue) addCall(call func()) {
 	o.changed.Broadcast()
 }
 
-// runCalls makes calls until the queue is closed.
+// runCalls calls the queued callbacks until the queue is closed.
 func (o *callQueue) runCalls() {
 	defer close(o.ended)
 	o.mu.Lock()
@@ -43,7 +43,7 @@ func (o *callQueue) runCalls() {
 	}
 }
 
-// makeCalls makes the queued calls. It releases the lock during the calls.
+// makeCalls calls the queued callbacks. It releases the lock of the queue during each call.
 func (o *callQueue) makeCalls() {
 	calls := o.calls
 	o.calls, o.calling = nil, true
@@ -56,7 +56,7 @@ func (o *callQueue) makeCalls() {
 	o.changed.Broadcast()
 }
 
-// closeAndWait closes the queue, and returns when all calls have returned.
+// closeAndWait closes the queue and waits until all calls have returned.
 func (o *callQueue) closeAndWait() {
 	o.mu.Lock()
 	o.closed = true
@@ -65,8 +65,7 @@ func (o *callQueue) closeAndWait() {
 	<-o.ended
 }
 
-// callRemaining makes the calls that were added after closeAndWait. These calls report that the bus
-// is closed.
+// callRemaining calls the callbacks that were added after closeAndWait. They report that the bus is closed.
 func (o *callQueue) callRemaining() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +74,7 @@ func (o *callQueue) callRemaining() {
 	}
 }
 
-// waitIdle returns when no calls are queued or running.
+// waitIdle waits until no callback is queued or running.
 func (o *callQueue) waitIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// Format is the number of the layout of a store.
+// Format is the version of the layout of a store.
 const Format = 1
 
 // storeFormat returns the format of a store.
@@ -63,8 +63,7 @@ func (b *Bus) loadEntities() error {
 	return j.failure
 }
 
-// registerEntity adds an entity to the bus. It returns false for a subscription whose topic does not
-// exist.
+// registerEntity adds an entity to the bus. It returns false for a subscription without a topic.
 func (b *Bus) registerEntity(e *entity) bool {
 	name := strings.ToLower(e.config.Path)
 	if e.config.Kind == Subscription {
@@ -83,15 +82,15 @@ func (b *Bus) registerEntity(e *entity) bool {
 func (b *Bus) storeEntity(e *entity) {
 	record, err := json.Marshal(entityRecord{e.number, e.config})
 	if err != nil {
-		b.journal.failure = err // unreachable: an entityRecord can always be encoded
+		b.journal.failure = err // cannot happen: an entityRecord can always be encoded
 	}
 	b.journal.putKey(entityKey(strings.ToLower(e.config.Path)), record)
 }
 
-// purgeStep is the maximum number of keys of a deleted entity that one commit removes.
+// purgeStep limits the keys of deleted entities that one commit removes.
 const purgeStep = 1000
 
-// purgeSome removes a part of the data of deleted entities. Its commit triggers the next part.
+// purgeSome removes a part of the data of deleted entities. The commit of this part starts the next one.
 func (b *Bus) purgeSome() {
 	if len(b.purges) == 0 {
 		return

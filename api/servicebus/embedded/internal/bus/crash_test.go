@@ -18,11 +18,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A failingStore fails one commit, before or after it is executed. As in package disk, all later
-// commits fail, too.
+// A failingStore fails one commit, either before or after the writes are stored. All later commits fail, too, as in
+// package disk.
 type failingStore struct {
 	disk.Store
-	left  int // number of commits until the failure
+	left  int // commits until the failure
 	after bool
 	full  bool
 }
@@ -42,7 +42,7 @@ func (s *failingStore) Update(ctx context.Context, fn func(disk.Tx) error) error
 	return disk.ErrBroken
 }
 
-// A crashClient records which operations the bus has confirmed, and which it may have stored.
+// A crashClient records which operations the bus has confirmed, and which operations it may have stored.
 type crashClient struct {
 	sent, maybeSent map[string]bool
 	done, maybeDone map[string]bool
@@ -50,7 +50,7 @@ type crashClient struct {
 	lost            error
 }
 
-// runUntilBroken sends and receives until the bus breaks, and records the answers.
+// runUntilBroken sends and receives messages until the bus fails. It records the results.
 func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken error) {
 	note := func(sure, maybe map[string]bool, ids []string, err error) error {
 		for _, id := range ids {
@@ -94,7 +94,7 @@ func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken er
 	return nil
 }
 
-// checkReopened checks that a reopened bus has all confirmed messages, and no completed message.
+// checkReopened checks that a reopened bus contains every confirmed message and no completed message.
 func (c *crashClient) checkReopened(t *testing.T, b *Bus) {
 	found := map[string]int{}
 	for _, path := range []string{"q", "q/$DeadLetterQueue"} {
@@ -154,8 +154,8 @@ func TestFailedCommit_LosesAndResurrectsNoMessage(t *testing.T) {
 
 const childFolder = "BUS_TEST_CHILD_FOLDER"
 
-// sendUntilKilled is the child process: it sends and completes messages and prints the
-// confirmed operations until it is killed.
+// sendUntilKilled runs in the child process. It sends and completes messages, and prints every confirmed operation,
+// until the process is killed.
 func sendUntilKilled(dir string) {
 	store, err := disk.Open(dir)
 	panicOn(err)
@@ -254,7 +254,7 @@ func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 	}
 }
 
-// killChild kills the child after it has printed a number of lines.
+// killChild runs the child process and kills it after a number of printed lines.
 func killChild(t *testing.T, dir string, after int, said map[string]map[string]bool) {
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childFolder+"="+dir)

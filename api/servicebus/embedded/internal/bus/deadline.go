@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A deadline is a function and the time at which it runs.
+// A deadline is a function that runs at a time.
 type deadline struct {
 	at    time.Time
 	run   func()
-	order uint64 // order among deadlines with the same time
-	index int    // index in the heap; -1: not in the heap
+	order uint64 // determines the order of deadlines with the same time
+	index int    // index in the heap; -1 if the deadline is not in the heap
 }
 
-// deadlines is a heap, the earliest first.
+// deadlines is a heap with the earliest deadline first.
 type deadlines []*deadline
 
 func (d deadlines) Len() int { return len(d) }
@@ -49,7 +49,7 @@ func (b *Bus) addDeadline(at time.Time, run func()) *deadline {
 	return d
 }
 
-// moveDeadline changes the time of a deadline. If the deadline has run, it is scheduled again.
+// moveDeadline changes the time of a deadline. A deadline that has already run is scheduled again.
 func (b *Bus) moveDeadline(d *deadline, at time.Time) {
 	b.order++
 	d.at, d.order = at, b.order
@@ -60,16 +60,15 @@ func (b *Bus) moveDeadline(d *deadline, at time.Time) {
 	}
 }
 
-// cancelDeadline removes a deadline, which may be nil.
+// cancelDeadline cancels a deadline, which may be nil.
 func (b *Bus) cancelDeadline(d *deadline) {
 	if d != nil && d.index >= 0 {
 		heap.Remove(&b.deadlines, d.index)
 	}
 }
 
-// catchUp runs the deadlines that have passed, except deadlines that are added during the call. So
-// if a deadline reschedules itself because it has more work, the lock is released before it runs
-// again.
+// catchUp runs the deadlines that are due, but no deadline that is added during the call. So a deadline that
+// reschedules itself runs again only after the lock was released.
 func (b *Bus) catchUp() {
 	now, newest := b.clock.Now(), b.order
 	for len(b.deadlines) > 0 && !b.deadlines[0].at.After(now) && b.deadlines[0].order <= newest {
@@ -77,8 +76,8 @@ func (b *Bus) catchUp() {
 	}
 }
 
-// setTimer sets a timer for the earliest deadline. It does not replace a timer that fires earlier,
-// because setTimer is called again when that timer fires.
+// setTimer sets a timer for the earliest deadline. If a timer already fires earlier, setTimer does nothing; it is
+// called again when that timer fires.
 func (b *Bus) setTimer() {
 	if len(b.deadlines) == 0 || b.closed {
 		return

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// An entity is a queue, a topic or a topic subscription. Scheduled messages of a topic wait in
-// its main queue.
+// An entity is a queue, a topic or a topic subscription. The main queue of a topic contains its scheduled messages.
 type entity struct {
 	config  Entity
 	number  uint32
@@ -19,7 +18,7 @@ type entity struct {
 
 	main, deadLetters, transfers *messageQueue
 
-	topic         *entity         // topic of a subscription
+	topic         *entity         // topic to which a subscription belongs
 	subscriptions []*entity       // subscriptions of a topic, by path
 	rules         []*compiledRule // rules of a subscription, by name
 }
@@ -40,9 +39,8 @@ const (
 	subscriptions = "/subscriptions/"
 )
 
-// Create creates an entity. A new subscription has one rule, which matches all messages. Create
-// fails with ErrExists if the path is in use, or with ErrNotFound if a subscription's topic does
-// not exist.
+// Create creates an entity. A new subscription has one rule, which matches all messages. Create returns ErrExists if
+// the path is in use, and ErrNotFound if the topic of a subscription does not exist.
 func (b *Bus) Create(config Entity, done func(error)) {
 	b.runOperation(done, func() error {
 		if err := config.fillDefaults(); err != nil {
@@ -96,8 +94,8 @@ func (b *Bus) Update(config Entity, done func(error)) {
 	})
 }
 
-// Delete removes an entity with its messages, and a topic with its subscriptions. Receivers end
-// with ErrNotFound.
+// Delete removes an entity and its messages. Deleting a topic also deletes its subscriptions. Receivers end with
+// ErrNotFound.
 func (b *Bus) Delete(path string, done func(error)) {
 	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(path)]
@@ -131,7 +129,7 @@ func (b *Bus) eraseEntity(e *entity) {
 	b.purges = append(b.purges, e.number)
 }
 
-// Entity returns the configuration of an entity. path may be one of its dead-letter queues.
+// Entity returns the configuration of an entity. The path may also be the path of its dead-letter queue.
 func (b *Bus) Entity(path string) (Entity, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -142,7 +140,7 @@ func (b *Bus) Entity(path string) (Entity, error) {
 	return e.config, nil
 }
 
-// Entities returns all entities, by path.
+// Entities returns all entities, sorted by path.
 func (b *Bus) Entities() []Entity {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -153,7 +151,7 @@ func (b *Bus) Entities() []Entity {
 	return all
 }
 
-// fillDefaults sets the defaults, and returns an error for invalid settings.
+// fillDefaults sets defaults, and returns an error if a setting is invalid.
 func (c *Entity) fillDefaults() error {
 	c.LockDuration = cmp.Or(c.LockDuration, time.Minute)
 	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)

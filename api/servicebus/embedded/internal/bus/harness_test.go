@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestMain makes histories longer than rapid's default, because short histories rarely lock, expire
-// or forward messages. Flags on the command line take precedence.
+// TestMain makes rapid generate longer histories, because short histories rarely lock, expire or forward messages.
+// Command-line flags take precedence.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		sendUntilKilled(dir)
@@ -71,7 +71,7 @@ func (c jsonCodec) Merge(section []byte, changes map[string]any, remove []string
 	return json.Marshal(values)
 }
 
-// manualClock is a Clock that only Advance moves. Advance calls the functions of timers before it
+// manualClock is a Clock whose time changes only in Advance. Advance calls the functions of due timers before it
 // returns.
 type manualClock struct {
 	mu     sync.Mutex
@@ -114,7 +114,7 @@ func (t *manualTimer) Stop() bool {
 	return true
 }
 
-// Advance moves the clock to each timer in order, and then to the end.
+// Advance moves the time forward by d. It stops at each timer on the way and calls its function.
 func (c *manualClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)
@@ -136,8 +136,8 @@ func (c *manualClock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A busFixture is a bus with its store and clock. Its methods return when all writes are committed
-// and all callbacks have returned.
+// A busFixture is a bus with its store and clock. Each method waits until all writes are committed and all callbacks
+// have returned.
 type busFixture struct {
 	t     tester
 	bus   *Bus
@@ -145,7 +145,7 @@ type busFixture struct {
 	store disk.Store
 }
 
-// A tester is a *testing.T, or the *rapid.T of one history.
+// A tester is a *testing.T or a *rapid.T.
 type tester interface {
 	require.TestingT
 	Helper()
@@ -169,14 +169,14 @@ func (w *busFixture) restartBus() {
 	w.openBus()
 }
 
-// advanceTime advances the time.
+// advanceTime moves the clock forward by d.
 func (w *busFixture) advanceTime(d time.Duration) {
 	w.clock.Advance(d)
 	w.waitSettled()
 }
 
-// waitSettled waits until no writes and no calls are pending. It checks again after each wait,
-// because writes and calls may cause others.
+// waitSettled waits until no write is pending and no callback is running. It repeats the check, because callbacks may
+// write and commits may start callbacks.
 func (w *busFixture) waitSettled() {
 	b := w.bus
 	for {
@@ -196,7 +196,7 @@ func (w *busFixture) waitSettled() {
 	}
 }
 
-// awaitDone runs an operation and returns the error that it passes to done.
+// awaitDone runs an operation and returns the error that the operation passes to done.
 func awaitDone(operation func(done func(error))) error {
 	answered := make(chan error, 1)
 	operation(func(err error) { answered <- err })
@@ -288,7 +288,7 @@ func (w *busFixture) holdSession(path, id string) *testConsumer {
 	return c
 }
 
-// takeDeliveries requests up to n messages and returns the delivered ones.
+// takeDeliveries requests up to n messages and returns the messages that were delivered.
 func (c *testConsumer) takeDeliveries(n int) []Delivery {
 	c.w.t.Helper()
 	c.AddCredit(n)

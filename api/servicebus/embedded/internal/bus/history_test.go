@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The durations differ in their milliseconds, and every step takes one millisecond. So no two
-// events have the same time, unless they are in one batch.
+// The durations have different milliseconds, and every step takes one millisecond. Therefore no two changes happen at
+// the same time, except within one batch.
 const (
 	duplicateWindow = 61*time.Second + 300*time.Millisecond
 	oddTTL          = 17*time.Second + 450*time.Millisecond
@@ -29,15 +29,15 @@ var modelled = []Entity{
 	{Path: "t/subscriptions/some", Kind: Subscription, LockDuration: 30 * time.Second, MaxDeliveryCount: 10, DefaultTTL: oddTTL},
 }
 
-// A busHistory runs random operations on the bus and the model.
+// A busHistory runs the same random operations on a bus and on its model.
 type busHistory struct {
 	*rapid.T
 	*busFixture
 	model   *busModel
-	paths   []string // paths of the used entities
+	paths   []string // paths of the entities that the history uses
 	bodies  int
-	holders map[string]*testConsumer // the consumer that holds each session
-	plain   map[string]*testConsumer // the consumer of each entity without sessions, by path
+	holders map[string]*testConsumer // consumer that has locked each session
+	plain   map[string]*testConsumer // consumer of each entity without sessions, by path
 }
 
 func TestBus_BehavesLikeItsModel(t *testing.T) {
@@ -160,7 +160,7 @@ func (h *busHistory) receiveSome(r *rapid.T) {
 	}
 }
 
-// lockedMessages returns all locked messages, in the order of the model.
+// lockedMessages returns all locked messages and their queues, in the order of the model.
 func (h *busHistory) lockedMessages() (queues []*modelQueue, messages []*modelMessage) {
 	for _, q := range h.model.sortedQueues() {
 		for _, x := range q.messages {
@@ -316,7 +316,7 @@ func (h *busHistory) restartAll(r *rapid.T) {
 	h.startRun()
 }
 
-// compareAll compares all messages and counts.
+// compareAll compares all messages and counts of the bus with the model.
 func (h *busHistory) compareAll(r *rapid.T) {
 	h.waitSettled()
 	for id, c := range h.holders {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestFile_HoldsConfirmedWritesAtAnyTime copies the file of the running bus after every answer, and
-// opens the copy. The copy equals the file after a kill at this time.
+// TestFile_HoldsConfirmedWritesAtAnyTime copies the file of a running bus after every confirmed operation, and opens
+// the copy. The copy simulates the file after a kill -9.
 func TestFile_HoldsConfirmedWritesAtAnyTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func (w *busFixture) someStep(random *rand.Rand, i int) {
 	}
 }
 
-// describeAll describes all messages and states of a bus.
+// describeAll returns all messages and session states of a bus as text.
 func (w *busFixture) describeAll(b *Bus) string {
 	var s strings.Builder
 	for _, e := range b.Entities() {

@@ -9,38 +9,37 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A write is an uncommitted write of one key. A nil value is a deletion.
+// A write is an uncommitted write of one key. If the value is nil, the write deletes the key.
 type write struct {
 	key, value []byte
 	generation uint64
 }
 
-// A generation is the content of one commit: the writes, and the calls and lanes that wait until the
-// writes are committed.
+// A generation is the content of one commit: its writes, and the callbacks and lanes that wait for the commit.
 type generation struct {
 	number  uint64
 	writes  []*write
 	bytes   int
 	replies []func(broken error)
 	lanes   map[*deliveryLane]struct{} // lanes to serve after the commit
-	queues  map[*messageQueue]struct{} // queues whose session waiters and maintenance are served after the commit
+	queues  map[*messageQueue]struct{} // queues for which waiting session requests and maintenance are processed after the commit
 }
 
 func newGeneration(number uint64) *generation {
 	return &generation{number: number, lanes: map[*deliveryLane]struct{}{}, queues: map[*messageQueue]struct{}{}}
 }
 
-// A journal combines the store with uncommitted writes: a read returns the newest value, whether it
-// is committed or not. While one generation is being committed, new writes are added to the pending
-// generation. So one sync commits all writes that were made during the previous commit.
+// A journal combines the store with uncommitted writes: a read returns the newest value, committed or not. While a
+// generation is being committed, new writes go to the next generation. So one sync commits all writes that were made
+// during the previous commit.
 //
-// All methods except saveGeneration are called under the lock of the bus.
+// All methods except saveGeneration require the lock of the bus.
 type journal struct {
 	store    disk.Store
 	writes   *btree.BTreeG[*write] // the newest write of each key
 	pending  *generation
-	flushing *generation // generation of the running commit, or nil
-	failure  error       // first error of a read; after it, results of reads are not reliable
+	flushing *generation // generation that is being committed, or nil
+	failure  error       // first error of a read; later results are then unreliable
 }
 
 func newJournal(store disk.Store) *journal {
@@ -61,8 +60,7 @@ func (j *journal) putKey(key, value []byte) {
 
 func (j *journal) removeKey(key []byte) { j.putKey(key, nil) }
 
-// pendingGeneration returns the generation that contains the newest value of key. It returns nil if
-// this value is committed.
+// pendingGeneration returns the generation that contains the newest value of key, or nil if that value is committed.
 func (j *journal) pendingGeneration(key []byte) *generation {
 	w, waits := j.writes.Get(&write{key: key})
 	switch {
@@ -75,7 +73,7 @@ func (j *journal) pendingGeneration(key []byte) *generation {
 	}
 }
 
-// getValue returns the value of key, which must not be modified, or nil.
+// getValue returns the value of key, or nil. The caller must not modify the value.
 func (j *journal) getValue(key []byte) []byte {
 	if w, ok := j.writes.Get(&write{key: key}); ok {
 		return w.value
@@ -96,8 +94,8 @@ func (j *journal) viewStore(fn func(disk.Reader)) {
 	}
 }
 
-// scanRange visits the pairs with from <= key < to until visit returns false. The key and the value
-// are valid only during the call to visit. visit must not use the journal.
+// scanRange calls visit for each pair with from <= key < to, until visit returns false. The key and the value are valid
+// only during the call. visit must not use the journal.
 func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool) {
 	mine := j.writes.Iter()
 	more := mine.Seek(&write{key: from})
@@ -132,7 +130,7 @@ func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool)
 	give(to)
 }
 
-// firstKey returns the first key of a range, or nil.
+// firstKey returns the first key of a range, or nil if the range is empty.
 func (j *journal) firstKey(from, to []byte) []byte {
 	var found []byte
 	j.scanRange(from, to, func(key, _ []byte) bool {
@@ -142,8 +140,8 @@ func (j *journal) firstKey(from, to []byte) []byte {
 	return found
 }
 
-// replyOnceCommitted calls reply when all writes so far are committed, or with the error if the
-// commit fails. It returns false if there are no uncommitted writes.
+// replyOnceCommitted calls reply after all current writes are committed; broken is the error if the commit fails. It
+// returns false if there are no uncommitted writes.
 func (j *journal) replyOnceCommitted(reply func(broken error)) bool {
 	g := j.pending
 	if len(g.writes) == 0 && len(g.replies) == 0 {
@@ -156,8 +154,8 @@ func (j *journal) replyOnceCommitted(reply func(broken error)) bool {
 	return true
 }
 
-// beginCommit starts the commit of the pending generation. It returns nil if the generation is
-// empty.
+// beginCommit makes the pending generation the one that is being committed, and returns it. It returns nil if there is
+// nothing to commit.
 func (j *journal) beginCommit() *generation {
 	g := j.pending
 	if len(g.writes) == 0 {
@@ -167,7 +165,7 @@ func (j *journal) beginCommit() *generation {
 	return g
 }
 
-// saveGeneration commits a generation. It is called without the lock of the bus.
+// saveGeneration writes a generation to the store. The caller must not hold the lock of the bus.
 func (j *journal) saveGeneration(g *generation) error {
 	return j.store.Update(context.Background(), func(tx disk.Tx) error {
 		for _, w := range g.writes {
@@ -181,7 +179,7 @@ func (j *journal) saveGeneration(g *generation) error {
 	})
 }
 
-// endCommit ends the commit, and removes its writes from the journal, because they are in the store.
+// endCommit removes the committed writes from the journal, because the store now contains them.
 func (j *journal) endCommit(g *generation) {
 	for _, w := range g.writes {
 		if now, ok := j.writes.Get(w); ok && now.generation <= g.number {

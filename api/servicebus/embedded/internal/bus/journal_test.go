@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestJournal_ReadsLikeAMap runs the steps of commits separately: writes are
-// visible immediately, while they are being saved, and afterwards.
+// TestJournal_ReadsLikeAMap runs each step of a commit separately. Writes must be visible before, during and after the
+// commit.
 func TestJournal_ReadsLikeAMap(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		j := newJournal(disk.NewMemory())
@@ -36,7 +36,7 @@ func TestJournal_ReadsLikeAMap(t *testing.T) {
 				}
 			case 4:
 				if saving != nil {
-					require.NoError(r, j.saveGeneration(saving)) // at this point, the writes are in the store and in the journal
+					require.NoError(r, j.saveGeneration(saving)) // now both the store and the journal contain the writes
 				}
 			case 5:
 				if saving != nil {

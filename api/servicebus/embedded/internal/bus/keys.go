@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// The tables of the store. A key consists of the byte of its table, the id of its queue (if the table
-// belongs to queues), and the parts in the comments. Numbers are big-endian, so that keys sort by
-// number.
+// The tables of the store. A key consists of the byte of its table, the id of a queue (in most tables), and the parts
+// listed after each constant. Numbers are big-endian, so that keys sort by number.
 const (
-	tableMeta      = 'a' // format and counters of the bus itself
+	tableMeta      = 'a' // format of the store, and counters of the bus
 	tableEntity    = 'e' // path -> entityRecord
 	tableCounters  = 'c' // queue -> counters
 	tableMessage   = 'm' // queue, sequence number -> message
 	tableLane      = 'l' // queue, session, sequence number: active messages, in order
-	tableHead      = 'h' // queue, sequence number -> session whose first active message this is
-	tableDeferred  = 'd' // queue, session, sequence number: deferred messages
-	tableSchedule  = 's' // queue, time, sequence number: scheduled messages
-	tableExpiry    = 't' // queue, time, sequence number: expiry of messages
+	tableHead      = 'h' // queue, sequence number of a session's first active message -> session
+	tableDeferred  = 'd' // queue, session, sequence number of a deferred message
+	tableSchedule  = 's' // queue, due time, sequence number of a scheduled message
+	tableExpiry    = 't' // queue, expiry time, sequence number
 	tableDuplicate = 'i' // queue, message id -> end of the duplicate window, sequence number
-	tableForget    = 'o' // queue, time, message id: when a tableDuplicate entry ends
+	tableForget    = 'o' // queue, end of the duplicate window, message id
 	tableState     = 'z' // queue, session -> time of change, state
 	tableRule      = 'r' // queue, name -> rule
-	tablePurge     = 'x' // number of a deleted entity whose data is not removed yet
+	tablePurge     = 'x' // number of a deleted entity whose data must still be removed
 )
 
-// tablesOfQueue are the tables whose keys begin with the id of a queue.
+// tablesOfQueue are the tables whose keys contain the id of a queue.
 var tablesOfQueue = []byte{
 	tableCounters, tableMessage, tableLane, tableHead, tableDeferred, tableSchedule,
 	tableExpiry, tableDuplicate, tableForget, tableState, tableRule,
 }
 
-// A queueID is the number of an entity and the part of the queue. The number of a deleted entity is
-// not reused while data of the entity remains.
+// A queueID consists of the number of an entity and a queuePart. The number of a deleted entity is not reused until all
+// its data is removed.
 type queueID [5]byte
 
 func idOf(entity uint32, p queuePart) (id queueID) {
@@ -84,16 +83,16 @@ func ruleKey(id queueID, name string) []byte {
 
 func entityKey(name string) []byte { return append([]byte{tableEntity}, name...) }
 
-// timeOf returns the time in a timeKey or forgetKey.
+// timeOf returns the time that a timeKey or forgetKey contains.
 func timeOf(k []byte) time.Time { return time.UnixMilli(readNumber(k[6:])).UTC() }
 
 // lastNumber returns the sequence number at the end of a key.
 func lastNumber(k []byte) int64 { return readNumber(k[len(k)-8:]) }
 
-// sessionOf returns the session in a sessionKey.
+// sessionOf returns the session that a sessionKey contains.
 func sessionOf(k []byte) string { return string(k[8 : len(k)-8]) }
 
-// appendNumber appends a number, which must not be negative.
+// appendNumber appends n, which must not be negative.
 func appendNumber(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(max(0, n)))
 }
@@ -105,14 +104,14 @@ func readNumber(b []byte) int64 {
 	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64)
 }
 
-// appendText appends the length of s, in two bytes, and s. So no encoded string is a prefix of
-// another encoded string.
+// appendText appends the length of s, as two bytes, and then s. Because of the length, no encoded string is a prefix of
+// a different one.
 func appendText(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // limited by checkMessage
 	return append(b, s...)
 }
 
-// endOfPrefix returns the end of the range of keys with a prefix.
+// endOfPrefix returns the first key after all keys with a prefix.
 func endOfPrefix(prefix []byte) []byte {
 	end := append([]byte{}, prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -120,5 +119,5 @@ func endOfPrefix(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
-	return nil // unreachable, because no table is 0xff
+	return nil // cannot happen, because no table is 0xff
 }

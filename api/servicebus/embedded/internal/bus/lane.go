@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A deliveryLane delivers the messages of one held session, or of a queue without sessions, in
-// order. The order is in the store. In memory, a lane has its position, the returned messages before
-// this position, and the receivers with credit.
+// A deliveryLane delivers, in order, the messages of one locked session or of a queue without sessions. The store has
+// the order of the messages. Memory has the position of the lane, the returned messages before the position, and the
+// receivers with credit.
 type deliveryLane struct {
 	queue    *messageQueue
 	name     string
-	cursor   int64     // position of the lane: it has not delivered any message from this sequence number on
+	cursor   int64     // lowest sequence number that the lane has not delivered yet
 	returned sequences // unlocked messages before the cursor
 	locks    map[*messageLock]struct{}
-	ready    list.List // of *Receiver: receivers with credit, longest waiting first
+	ready    list.List // list of *Receiver with credit; the receiver that has waited longest is first
 	members  map[*Receiver]struct{}
 }
 
@@ -28,7 +28,7 @@ func (b *Bus) openLane(q *messageQueue, name string) *deliveryLane {
 	return l
 }
 
-// handOut delivers messages while there are messages and receivers with credit.
+// handOut delivers messages until the lane has no more messages or no receiver has credit.
 func (b *Bus) handOut(l *deliveryLane) {
 	for b.journal.failure == nil {
 		front := l.ready.Front()
@@ -49,8 +49,8 @@ func (b *Bus) handOut(l *deliveryLane) {
 	}
 }
 
-// nextFree returns the next unlocked message of a lane, and skips expired messages. A message that is
-// not committed yet blocks the messages after it.
+// nextFree returns the next unlocked message of a lane, skipping expired messages. A message that is not committed yet
+// blocks all later messages.
 func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 	for b.journal.failure == nil {
 		seq, again := int64(0), len(l.returned) > 0
@@ -74,7 +74,7 @@ func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 		m, p, there := b.readMessage(l.queue, seq)
 		switch {
 		case !there || m.State != Active: // the message expired after it was returned
-		case l.queue.locked[seq] != nil: // a receiver locked the message by its number; if it is not settled, it returns to the lane
+		case l.queue.locked[seq] != nil: // a receiver has locked the message by its number; the message returns to the lane if it is not settled
 		case hasExpired(&m, b.clock.Now()):
 			b.expireMessage(l.queue, m, p)
 		default:
@@ -84,7 +84,7 @@ func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 	return Message{}, messageRef{}, false
 }
 
-// giveBack returns a message to the lane.
+// giveBack returns a message to its lane.
 func (b *Bus) giveBack(l *deliveryLane, seq int64) {
 	heap.Push(&l.returned, seq)
 	b.handOut(l)
@@ -94,7 +94,7 @@ func hasExpired(m *Message, now time.Time) bool {
 	return !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(now)
 }
 
-// sequences is a heap of sequence numbers, the lowest number first.
+// sequences is a heap of sequence numbers, with the lowest first.
 type sequences []int64
 
 func (s sequences) Len() int           { return len(s) }

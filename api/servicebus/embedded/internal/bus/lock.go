@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A messageLock is the right to settle one message. Locks are only in memory, so a restart releases
-// all locks. Delivery counts are stored.
+// A messageLock is the right to settle one message. Locks exist only in memory, so a restart releases them. Delivery
+// counts are stored.
 type messageLock struct {
 	token    LockToken
 	queue    *messageQueue
-	lane     *deliveryLane // nil for a deferred message in a queue without sessions
+	lane     *deliveryLane // nil if the message is deferred, in a queue without sessions
 	place    messageRef
 	until    time.Time
-	deadline *deadline // nil: the lock ends with the lock of the session
+	deadline *deadline // nil if the lock ends together with the lock of the session
 }
 
 func (b *Bus) lockMessage(q *messageQueue, l *deliveryLane, p messageRef) *messageLock {
@@ -30,7 +30,7 @@ func (b *Bus) lockMessage(q *messageQueue, l *deliveryLane, p messageRef) *messa
 	return k
 }
 
-// removeLock removes a lock. It does not change the message.
+// removeLock removes a lock, but does not change the message.
 func (b *Bus) removeLock(k *messageLock) {
 	b.cancelDeadline(k.deadline)
 	delete(b.locks, k.token)
@@ -40,14 +40,14 @@ func (b *Bus) removeLock(k *messageLock) {
 	}
 }
 
-// expireLock removes an expired lock and returns its message to the lane, as a failed delivery.
+// expireLock removes an expired lock and returns the message to its lane. The delivery counts as failed.
 func (b *Bus) expireLock(k *messageLock) {
 	if m, ok := b.unlockAndRead(k); ok {
 		b.abandonMessage(k, m)
 	}
 }
 
-// unlockAndRead removes a lock and returns its message, or false if the message does not exist.
+// unlockAndRead removes a lock and returns its message. It returns false if the message no longer exists.
 func (b *Bus) unlockAndRead(k *messageLock) (Message, bool) {
 	b.removeLock(k)
 	m, p, ok := b.readMessage(k.queue, k.place.seq)
@@ -57,7 +57,7 @@ func (b *Bus) unlockAndRead(k *messageLock) (Message, bool) {
 	return m, ok
 }
 
-// heldLocks returns the locks of all tokens, or an error if one of the locks is not held.
+// heldLocks returns the locks of all tokens, or an error if one of the locks no longer exists.
 func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error) {
 	q, err := b.findQueue(path)
 	if err != nil {
@@ -75,8 +75,8 @@ func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error)
 	return held, nil
 }
 
-// RenewLocks renews the locks of all tokens for the lock duration of the entity, from now on. If one
-// of the locks is not held, it fails and renews no lock.
+// RenewLocks renews the locks of all tokens; the lock duration of the entity starts again now. If one of the locks no
+// longer exists, RenewLocks fails and renews none.
 func (b *Bus) RenewLocks(path string, tokens []LockToken, done func([]time.Time, error)) {
 	var until []time.Time
 	b.runOperation(func(err error) { done(until, err) }, func() error {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// findEntity returns the entity and the queue part of a path.
+// findEntity returns the entity at path, and the part of the entity that path names.
 func (b *Bus) findEntity(path string) (*entity, queuePart, error) {
 	if err := b.checkUsable(); err != nil {
 		return nil, 0, err
@@ -23,7 +23,7 @@ func (b *Bus) findEntity(path string) (*entity, queuePart, error) {
 	return e, p, nil
 }
 
-// findQueue returns the queue of a path.
+// findQueue returns the queue at path.
 func (b *Bus) findQueue(path string) (*messageQueue, error) {
 	e, p, err := b.findEntity(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Bus) findQueue(path string) (*messageQueue, error) {
 	return e.listQueues()[p], nil
 }
 
-// findReceivable is like findQueue, but fails if the status of the entity forbids receiving.
+// findReceivable is like findQueue, but returns an error if the status of the entity forbids receiving.
 func (b *Bus) findReceivable(path string) (*messageQueue, error) {
 	q, err := b.findQueue(path)
 	if err == nil && !q.entity.canReceive() {
@@ -53,8 +53,8 @@ func (e *entity) canSend() bool {
 	return e.config.Status != StatusDisabled && e.config.Status != StatusSendDisabled
 }
 
-// Counts returns the numbers of messages of an entity. The counts of a topic are the sums over its
-// subscriptions, and include its scheduled messages.
+// Counts returns the message counts of an entity. The counts of a topic are the sums over its subscriptions, plus its
+// own scheduled messages.
 func (b *Bus) Counts(path string) (Counts, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()

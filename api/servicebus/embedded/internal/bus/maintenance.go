@@ -6,15 +6,14 @@ import (
 )
 
 const (
-	// maintenanceStep is the maximum number of keys of each table that one maintenance run of a
-	// queue processes.
+	// maintenanceStep limits the keys of each table that one maintenance run of a queue processes.
 	maintenanceStep = 256
-	// maintenanceBytes is the maximum number of bytes that may wait for the disk when a run starts.
+	// maintenanceBytes limits the uncommitted bytes at the start of a run. Above the limit, the run is postponed.
 	maintenanceBytes = 8 << 20
 )
 
-// scheduleMaintenance schedules the maintenance of a queue at a time, unless it is scheduled earlier.
-// An overdue run starts after the other overdue deadlines.
+// scheduleMaintenance schedules the maintenance of a queue at the given time, or keeps an earlier schedule. An overdue
+// run starts after all other overdue deadlines.
 func (b *Bus) scheduleMaintenance(q *messageQueue, at time.Time) {
 	if q.entity.deleted {
 		return
@@ -30,7 +29,7 @@ func (b *Bus) scheduleMaintenance(q *messageQueue, at time.Time) {
 	}
 }
 
-// scheduleFirst schedules maintenance for the earliest due time of a queue.
+// scheduleFirst schedules maintenance for the earliest time at which something in the queue is due.
 func (b *Bus) scheduleFirst(q *messageQueue) {
 	for _, table := range []byte{tableSchedule, tableExpiry, tableForget} {
 		if k := b.journal.firstKey(q.firstDue(table), endOfPrefix(newKey(table, q.id, 0))); k != nil {
@@ -39,8 +38,8 @@ func (b *Bus) scheduleFirst(q *messageQueue) {
 	}
 }
 
-// firstDue returns the key at which the search for due keys of a table starts. It skips expired
-// messages that are locked: they expire when their lock ends.
+// firstDue returns the key at which the search for due keys starts. It skips expired messages that are locked; they
+// expire when their lock ends.
 func (q *messageQueue) firstDue(table byte) []byte {
 	if table == tableExpiry && q.overdue != nil {
 		return q.overdue
@@ -48,8 +47,8 @@ func (q *messageQueue) firstDue(table byte) []byte {
 	return newKey(table, q.id, 0)
 }
 
-// runMaintenance enqueues scheduled messages that are due, expires messages, and removes
-// message ids after the duplicate window. It pauses while many writes wait for the disk.
+// runMaintenance enqueues scheduled messages that are due, expires messages, and removes message ids after the
+// duplicate window. It is postponed while many writes wait for the disk.
 func (b *Bus) runMaintenance(q *messageQueue) {
 	if g := b.journal.pending; g.bytes > maintenanceBytes {
 		g.queues[q] = struct{}{}
@@ -73,7 +72,7 @@ func (b *Bus) eachDue(q *messageQueue, table byte, do func(q *messageQueue, key 
 	}
 }
 
-// activateScheduled enqueues a scheduled message as a new message.
+// activateScheduled enqueues a scheduled message that is due, as a new message.
 func (b *Bus) activateScheduled(q *messageQueue, k []byte) {
 	m, p, ok := b.readMessage(q, lastNumber(k))
 	if !ok || m.State != Scheduled {
@@ -85,7 +84,7 @@ func (b *Bus) activateScheduled(q *messageQueue, k []byte) {
 	b.routeMessage(q.entity, m, 0)
 }
 
-// expireActive expires a message that is not locked.
+// expireActive expires a message unless it is locked.
 func (b *Bus) expireActive(q *messageQueue, k []byte) {
 	q.overdue = append(bytes.Clone(k), 0)
 	seq := lastNumber(k)
@@ -97,7 +96,7 @@ func (b *Bus) expireActive(q *messageQueue, k []byte) {
 	}
 }
 
-// expireMessage removes an expired message, or makes it a dead letter.
+// expireMessage removes an expired message or makes it a dead letter, depending on the entity.
 func (b *Bus) expireMessage(q *messageQueue, m Message, p messageRef) {
 	if q.entity.config.DeadLetterOnExpiry {
 		b.moveToDeadLetters(q, m, p, ReasonExpired, "The message expired and was dead lettered.")
@@ -106,8 +105,8 @@ func (b *Bus) expireMessage(q *messageQueue, m Message, p messageRef) {
 	b.removeMessage(q, p, time.Time{})
 }
 
-// recordDuplicate records the id of a message if the entity detects duplicates. For a duplicate, it
-// returns the sequence number that was recorded with the original. Otherwise it returns 0.
+// recordDuplicate records the id of a message if the entity detects duplicates. If the id is already recorded, it
+// returns the sequence number of the first message with this id, otherwise 0.
 func (b *Bus) recordDuplicate(e *entity, m *Message) int64 {
 	if e.config.DuplicateWindow == 0 {
 		return 0

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// A busModel is a simple model of the bus. It searches lists from the front, and has no store and no
-// pending writes.
+// A busModel is a simple model of the bus. It has no store and no pending writes, and searches lists from the front.
 type busModel struct {
 	now    time.Time
-	queues map[string]*modelQueue // all queues including dead-letter queues, by lower-case path
-	order  int                    // counter for the order of locks
-	seen   map[string]time.Time   // ids sent to the topic, with the end of their duplicate window
+	queues map[string]*modelQueue // all queues, including dead-letter queues, by lower-case path
+	order  int                    // last order number of a lock
+	seen   map[string]time.Time   // ids of messages sent to the topic, each with the end of its duplicate window
 	topic  int64                  // newest sequence number of the topic
 	held   []*modelMessage        // scheduled messages of the topic
 }
@@ -24,8 +23,8 @@ type modelQueue struct {
 	config      Entity
 	last        int64
 	messages    []*modelMessage
-	sessions    map[string]time.Time // held sessions, with the end of the lock
-	deadLetters *modelQueue          // dead-letter queue; nil: this is a dead-letter queue
+	sessions    map[string]time.Time // locked sessions, each with the end of its lock
+	deadLetters *modelQueue          // dead-letter queue; nil if this queue is a dead-letter queue
 }
 
 type modelMessage struct {
@@ -38,7 +37,7 @@ type modelMessage struct {
 	ttl                    time.Duration
 	reason                 any
 	locked                 bool
-	until                  time.Time // end of a message's lock
+	until                  time.Time // end of the lock of the message
 	order                  int
 	token                  LockToken
 }
@@ -132,7 +131,7 @@ func (m *busModel) sendMessage(path string, id string, x modelMessage) {
 	}
 }
 
-// takeMessage locks the first unlocked message of a queue or of a session.
+// takeMessage locks and returns the first unlocked message of a queue or session.
 func (m *busModel) takeMessage(q *modelQueue, session *string) *modelMessage {
 	x := q.findMessage(func(x *modelMessage) bool {
 		return x.state == Active && !x.locked && (session == nil || x.session == *session)
@@ -151,7 +150,7 @@ func (m *busModel) lockMessage(q *modelQueue, x *modelMessage) {
 	}
 }
 
-// nextSession returns the free session with the oldest active message.
+// nextSession returns the unlocked session with the oldest active message.
 func (q *modelQueue) nextSession() (string, bool) {
 	x := q.findMessage(func(x *modelMessage) bool {
 		_, held := q.sessions[x.session]
@@ -224,7 +223,7 @@ func (m *busModel) forgetLocks() {
 	}
 }
 
-// expireAll expires messages whose time ended while they were locked, the oldest first.
+// expireAll expires messages whose time to live ended while they were locked, oldest first.
 func (m *busModel) expireAll(q *modelQueue) {
 	for _, x := range slices.SortedStableFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return a.expires.Compare(b.expires) }) {
 		m.expireMessage(q, x)
@@ -240,8 +239,8 @@ func (m *busModel) sortedQueues() []*modelQueue {
 	return all
 }
 
-// advanceTime advances the time by d. It stops at each time at which a lock or a message expires or
-// a scheduled message is due, and applies the change.
+// advanceTime moves the time forward by d. It stops whenever a lock or message expires or a scheduled message is due,
+// and applies the change.
 func (m *busModel) advanceTime(d time.Duration) {
 	end := m.now.Add(d)
 	for {
@@ -291,7 +290,7 @@ func (m *busModel) loseSession(q *modelQueue, session string) {
 	}
 }
 
-// describeQueue describes the messages of a queue.
+// describeQueue returns the messages of a queue as text.
 func (q *modelQueue) describeQueue() string {
 	var s strings.Builder
 	for _, x := range q.messages {

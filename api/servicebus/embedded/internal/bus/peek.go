@@ -16,10 +16,10 @@ const (
 	maxSequences = 1000
 )
 
-// Peek returns committed messages from a sequence number on, without locking them. The messages may
-// be active, deferred or scheduled. With a session id, Peek skips scheduled messages. Peek may
-// return fewer messages than requested, but returns an empty slice only if no message has this or a
-// higher number. An expired message is included while it is locked.
+// Peek returns committed messages in the order of their numbers, starting at PeekOptions.From, without locking them.
+// The messages may be active, deferred or scheduled; with a session id, scheduled messages are skipped. Peek may return
+// fewer messages than requested, but returns none only if there are no more. A locked message is included even if it
+// has expired.
 func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 	b.lockAndCatchUp()
 	q, err := b.findQueue(path)
@@ -47,7 +47,7 @@ type peekResult struct {
 	failure  error
 }
 
-// addRecord adds a stored message, and reports whether the result has room for more.
+// addRecord decodes a stored message and adds it to the result. It returns false if the result is full.
 func (p *peekResult) addRecord(record []byte) bool {
 	m, err := decodeMessage(bytes.Clone(record))
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *peekResult) addAll(r disk.Reader, from int64) {
 	}
 }
 
-// addSession adds the active and the deferred messages of a session, merged by number.
+// addSession adds the active and deferred messages of a session, sorted by number.
 func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 	var sequences []int64
 	for _, table := range []byte{tableLane, tableDeferred} {
@@ -84,10 +84,9 @@ func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 	}
 }
 
-// ReceiveDeferred delivers deferred messages by their sequence numbers. It fails with ErrNotFound
-// unless all the messages exist. In an entity with sessions, the session must be held. A dead
-// letter can be received without being deferred, so that clients need not receive all earlier dead
-// letters first.
+// ReceiveDeferred delivers deferred messages by sequence number. It fails with ErrNotFound if a message does not exist.
+// In an entity with sessions, the session must be locked. A dead letter need not be deferred, so that a client can
+// receive it without receiving all earlier dead letters.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
 	b.runOperation(func(err error) { done(out, err) }, func() error {
@@ -148,8 +147,8 @@ func (b *Bus) deferredOf(path string, session *string) (*messageQueue, *delivery
 	return q, q.lanes[*session], nil
 }
 
-// Sessions lists the sessions with active messages. If since is not zero, it lists the sessions whose
-// state changed after since.
+// Sessions lists the sessions with active messages. If since is not zero, it instead lists the sessions whose state
+// changed after since.
 func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, error) {
 	b.lockAndCatchUp()
 	q, err := b.sessionQueue(path)

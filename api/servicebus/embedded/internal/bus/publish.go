@@ -8,8 +8,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus/filter"
 )
 
-// publishCopies stores the copies of a message in the subscriptions of a topic, as their rules
-// require.
+// publishCopies stores a message in each subscription whose rules select it.
 func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
 	b.assignNumber(topic, &m)
 	v := &messageView{message: &m, codec: b.codec}
@@ -27,8 +26,8 @@ func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
 	}
 }
 
-// makeCopies returns one copy if a rule without an action matches, and one more for each matching
-// rule with an action. A rule whose evaluation fails adds no copy.
+// makeCopies evaluates the rules of a subscription. It returns one copy for all matching rules without an action, and
+// one copy for each matching rule with an action. A rule that cannot be evaluated adds none.
 func (e *entity) makeCopies(v *messageView) (copies []Message, failure error) {
 	plain := false
 	for _, r := range e.rules {
@@ -98,14 +97,14 @@ func (c *Correlation) isMatch(v *messageView) bool {
 	return true
 }
 
-// A messageView is the view of a message that filters and actions use. Its application properties
-// are decoded at their first use.
+// A messageView makes a message accessible to filters and actions. It decodes the application properties when they are
+// first used.
 type messageView struct {
 	message    *Message
 	codec      Codec
 	properties map[string]any
-	failure    error // error of decoding the properties
-	used       bool  // the properties were decoded, or decoding failed
+	failure    error // error of the decoding
+	used       bool  // true after the first attempt to decode the properties
 
 	changes map[string]any
 	removed []string
@@ -143,7 +142,7 @@ func (v *messageView) System(name string) any {
 	case "ScheduledEnqueueTimeUtc":
 		return valueIfSet(m.ScheduledFor, !m.ScheduledFor.IsZero())
 	case "SequenceNumber":
-		return m.EnqueuedSequenceNumber // the number in the topic, because the copy has no number in the subscription yet
+		return m.EnqueuedSequenceNumber // the number in the topic, because the subscription has not assigned one yet
 	case "DeliveryCount":
 		return int64(m.DeliveryCount)
 	}
@@ -157,7 +156,7 @@ func valueIfSet(value any, is bool) any {
 	return nil
 }
 
-// textField returns the field of a system property of type string.
+// textField returns a pointer to the field for a string system property.
 func (m *Message) textField(name string) *string {
 	switch name {
 	case "ContentType":
@@ -180,7 +179,7 @@ func (m *Message) textField(name string) *string {
 	return nil
 }
 
-// applyAction applies an action to a copy.
+// applyAction applies an action to a copy of the message.
 func (v *messageView) applyAction(a *filter.Action) (Message, error) {
 	m := *v.message
 	own := &messageView{message: &m, codec: v.codec, properties: maps.Clone(v.decodeProperties()), changes: map[string]any{}}

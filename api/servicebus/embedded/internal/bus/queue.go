@@ -7,46 +7,45 @@ import (
 	"time"
 )
 
-// A queuePart identifies a queue of an entity.
+// A queuePart tells which queue of an entity is meant: the main queue or one of its dead-letter queues.
 type queuePart byte
 
 const (
 	mainPart queuePart = iota
 	deadLetterPart
-	transferPart // messages that could not be forwarded
+	transferPart // transferPart contains messages that could not be forwarded
 )
 
-// A messageQueue is one sequence of messages: the messages of an entity, or its dead letters. The
-// messages are in the store. Only numbers, locks and waiting receivers are in memory.
+// A messageQueue is either the main queue of an entity or one of its dead-letter queues. The store has the messages;
+// memory has only counters, locks and waiting receivers.
 type messageQueue struct {
 	id     queueID
 	entity *entity
 	part   queuePart
 
-	last      int64 // newest sequence number
+	last      int64 // sequence number of the newest message
 	active    int64
 	deferred  int64
 	scheduled int64
 	bytes     int64
 
-	lanes       map[string]*deliveryLane // lanes of held sessions; without sessions, the only lane
+	lanes       map[string]*deliveryLane // lanes of locked sessions; a queue without sessions has one lane
 	locked      map[int64]*messageLock
-	waiting     list.List // of *sessionWaiter: requests for the next session
-	overdue     []byte    // key up to which expired messages are removed or locked
-	maintenance *deadline // next time at which a message is due or expires, or a message id is removed
+	waiting     list.List // list of *sessionWaiter, the requests for the next session
+	overdue     []byte    // key of tableExpiry before which all expired messages are removed or locked
+	maintenance *deadline // next time at which a message becomes due or expires, or a message id must be removed
 }
 
 func newQueue(e *entity, p queuePart) *messageQueue {
 	return &messageQueue{id: idOf(e.number, p), entity: e, part: p, lanes: map[string]*deliveryLane{}, locked: map[int64]*messageLock{}}
 }
 
-// hasSessions reports whether messages are received by session. Dead letters are received without
-// sessions.
+// hasSessions reports whether receivers receive from sessions. Dead-letter queues have no sessions.
 func (q *messageQueue) hasSessions() bool {
 	return q.part == mainPart && q.entity.config.RequiresSession
 }
 
-// laneOf returns the name of a message's lane: its session, or "" in a queue without sessions.
+// laneOf returns the name of the lane that delivers a message: its session, or "" in a queue without sessions.
 func (q *messageQueue) laneOf(m *Message) string {
 	if q.hasSessions() && m.SessionID != nil {
 		return *m.SessionID
@@ -60,7 +59,7 @@ type messageRef struct {
 	lane  string
 	state State
 	size  int64
-	until time.Time // time of expiry; zero: the message does not expire
+	until time.Time // time at which the message expires, or zero
 }
 
 func (q *messageQueue) refOf(m *Message, size int) messageRef {
@@ -84,7 +83,7 @@ func (b *Bus) insertMessage(q *messageQueue, m Message) int64 {
 	return p.seq
 }
 
-// addToTable adds a message to the table of its state.
+// addToTable adds a message to the table for its state. due is used only for scheduled messages.
 func (b *Bus) addToTable(q *messageQueue, p messageRef, due time.Time) {
 	switch p.state {
 	case Scheduled:
@@ -104,7 +103,7 @@ func (b *Bus) addToTable(q *messageQueue, p messageRef, due time.Time) {
 	}
 }
 
-// removeFromTable reverses addToTable. due is used only for scheduled messages.
+// removeFromTable removes a message from the table for its state. due is used only for scheduled messages.
 func (b *Bus) removeFromTable(q *messageQueue, p messageRef, due time.Time) {
 	switch p.state {
 	case Scheduled:
@@ -137,7 +136,7 @@ func (b *Bus) removeMessage(q *messageQueue, p messageRef, due time.Time) {
 	b.changed[q] = struct{}{}
 }
 
-// replaceMessage stores a changed message under its number, and returns its new messageRef.
+// replaceMessage overwrites a stored message, and returns its new messageRef.
 func (b *Bus) replaceMessage(q *messageQueue, p messageRef, m *Message) messageRef {
 	record := encodeMessage(m)
 	b.journal.putKey(messageKey(q.id, p.seq), record)
@@ -152,7 +151,7 @@ func (b *Bus) replaceMessage(q *messageQueue, p messageRef, m *Message) messageR
 	return p
 }
 
-// readMessage returns a stored message, and false if it does not exist.
+// readMessage returns a stored message. It returns false if the message does not exist.
 func (b *Bus) readMessage(q *messageQueue, seq int64) (Message, messageRef, bool) {
 	record := b.journal.getValue(messageKey(q.id, seq))
 	if record == nil {
@@ -166,11 +165,10 @@ func (b *Bus) readMessage(q *messageQueue, seq int64) (Message, messageRef, bool
 	return m, q.refOf(&m, len(record)), true
 }
 
-// firstOf returns the sequence number of the first active message of a lane, or 0 if it has none.
+// firstOf returns the sequence number of the first active message of a lane, or 0 if the lane is empty.
 func (b *Bus) firstOf(q *messageQueue, lane string) int64 { return b.nextOf(q, lane, 0) }
 
-// nextOf returns the sequence number of the first active message of a lane that is at least from. It
-// returns 0 if the lane has no such message.
+// nextOf returns the first sequence number of an active message of a lane that is not less than from, or 0.
 func (b *Bus) nextOf(q *messageQueue, lane string, from int64) int64 {
 	prefix := sessionPrefix(tableLane, q.id, lane)
 	k := b.journal.firstKey(appendNumber(prefix[:len(prefix):len(prefix)], from), endOfPrefix(prefix))
@@ -180,7 +178,7 @@ func (b *Bus) nextOf(q *messageQueue, lane string, from int64) int64 {
 	return lastNumber(k)
 }
 
-// notifyLane schedules a lane and its queue to be served after the next commit.
+// notifyLane makes the next commit serve a lane and its queue.
 func (b *Bus) notifyLane(q *messageQueue, lane string) {
 	if l := q.lanes[lane]; l != nil {
 		b.journal.pending.lanes[l] = struct{}{}
@@ -189,7 +187,7 @@ func (b *Bus) notifyLane(q *messageQueue, lane string) {
 	}
 }
 
-// writeCounters stores the counters of the queues that changed.
+// writeCounters stores the counters of all queues whose counters have changed.
 func (b *Bus) writeCounters() {
 	for q := range b.changed {
 		if !q.entity.deleted {

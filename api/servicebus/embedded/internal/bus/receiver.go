@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Receiver receives messages of one queue, or of one session that it holds.
+// A Receiver receives the messages of one queue, or of one session that it has locked.
 type Receiver struct {
 	bus     *Bus
 	options ReceiverOptions
@@ -15,14 +15,13 @@ type Receiver struct {
 	// The lock of the bus guards these fields.
 	lane   *deliveryLane
 	credit int
-	turn   *list.Element // element in lane.ready; nil: the receiver has no credit
+	turn   *list.Element // element of the receiver in lane.ready; nil without credit
 	closed bool
-	until  time.Time // end of a session's lock
-	lock   *deadline // deadline of a session's lock
+	until  time.Time // end of the session lock
+	lock   *deadline // deadline of the session lock
 }
 
-// Receive starts a receiver of an entity without sessions. The receiver receives no messages before
-// it has credit.
+// Receive starts a receiver for an entity without sessions. It delivers messages only after AddCredit.
 func (b *Bus) Receive(path string, o ReceiverOptions) (*Receiver, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -46,7 +45,7 @@ func (b *Bus) addReceiver(q *messageQueue, name string, o ReceiverOptions) *Rece
 	return r
 }
 
-// AddCredit allows n more deliveries. A negative n reduces the credit, down to zero.
+// AddCredit allows n more deliveries. A negative n reduces the credit, to zero at most.
 func (r *Receiver) AddCredit(n int) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -64,8 +63,7 @@ func (r *Receiver) AddCredit(n int) {
 	b.handOut(r.lane)
 }
 
-// Drain sets the credit to zero. After all earlier deliveries, it calls done with the credit that
-// was left.
+// Drain sets the credit to zero. After all earlier deliveries it calls done with the unused credit.
 func (r *Receiver) Drain(done func(left int)) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -76,7 +74,7 @@ func (r *Receiver) Drain(done func(left int)) {
 	b.replyCommitted(func(error) { done(left) })
 }
 
-// leaveReady removes the receiver from the receivers with credit.
+// leaveReady removes the receiver from lane.ready, the list of receivers with credit.
 func (r *Receiver) leaveReady() {
 	if r.turn != nil {
 		r.lane.ready.Remove(r.turn)
@@ -84,9 +82,8 @@ func (r *Receiver) leaveReady() {
 	}
 }
 
-// Close ends the receiver. Messages that it has locked in a queue without sessions stay locked until
-// they are settled or the lock expires. A session is released, with its messages unchanged.
-// Deliveries that are already queued may still be made.
+// Close ends the receiver. Without sessions, messages that it has locked stay locked until they are settled or the lock
+// expires. A session is unlocked, and its messages do not change. Deliveries that are already queued may still arrive.
 func (r *Receiver) Close() {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -96,7 +93,7 @@ func (r *Receiver) Close() {
 	}
 }
 
-// leaveLane removes a receiver from its lane, and releases its session.
+// leaveLane removes a receiver from its lane, and unlocks its session.
 func (b *Bus) leaveLane(r *Receiver) {
 	r.closed = true
 	r.credit = 0
@@ -107,7 +104,7 @@ func (b *Bus) leaveLane(r *Receiver) {
 	}
 }
 
-// endReceiver ends a receiver and calls its function Lost.
+// endReceiver ends a receiver and calls its Lost function with the reason.
 func (b *Bus) endReceiver(r *Receiver, why error) {
 	b.leaveLane(r)
 	if r.options.Lost != nil {
@@ -115,18 +112,17 @@ func (b *Bus) endReceiver(r *Receiver, why error) {
 	}
 }
 
-// SessionID returns the id of the held session.
+// SessionID returns the id of the locked session.
 func (r *Receiver) SessionID() string { return r.session }
 
-// LockedUntil returns the end of the session's lock.
+// LockedUntil returns the end of the session lock.
 func (r *Receiver) LockedUntil() time.Time {
 	r.bus.mu.Lock()
 	defer r.bus.mu.Unlock()
 	return r.until
 }
 
-// deliverMessage delivers a message to a receiver. It locks the message, or removes it from the queue
-// in mode ReceiveAndDelete.
+// deliverMessage delivers a message to a receiver. It locks the message, or removes it in mode ReceiveAndDelete.
 func (b *Bus) deliverMessage(r *Receiver, m Message, p messageRef) {
 	if r.options.Mode == ReceiveAndDelete {
 		b.removeMessage(r.lane.queue, p, time.Time{})
@@ -145,7 +141,7 @@ func (b *Bus) deliverMessage(r *Receiver, m Message, p messageRef) {
 	b.callbacks.addCall(func() { r.options.Deliver(d) })
 }
 
-// endReceivers ends all receivers and waiting session requests.
+// endReceivers ends all receivers and all waiting session requests.
 func (b *Bus) endReceivers(why error) {
 	for _, e := range b.entities {
 		for _, q := range e.listQueues() {

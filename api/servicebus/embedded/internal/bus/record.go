@@ -10,8 +10,8 @@ import (
 
 var errRecord = fmt.Errorf("%w: a stored message cannot be read", disk.ErrDamaged)
 
-// A record of a stored message consists of the version of the encoding (one byte), the numbers of
-// the message, and its strings and sections, each with its length.
+// recordVersion is the first byte of a stored message. The numbers of the message follow, then its strings and
+// sections, each with its length.
 const recordVersion = 1
 
 const (
@@ -49,7 +49,7 @@ func encodeMessage(m *Message) []byte {
 	return append(b, m.Sections...)
 }
 
-// decodeMessage decodes a message, which shares the memory of b.
+// decodeMessage decodes a stored message. The message shares the memory of b.
 func decodeMessage(b []byte) (Message, error) {
 	if len(b) > 0 && b[0] > recordVersion {
 		return Message{}, fmt.Errorf("%w: a message has version %d, this version reads %d", disk.ErrFormat, b[0], recordVersion)

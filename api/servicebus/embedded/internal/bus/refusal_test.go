@@ -145,8 +145,8 @@ func TestDeferredMessage_IsReceivedOnlyByItsNumber(t *testing.T) {
 	require.Zero(t, w.countsOf("q"))
 }
 
-// A dead letter that was locked by its number is delivered to a receiver only after it is unlocked.
-// It keeps its position in the order, and is delivered once.
+// While a dead letter is locked by its number, no receiver receives it. After the unlock it is delivered once, in its
+// original position.
 func TestDeadLetter_IsReceivedByItsNumber(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", LockDuration: time.Minute})

@@ -19,7 +19,7 @@ const (
 	maxRuleName = 50
 )
 
-// A compiledRule is a Rule whose condition and action are parsed.
+// A compiledRule is a Rule with its parsed condition and action.
 type compiledRule struct {
 	Rule
 	condition *filter.Condition // parsed condition of an SQL filter
@@ -54,7 +54,7 @@ func compileRule(r Rule) (*compiledRule, error) {
 	return made, nil
 }
 
-// AddRule adds a rule to a subscription. It fails with ErrExists if the name is in use.
+// AddRule adds a rule to a subscription. It returns ErrExists if the subscription already has a rule of this name.
 func (b *Bus) AddRule(subscription string, r Rule, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.findSubscription(subscription)
@@ -70,7 +70,7 @@ func (b *Bus) AddRule(subscription string, r Rule, done func(error)) {
 	})
 }
 
-// DeleteRule removes a rule. A subscription without rules receives no messages.
+// DeleteRule removes a rule. A subscription without rules receives nothing.
 func (b *Bus) DeleteRule(subscription, name string, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.findSubscription(subscription)
@@ -87,7 +87,7 @@ func (b *Bus) DeleteRule(subscription, name string, done func(error)) {
 	})
 }
 
-// Rules returns the rules of a subscription, by name.
+// Rules returns the rules of a subscription, sorted by name.
 func (b *Bus) Rules(subscription string) ([]Rule, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -114,7 +114,7 @@ func (e *entity) ruleAt(name string) int {
 	return slices.IndexFunc(e.rules, func(r *compiledRule) bool { return strings.EqualFold(r.Name, name) })
 }
 
-// setRule stores a new rule.
+// setRule adds a rule to a subscription and stores it.
 func (b *Bus) setRule(e *entity, r Rule) error {
 	made, err := compileRule(r)
 	if err != nil {
@@ -134,8 +134,8 @@ func (e *entity) enlistRule(r *compiledRule) {
 	slices.SortFunc(e.rules, func(a, b *compiledRule) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// A ruleRecord is the stored form of a rule. Values are encoded like application properties, because
-// JSON does not preserve their types.
+// A ruleRecord is the stored form of a rule. Its values are encoded like application properties, because JSON does not
+// preserve their types.
 type ruleRecord struct {
 	Rule       Rule
 	Parameters []byte

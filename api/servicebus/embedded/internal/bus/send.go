@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// The limits of input.
+// The limits for messages.
 const (
-	maxID       = 128 // maximum bytes of a message or session id
+	maxID       = 128 // maximum length of a message id or session id, in bytes
 	maxPath     = 260
 	maxBatch    = 10_000
 	maxEntities = 10_000
-	maxTexts    = 64 << 10 // maximum bytes of all other strings of a message
-	maxPending  = 64 << 20 // maximum bytes that wait for the disk
-	maxHops     = 4        // maximum number of times that a message is forwarded
+	maxTexts    = 64 << 10 // maximum total length of the remaining strings of a message, in bytes
+	maxPending  = 64 << 20 // maximum number of uncommitted bytes
+	maxHops     = 4        // maximum number of times that a message can be forwarded
 	longestTTL  = 100 * 365 * 24 * time.Hour
 	hopsReason  = "MaxTransferHopCountExceeded"
 	nullReason  = "Session ID is null."
 	nullMessage = "Session enabled entity doesn't allow a message whose session identifier is null."
 )
 
-// Send stores a batch in a queue or topic atomically. Scheduled messages wait until they are
-// due.
+// Send atomically stores a batch of messages in a queue or topic. Scheduled messages are delivered when they are due.
 func (b *Bus) Send(path string, batch []Message, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.checkBatch(path, batch)
@@ -44,8 +43,7 @@ func (b *Bus) Send(path string, batch []Message, done func(error)) {
 	})
 }
 
-// Schedule is like Send, but passes the sequence numbers of the messages to done. Until the messages
-// are due, CancelScheduled can cancel them by these numbers.
+// Schedule is like Send, but passes the sequence numbers to done. CancelScheduled needs these numbers.
 func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) {
 	var sequences []int64
 	b.runOperation(func(err error) { done(sequences, err) }, func() error {
@@ -68,8 +66,8 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 	})
 }
 
-// CancelScheduled removes messages that are not due yet. If one of the messages is not scheduled,
-// it fails with ErrNotFound and removes no message.
+// CancelScheduled removes scheduled messages. If one of them is not scheduled (any more), it fails with ErrNotFound and
+// removes none.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
 	b.runOperation(done, func() error {
 		e, _, err := b.findEntity(path)
@@ -95,10 +93,10 @@ func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) 
 	})
 }
 
-// storedNow returns the time in the precision in which it is stored.
+// storedNow returns the current time, rounded down to the millisecond, as it is stored.
 func (b *Bus) storedNow() time.Time { return b.clock.Now().UTC().Truncate(time.Millisecond) }
 
-// checkBatch returns the entity of a path, or an error if the batch cannot be stored.
+// checkBatch returns the entity at path, or an error if the entity cannot accept the batch.
 func (b *Bus) checkBatch(path string, batch []Message) (*entity, error) {
 	e, part, err := b.findEntity(path)
 	switch {
@@ -156,14 +154,13 @@ func (b *Bus) clearBusFields(m *Message) {
 	}
 }
 
-// storeScheduled stores a message until it is due.
+// storeScheduled stores a message that is not due yet.
 func (b *Bus) storeScheduled(e *entity, m Message) int64 {
 	m.State, m.EnqueuedAt = Scheduled, b.storedNow()
 	return b.insertMessage(e.main, m)
 }
 
-// routeMessage stores a message in the entity's queue, in its subscriptions, or in the entity
-// to which it forwards.
+// routeMessage stores a message in the entity's queue or in its subscriptions, or forwards it to a different entity.
 func (b *Bus) routeMessage(e *entity, m Message, hops int) {
 	m.TTL = minPositive(m.TTL, e.config.DefaultTTL)
 	switch {
@@ -189,8 +186,8 @@ func minPositive(a, b time.Duration) time.Duration {
 	return a
 }
 
-// assignNumber assigns a sequence number to a message that the entity does not store, unless an
-// earlier entity has assigned one.
+// assignNumber assigns a sequence number to a message that the entity forwards without storing it, unless an earlier
+// entity has assigned one.
 func (b *Bus) assignNumber(e *entity, m *Message) {
 	if m.EnqueuedSequenceNumber == 0 {
 		e.main.last++
@@ -199,8 +196,8 @@ func (b *Bus) assignNumber(e *entity, m *Message) {
 	}
 }
 
-// forwardMessage forwards a message to another entity. If this fails, the message becomes a transfer
-// dead letter.
+// forwardMessage forwards a message to the entity at path to. If that fails, the message becomes a transfer dead
+// letter.
 func (b *Bus) forwardMessage(from *entity, to string, m Message, hops int) {
 	b.assignNumber(from, &m)
 	target := b.entities[strings.ToLower(to)]

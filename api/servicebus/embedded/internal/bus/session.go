@@ -13,11 +13,11 @@ import (
 const (
 	// DefaultSessionTimeout is the default timeout of a request for the next session.
 	DefaultSessionTimeout = time.Minute
-	// MaxSessionState is the maximum size of a session's state.
+	// MaxSessionState is the maximum size of a session state, in bytes.
 	MaxSessionState = 256 << 10
 )
 
-// A sessionWaiter is a request that waits for the next session with a message.
+// A sessionWaiter is a request for the next session that has a message.
 type sessionWaiter struct {
 	queue    *messageQueue
 	options  ReceiverOptions
@@ -26,12 +26,12 @@ type sessionWaiter struct {
 	deadline *deadline
 }
 
-// AcceptSession locks a session: the requested session, even if it has no messages, or the next
-// session with a message. It fails with ErrSessionLocked if the requested session is held, and with
-// ErrTimeout if no session became available in time.
+// AcceptSession locks a session: either the session that want names, which may be empty, or the next session with a
+// message. It fails with ErrSessionLocked if the named session is locked, and with ErrTimeout if no session became
+// available in time.
 //
-// cancel ends the wait: it calls done with ErrTimeout, unless done was called already. The caller
-// must close the Receiver when it is no longer needed.
+// cancel ends the wait: it calls done with ErrTimeout unless done was already called. The caller must close the
+// Receiver.
 func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions, done func(*Receiver, error)) (cancel func()) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -61,7 +61,7 @@ func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions,
 	return func() {}
 }
 
-// refuseWaiter ends a wait with an error, unless the wait has ended already.
+// refuseWaiter ends a waiting request with an error, unless the request has already ended.
 func (b *Bus) refuseWaiter(w *sessionWaiter, why error) {
 	if b.removeWaiter(w) {
 		b.callbacks.addCall(func() { w.done(nil, why) })
@@ -85,8 +85,7 @@ func (b *Bus) grantSession(q *messageQueue, id string, o ReceiverOptions, done f
 	b.callbacks.addCall(func() { done(r, nil) })
 }
 
-// grantSessions grants free sessions to the requests that wait for the next session, the oldest
-// request first.
+// grantSessions grants unlocked sessions to waiting requests, oldest request first.
 func (b *Bus) grantSessions(q *messageQueue) {
 	for q.waiting.Len() > 0 && b.journal.failure == nil {
 		id, ok := b.nextSession(q)
@@ -99,8 +98,8 @@ func (b *Bus) grantSessions(q *messageQueue) {
 	}
 }
 
-// nextSession returns the free session with the oldest message that can be delivered. It skips held
-// sessions. Their number is small, because each has a receiver.
+// nextSession returns the unlocked session with the oldest deliverable message. It skips locked sessions, which are
+// few, because each has a receiver.
 func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 	from, to := headKey(q.id, 0), endOfPrefix(newKey(tableHead, q.id, 0))
 	for {
@@ -125,7 +124,7 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 			if !ok {
 				return "", false // the journal has recorded the error
 			}
-			b.expireMessage(q, m, p) // expireMessage also makes the next message the head of the session
+			b.expireMessage(q, m, p) // expireMessage removes m, so the session's next message becomes its first
 			continue
 		}
 		g.queues[q] = struct{}{}
@@ -133,8 +132,7 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 	}
 }
 
-// freeSession releases a session with its messages unchanged. Maintenance removes messages that have
-// expired.
+// freeSession unlocks a session and does not change its messages. Maintenance removes the expired ones.
 func (b *Bus) freeSession(r *Receiver) {
 	b.cancelDeadline(r.lock)
 	q, now := r.lane.queue, b.clock.Now()
@@ -149,8 +147,8 @@ func (b *Bus) freeSession(r *Receiver) {
 	b.grantSessions(q)
 }
 
-// loseSession ends the receiver of a session whose lock expired. This counts as a failed delivery of
-// the locked messages of the session.
+// loseSession ends the receiver of a session whose lock has expired. For each locked message of the session, this
+// counts as a failed delivery.
 func (b *Bus) loseSession(r *Receiver) {
 	for _, k := range r.lane.sortedLocks() {
 		b.expireLock(k)
@@ -194,7 +192,7 @@ func (b *Bus) heldSession(path, id string) (*messageQueue, *Receiver, error) {
 	return q, r, nil
 }
 
-// RenewSession renews the lock of a session for the lock duration of the entity, from now on.
+// RenewSession renews the lock of a session; the lock duration of the entity starts again now.
 func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 	var until time.Time
 	b.runOperation(func(err error) { done(until, err) }, func() error {
@@ -209,7 +207,7 @@ func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 	})
 }
 
-// SessionState returns the state of a session, or nil.
+// SessionState returns the state of a session, or nil if it has none.
 func (b *Bus) SessionState(path, id string, done func([]byte, error)) {
 	var state []byte
 	b.runOperation(func(err error) { done(state, err) }, func() error {
@@ -224,7 +222,7 @@ func (b *Bus) SessionState(path, id string, done func([]byte, error)) {
 	})
 }
 
-// SetSessionState sets the state of a session. An empty state removes it.
+// SetSessionState sets the state of a session. An empty state removes the stored state.
 func (b *Bus) SetSessionState(path, id string, state []byte, done func(error)) {
 	b.runOperation(done, func() error {
 		q, _, err := b.heldSession(path, id)

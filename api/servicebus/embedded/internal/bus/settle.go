@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// The reasons of dead letters that the bus sets.
+// The reasons that the bus sets when it dead-letters a message.
 const (
 	ReasonDeliveries = "MaxDeliveryCountExceeded"
 	ReasonExpired    = "TTLExpiredException"
@@ -12,14 +12,14 @@ const (
 	ReasonForwarding = "ForwardingFailed"
 )
 
-// The application properties with the reason of a dead letter.
+// The application properties that state why a message is a dead letter.
 const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
 )
 
-// Settle settles the messages of all tokens. If one of the locks is not held, it fails with
-// ErrLockLost and settles no message.
+// Settle settles the messages of all tokens. If one of the locks no longer exists, it fails with ErrLockLost and
+// settles none.
 func (b *Bus) Settle(path string, tokens []LockToken, how Settlement, done func(error)) {
 	b.runOperation(done, func() error {
 		held, err := b.heldLocks(path, tokens)
@@ -60,8 +60,7 @@ func (b *Bus) settleLock(k *messageLock, how Settlement) {
 	}
 }
 
-// abandonMessage returns a message to its position, and increases its delivery count unless it is a
-// dead letter.
+// abandonMessage returns a message to its position. It also increments the delivery count, except for a dead letter.
 func (b *Bus) abandonMessage(k *messageLock, m Message) {
 	counted := k.queue.part == mainPart
 	if counted {
@@ -86,8 +85,8 @@ func (b *Bus) freeMessage(k *messageLock, m *Message) {
 	}
 }
 
-// moveToDeadLetters moves a message to the dead letters of its entity. If the message is a dead
-// letter already, it stays in its queue and gets the new reason.
+// moveToDeadLetters makes a message a dead letter of its entity. A message that is already a dead letter stays where it
+// is, and gets the new reason.
 func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason, description string) {
 	deadLetters := q.entity.deadLetters
 	if q.part == transferPart {
@@ -97,9 +96,8 @@ func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason
 	b.storeDeadLetter(deadLetters, q, m, 0, reason, description)
 }
 
-// storeDeadLetter stores a message of the queue from in deadLetters, or forwards the message if the
-// entity of the queue forwards its dead letters. hops is the number of times that the message was
-// forwarded so far.
+// storeDeadLetter stores a message of queue from in deadLetters. If the entity forwards its dead letters, it forwards
+// the message instead. hops is how often the message has already been forwarded.
 func (b *Bus) storeDeadLetter(deadLetters, from *messageQueue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {
@@ -123,9 +121,8 @@ func (b *Bus) storeDeadLetter(deadLetters, from *messageQueue, m Message, hops i
 	b.insertMessage(deadLetters, m)
 }
 
-// mergeProperties changes the application properties of a message. If the properties cannot be
-// decoded, the changes replace all of them, because an error would leave the message in its queue
-// forever.
+// mergeProperties applies changes to the application properties of a message. If the properties cannot be decoded, it
+// replaces all of them with the changes: an error would block the message forever.
 func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	if len(changes) == 0 {
 		return
@@ -133,7 +130,7 @@ func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	merged, err := b.codec.Merge(m.ApplicationProperties, changes, nil)
 	if err != nil {
 		if merged, err = b.codec.Merge(nil, changes, nil); err != nil {
-			return // a changed value has no encoding
+			return // a changed value cannot be encoded
 		}
 	}
 	m.ApplicationProperties = merged

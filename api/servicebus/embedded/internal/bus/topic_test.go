@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newSubscribed returns a bus that has a topic with one subscription. The subscription has only the
-// given rules.
+// newSubscribed returns a bus with a topic and one subscription, which has only the given rules.
 func newSubscribed(t *testing.T, rules ...Rule) *busFixture {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})

@@ -25,22 +25,22 @@ import (
 const MaxLength = 1024
 
 var (
-	// ErrSyntax reports a syntax error in a condition or an action.
+	// ErrSyntax reports a condition or action with a syntax error.
 	ErrSyntax = errors.New("the expression is not valid")
-	// ErrEvaluate reports a message for which an expression has no value.
+	// ErrEvaluate reports an expression that cannot be evaluated for a message.
 	ErrEvaluate = errors.New("the expression cannot be evaluated")
 )
 
-// A Message is the input of conditions.
+// A Message provides the properties that conditions test.
 type Message interface {
 	// Property returns an application property.
 	Property(name string) (value any, there bool)
 
-	// System returns the property of the message with a canonical name, or nil if it is not set.
+	// System returns the system property with a canonical name, or nil if it is not set.
 	System(name string) any
 }
 
-// A Target is the message that actions change.
+// A Target is a Message that actions can change.
 type Target interface {
 	Message
 
@@ -50,8 +50,8 @@ type Target interface {
 	// RemoveProperty removes an application property, if it exists.
 	RemoveProperty(name string)
 
-	// SetSystem sets a property of the message; nil removes it. It fails if the property has
-	// another type, or must not be changed by actions.
+	// SetSystem sets a system property; nil removes it. It returns an error if the property has a different type, or if
+	// actions must not change it.
 	SetSystem(name string, value any) error
 }
 
@@ -63,11 +63,11 @@ type Action struct{ steps []actionStep }
 
 type actionStep struct {
 	property propertyName
-	value    evaluator // new value; nil: remove the property
+	value    evaluator // nil removes the property
 }
 
-// ParseCondition parses a condition. Each parameter in the condition, such as @limit, is replaced
-// by its value. The keys of parameters include the @.
+// ParseCondition parses a condition. It replaces each parameter in the condition, such as @limit, with its value. The
+// keys of parameters include the @.
 func ParseCondition(text string, parameters map[string]any) (*Condition, error) {
 	p, err := newParser(text, parameters)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Condition) Match(m Message) (bool, error) {
 	return err == nil && v == true, err
 }
 
-// Apply changes a message. If a step fails, the changes of the earlier steps remain.
+// Apply applies the action to a message. If a step fails, the changes of earlier steps remain.
 func (a *Action) Apply(t Target) error {
 	for _, s := range a.steps {
 		if s.value == nil {
@@ -137,7 +137,7 @@ func (a *Action) Apply(t Target) error {
 	return nil
 }
 
-// systemNames are the properties of a message, by lower-case name.
+// systemNames maps lower-case names to canonical names of system properties.
 var systemNames = func() map[string]string {
 	names := map[string]string{"label": "Subject"}
 	for _, n := range []string{
@@ -149,14 +149,14 @@ var systemNames = func() map[string]string {
 	return names
 }()
 
-// Canonical returns the canonical name of a system property, whose case does not matter. It returns
-// false if the property does not exist.
+// Canonical returns the canonical name of a system property. It ignores case, and returns false if the property does
+// not exist.
 func Canonical(name string) (string, bool) {
 	n, ok := systemNames[strings.ToLower(name)]
 	return n, ok
 }
 
-// Normalize converts numbers of Go types to int64 or float64.
+// Normalize converts any Go integer or float to int64 or float64.
 func Normalize(v any) any {
 	switch n := v.(type) {
 	case int:

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A testMessage is a message with both kinds of properties.
+// A testMessage is a message with application properties (user) and system properties.
 type testMessage struct{ user, system map[string]any }
 
 func (n testMessage) Property(name string) (any, bool)   { v, ok := n.user[name]; return v, ok }
@@ -134,7 +134,7 @@ func TestEqual_ComparesNumbersByValue(t *testing.T) {
 	require.False(t, Equal(nil, nil))
 }
 
-// FuzzParse checks that every text is refused or can be evaluated, without a panic and in limited time.
+// FuzzParse checks that every text is either refused or can be evaluated, quickly and without a panic.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"n = 5 AND NOT s LIKE 'h%' ESCAPE '!'", "sys.Label IN ('a', @p) OR EXISTS([x y])", "((n))", "- - -n % 0 = 1.5E2", "SET n = 1; REMOVE sys.To", "property('a') IS NOT NULL",

@@ -11,13 +11,13 @@ type tokenKind int
 
 const (
 	endToken     tokenKind = iota
-	wordToken              // a name or a keyword
-	quotedToken            // a name in brackets or double quotes
+	wordToken              // wordToken is a name or a keyword
+	quotedToken            // quotedToken is a name in brackets or double quotes
 	stringToken            // 'text'
-	numberToken            // a number, such as 1, 1.5, 1E3 or 0x1F
+	numberToken            // numberToken is a number, such as 1, 1.5, 1E3 or 0x1F
 	paramToken             // @name
-	symbolToken            // an operator, a comma, a parenthesis
-	unknownToken           // a character that is not part of the language
+	symbolToken            // symbolToken is an operator, comma or parenthesis
+	unknownToken           // unknownToken is a character that the language does not use
 )
 
 type filterToken struct {
@@ -26,7 +26,7 @@ type filterToken struct {
 	at   int
 }
 
-// readToken reads the token at a position, and returns its end.
+// readToken reads the token that starts at index at. It also returns the index after the token.
 func readToken(s string, at int) (filterToken, int, error) {
 	for at < len(s) {
 		r, size := utf8.DecodeRuneInString(s[at:])
@@ -63,8 +63,7 @@ func readToken(s string, at int) (filterToken, int, error) {
 	return filterToken{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q has no meaning", ErrSyntax, at, s[at])
 }
 
-// readQuoted reads up to the closing character. A doubled closing character is part of the
-// text.
+// readQuoted reads up to the closing character. A doubled closing character stands for one such character.
 func readQuoted(s string, at int, closing byte, kind tokenKind) (filterToken, int, error) {
 	var text strings.Builder
 	for i := at + 1; i < len(s); i++ {

@@ -2,8 +2,7 @@ package filter
 
 import "fmt"
 
-// likeEvaluator returns the evaluator of LIKE. Its value is unknown unless all operands are
-// strings.
+// likeEvaluator returns the evaluator of LIKE. The result is unknown unless all operands are strings.
 func likeEvaluator(left, pattern, escape evaluator) evaluator {
 	if escape == nil {
 		escape = constantValue("")
@@ -53,8 +52,8 @@ func parsePattern(s string, escapes []rune) []rune {
 	return pattern
 }
 
-// matchWildcards reports whether s matches a pattern. It backtracks only to the last %, because the
-// part of the pattern before that % has matched as early as possible.
+// matchWildcards reports whether s matches a pattern. When it backtracks, it returns only to the last %, because
+// everything before that % has matched as early as possible.
 func matchWildcards(s, pattern []rune) bool {
 	i, p := 0, 0
 	star, mark := -1, 0

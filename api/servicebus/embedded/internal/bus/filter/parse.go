@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// An evaluator returns the value of an expression for a message. The value is nil if it is unknown
-// or missing.
+// An evaluator evaluates an expression for a message. It returns nil if the value is unknown or missing.
 type evaluator func(Message) (any, error)
 
-// A propertyName is a name with its scope.
+// A propertyName is the name of a property, with its scope.
 type propertyName struct {
 	name   string
 	system bool
 }
 
-// A filterParser is a recursive descent parser, with a method for each precedence. After an
-// error it continues with dummy results until checkEnd returns the error.
+// A filterParser is a recursive descent parser with one method for each level of precedence. After an error it
+// continues with dummy results; checkEnd returns the error.
 type filterParser struct {
 	text       string
 	at         int
@@ -254,7 +253,7 @@ func (p *filterParser) parseNamed(t filterToken) evaluator {
 	return propertyValue(of)
 }
 
-// parseProperty parses a name with its scope, if it has one.
+// parseProperty parses a property name with an optional scope.
 func (p *filterParser) parseProperty() propertyName {
 	name := p.parseName()
 	if !p.takeSymbol(".") {

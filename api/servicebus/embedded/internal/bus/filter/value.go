@@ -40,14 +40,14 @@ func isNull(of evaluator, want bool) evaluator {
 	}
 }
 
-// logicalAnd returns the evaluator of AND: false takes precedence over unknown.
+// logicalAnd returns the evaluator of AND: the result is false if one operand is false, even if the second is unknown.
 func logicalAnd(left, right evaluator) evaluator { return newLogical(left, right, false) }
 
-// logicalOr returns the evaluator of OR: true takes precedence over unknown.
+// logicalOr returns the evaluator of OR: the result is true if one operand is true, even if the second is unknown.
 func logicalOr(left, right evaluator) evaluator { return newLogical(left, right, true) }
 
-// newLogical returns the evaluator of AND or OR. Its value is winner if one operand has this value.
-// Operands that are not bool are unknown.
+// newLogical returns the evaluator of AND or OR. The result is winner if at least one operand equals winner. An operand
+// that is not a bool is unknown.
 func newLogical(left, right evaluator, winner bool) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
@@ -120,7 +120,7 @@ func Equal(a, b any) bool {
 	return ok && order == 0
 }
 
-// orderOf compares two values of the same type.
+// orderOf compares two values. It returns false if their types differ.
 func orderOf(l, r any) (order int, ok bool) {
 	switch a := l.(type) {
 	case string:
@@ -157,8 +157,8 @@ func orderOf(l, r any) (order int, ok bool) {
 	return 0, false
 }
 
-// newArithmetic returns the evaluator of an arithmetic operator. Its value is nil if an operand is
-// nil. Addition also concatenates strings.
+// newArithmetic returns the evaluator of an arithmetic operator. The result is nil if an operand is nil. Addition also
+// concatenates strings.
 func newArithmetic(op string, left, right evaluator) evaluator {
 	return evaluateBoth(left, right, func(l, r any) (any, error) {
 		if l == nil || r == nil {
@@ -226,8 +226,8 @@ func computeFloats(op string, a, b float64) any {
 	}
 }
 
-// matchesAny returns the evaluator of IN. Its value is true if left equals an item of list. Otherwise
-// it is unknown if an item is unknown, and false if not.
+// matchesAny returns the evaluator of IN. The result is true if left equals an item of list. If no item is equal, the
+// result is unknown if an item is unknown, otherwise false.
 func matchesAny(left evaluator, list []evaluator) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
