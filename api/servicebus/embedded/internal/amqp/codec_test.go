@@ -40,7 +40,7 @@ func generateScalars() *rapid.Generator[any] {
 	)
 }
 
-// generateValues generates scalar and compound values, which are nested up to depth levels.
+// generateValues generates scalar values, and compound values that are nested up to depth levels.
 func generateValues(depth int) *rapid.Generator[any] {
 	if depth == 0 {
 		return generateScalars()
@@ -78,7 +78,7 @@ func TestValues_RoundTrip(t *testing.T) {
 		encoded := amqp.Append(nil, v)
 		back, err := amqp.Unmarshal(encoded)
 		require.NoError(t, err)
-		require.Equal(t, encoded, amqp.Append(nil, back), "%#v", v) // compare bytes, because NaN is not equal to itself
+		require.Equal(t, encoded, amqp.Append(nil, back), "%#v", v) // compare the encodings, because NaN is not equal to itself
 		skipped, err := amqp.NewDecoder(append(encoded, 1)).Skip()
 		require.NoError(t, err)
 		require.Equal(t, encoded, skipped)
@@ -114,7 +114,7 @@ func TestPerformatives_RoundTrip(t *testing.T) {
 	}
 }
 
-// A source may have fields that the server does not interpret, but must echo.
+// The server must echo the fields of a source that it does not interpret.
 func TestSource_IsEchoedWithUnknownFields(t *testing.T) {
 	source := amqp.Described{Descriptor: uint64(0x28), Value: amqp.List{
 		"address", uint32(1), amqp.Symbol("never"), uint32(5), nil,
@@ -182,7 +182,7 @@ func TestDecode_RefusesDeepNesting(t *testing.T) {
 	require.ErrorContains(t, err, "deep")
 }
 
-// Elements of size zero would let a small frame allocate much memory.
+// If elements of size zero were not limited, a small frame could make the decoder allocate much memory.
 func TestDecode_BoundsElementsOfSizeZero(t *testing.T) {
 	list := amqp.List{}
 	nulls := amqp.Array{Of: 0x40, Values: make([]any, 1000)}

@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// openCompound returns a Decoder of the contents b of a compound value, and the number of its
-// elements.
+// openCompound returns a Decoder for the contents b of a compound value, and the number of elements.
 func (d *Decoder) openCompound(code byte, b []byte) (*Decoder, uint32, error) {
 	inner := &Decoder{b: b, depth: d.depth, empty: d.empty}
 	if code>>4 == 0xc || code>>4 == 0xe {
@@ -28,7 +27,7 @@ func (d *Decoder) readList(code byte, b []byte) (any, error) {
 		return nil, err
 	}
 	if uint64(count) > uint64(len(inner.b)) {
-		return nil, errShort // every element takes a byte
+		return nil, errShort // every element needs at least one byte
 	}
 	list := make(List, count)
 	for i := range list {
@@ -102,7 +101,7 @@ func (d *Decoder) readArray(code byte, b []byte) (any, error) {
 		}
 	}
 	switch array.Of >> 4 {
-	case 0xa, 0xc, 0xe: // use the constructor with 4-byte sizes, which fits values of any size
+	case 0xa, 0xc, 0xe: // use the constructor with 4-byte sizes, because it fits a value of any size
 		array.Of += 0x10
 	}
 	return array, inner.checkEnd()

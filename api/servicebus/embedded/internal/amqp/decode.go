@@ -12,7 +12,7 @@ const (
 	// MaxNesting is the maximum nesting of values.
 	MaxNesting = 32
 
-	// maxEmpty is the maximum number of array elements of size zero that a Decoder reads in total.
+	// maxEmpty limits the total number of array elements of size zero that a Decoder reads.
 	maxEmpty = 4096
 )
 
@@ -25,10 +25,10 @@ var (
 type Decoder struct {
 	b     []byte
 	depth int
-	empty *int // number of array elements of size zero so far
+	empty *int // number of array elements of size zero that were read so far
 }
 
-// NewDecoder returns a Decoder of b.
+// NewDecoder returns a Decoder that reads b.
 func NewDecoder(b []byte) *Decoder { return &Decoder{b: b, empty: new(int)} }
 
 // Rest returns the unread bytes.
@@ -84,8 +84,8 @@ func (d *Decoder) takeBytes(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// takeContents returns the bytes after a constructor: a fixed number of bytes, or the bytes
-// after a size of 1 or 4 bytes. The upper half of code determines which.
+// takeContents returns the bytes after a constructor. The upper half of code tells whether their number is fixed, or
+// precedes them as a size of 1 or 4 bytes.
 func (d *Decoder) takeContents(code byte) ([]byte, error) {
 	switch code >> 4 {
 	case 0x4:
@@ -144,7 +144,7 @@ func (d *Decoder) skipValue(depth int) error {
 	return err
 }
 
-// readBody decodes the value after a constructor.
+// readBody decodes the bytes after a constructor.
 func (d *Decoder) readBody(code byte) (any, error) {
 	b, err := d.takeContents(code)
 	if err != nil {

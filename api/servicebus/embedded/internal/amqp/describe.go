@@ -22,7 +22,7 @@ func Describe(p Performative) string {
 	return b.String()
 }
 
-// String returns the address, and the filter if there is one.
+// String returns the address and, if there is one, the filter.
 func (s *Source) String() string {
 	if s.Filter == nil {
 		return s.Address

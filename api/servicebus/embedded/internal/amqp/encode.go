@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Append appends the encoding of v to b. It panics if the type of v has no encoding in AMQP.
+// Append appends the encoding of v to b. It panics if AMQP cannot encode the type of v.
 func Append(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -67,7 +67,7 @@ func appendUlong(b []byte, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, codeUlong), v)
 }
 
-// codeOf returns the constructor for all values of the type of v.
+// codeOf returns the constructor that this package uses for the type of v.
 func codeOf(v any) byte {
 	switch v.(type) {
 	case nil:
@@ -122,8 +122,8 @@ func codeOf(v any) byte {
 	panic(fmt.Sprintf("amqp: %T is not an AMQP type", v))
 }
 
-// appendBody appends the bytes after the constructor code, which must be a result of codeOf or
-// the constructor of an Array.
+// appendBody appends the bytes of v that follow a constructor. code must come from codeOf or from the constructor of an
+// Array.
 func appendBody(b []byte, code byte, v any) []byte {
 	switch code {
 	case codeNull, codeTrue, codeFalse, codeUint0, codeUlong0, codeList0:
@@ -170,7 +170,7 @@ func appendBody(b []byte, code byte, v any) []byte {
 	return appendFixed(b, code, v)
 }
 
-// appendFixed appends a value of the fixed width of code.
+// appendFixed appends a value whose width is determined by code.
 func appendFixed(b []byte, code byte, v any) []byte {
 	var bits uint64
 	switch v := v.(type) {
@@ -218,8 +218,8 @@ func appendFixed(b []byte, code byte, v any) []byte {
 	return binary.BigEndian.AppendUint64(b, bits)
 }
 
-// appendElements appends size, count and elements of a compound value. Size and count have 4
-// bytes; the size is filled in at the end.
+// appendElements appends the size, the count and the elements of a compound value. Size and count have 4 bytes each;
+// the size is filled in last.
 func appendElements(b []byte, count int, elements func([]byte) []byte) []byte {
 	at := len(b)
 	b = binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 0), uint32(count)) //nolint:gosec // elements in memory
@@ -249,8 +249,8 @@ func appendMap(b []byte, v Map) []byte {
 	return fixSizes(b, at, 2*len(v), codeMap32)
 }
 
-// fixSizes fills in size and count of the compound value at index at. The value has room for one
-// byte each. If size or count needs 4 bytes, fixSizes moves the elements.
+// fixSizes fills in the size and count of the compound value at index at. One byte is reserved for each; if one of them
+// needs 4 bytes, fixSizes moves the elements.
 func fixSizes(b []byte, at, count int, long byte) []byte {
 	size := len(b) - at - 2
 	if size <= math.MaxUint8 && count <= math.MaxUint8 {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// fieldReader reads the fields of a list in order. Missing fields are null. Its error names the
-// first field of a wrong type.
+// fieldReader reads the fields of a list in order. A missing field counts as null. The error names the first field of a
+// wrong type.
 type fieldReader struct {
 	list List
 	at   int
@@ -40,7 +40,7 @@ func optionalField[T any](f *fieldReader) *T {
 	}
 }
 
-// fieldOr reads a field of type T, or fallback if it is null.
+// fieldOr reads a field of type T. It returns fallback if the field is null.
 func fieldOr[T any](f *fieldReader, fallback T) T {
 	if v := optionalField[T](f); v != nil {
 		return *v
@@ -83,7 +83,7 @@ func errorField(f *fieldReader) *Error {
 	return e
 }
 
-// zeroAsNull returns v, or null if v is the zero value.
+// zeroAsNull returns v, or nil if v is the zero value.
 func zeroAsNull[T comparable](v T) any {
 	if v == *new(T) {
 		return nil
@@ -91,7 +91,7 @@ func zeroAsNull[T comparable](v T) any {
 	return v
 }
 
-// pointerValue returns the value that v points to, or null.
+// pointerValue returns *v, or nil if v is nil.
 func pointerValue[T any](v *T) any {
 	if v == nil {
 		return nil

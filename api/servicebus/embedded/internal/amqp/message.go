@@ -18,8 +18,8 @@ const (
 	sectionFooter                = 0x78
 )
 
-// Sections are the sections of a message. Each has its descriptor and the bytes that were sent. A
-// missing section is nil. Body contains all data or sequence sections, or the value section.
+// Sections are the sections of a message, as the sender has encoded them, with their descriptors. A missing section is
+// nil. Body contains all data sections, all sequence sections, or the value section.
 type Sections struct {
 	Header, DeliveryAnnotations, MessageAnnotations []byte
 	Properties, ApplicationProperties, Body, Footer []byte
@@ -64,7 +64,7 @@ func Split(b []byte) (Sections, error) {
 			if s.Body == nil {
 				body = at
 			}
-			end := at + len(section) // the section follows the previous section of the body
+			end := at + len(section) // this is the next section of the body
 			s.Body = b[body:end:end]
 		}
 	}
@@ -73,7 +73,7 @@ func Split(b []byte) (Sections, error) {
 
 func isBody(code uint64) bool { return code >= sectionData && code <= sectionValue }
 
-// sectionCode reads the descriptor of the next section.
+// sectionCode reads the descriptor of a section.
 func sectionCode(d *Decoder) (uint64, error) {
 	b := d.b
 	var code uint64
@@ -93,7 +93,7 @@ func sectionCode(d *Decoder) (uint64, error) {
 	return code, nil
 }
 
-// MessageHeader is the section that brokers may change.
+// MessageHeader is the section of a message that brokers may change.
 type MessageHeader struct {
 	Durable       bool
 	Priority      *uint8
@@ -102,7 +102,7 @@ type MessageHeader struct {
 	DeliveryCount uint32
 }
 
-// Properties is the section that brokers must not change.
+// Properties is the section of a message that brokers must not change.
 type Properties struct {
 	MessageID, CorrelationID         any // string, uint64, UUID or []byte
 	UserID                           []byte
@@ -114,7 +114,7 @@ type Properties struct {
 	ReplyToGroupID                   string
 }
 
-// readSection returns the value in section b, whose descriptor must be code.
+// readSection returns the value in section b. The descriptor of b must be code.
 func readSection(b []byte, code uint64) (any, error) {
 	v, err := Unmarshal(b)
 	if err != nil {
@@ -160,7 +160,7 @@ func sectionMap(b []byte, code uint64) (Map, error) {
 	return m, nil
 }
 
-// ReadHeader decodes the header. Without a header it returns the zero value.
+// ReadHeader decodes the header, or returns the zero value if there is none.
 func (s *Sections) ReadHeader() (MessageHeader, error) {
 	f, err := sectionList(s.Header, sectionHeader)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Sections) ReadHeader() (MessageHeader, error) {
 	return h, f.err
 }
 
-// ReadProperties decodes the properties. Without properties it returns the zero value.
+// ReadProperties decodes the properties, or returns the zero value if there are none.
 func (s *Sections) ReadProperties() (Properties, error) {
 	f, err := sectionList(s.Properties, sectionProperties)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Sections) ReadProperties() (Properties, error) {
 	return p, f.err
 }
 
-// messageID reads an identifier. Unlike other text fields, an identifier must not be a symbol.
+// messageID reads the id of a message, which must not be a symbol.
 func messageID(f *fieldReader) any {
 	switch v := f.nextField().(type) {
 	case nil, string, uint64, UUID, []byte:
@@ -213,8 +213,7 @@ func (s *Sections) ReadApplicationProperties() (Map, error) {
 	return sectionMap(s.ApplicationProperties, sectionApplicationProperties)
 }
 
-// ReadBodies returns the values of all sections of the body. The value of a data section is a
-// []byte.
+// ReadBodies returns the value of each body section. For a data section, this is a []byte.
 func (s *Sections) ReadBodies() ([]any, error) {
 	var bodies []any
 	d := NewDecoder(s.Body)
@@ -232,7 +231,7 @@ func (s *Sections) ReadBodies() ([]any, error) {
 	return bodies, nil
 }
 
-// Append appends the whole message to b.
+// Append appends the encoded message to b.
 func (s *Sections) Append(b []byte) []byte {
 	for _, section := range [][]byte{s.Header, s.DeliveryAnnotations, s.MessageAnnotations, s.Properties, s.ApplicationProperties, s.Body, s.Footer} {
 		b = append(b, section...)

@@ -45,21 +45,21 @@ const (
 	descOutcome     = 0x44
 )
 
-// A Performative is one of the nine AMQP performatives, or one of the three SASL performatives that a server needs.
+// A Performative is one of the nine AMQP performatives, or a SASL performative that a server needs.
 type Performative interface {
 	typeCode() uint64
 	listFields() List
 	readFields(*fieldReader)
 }
 
-// Optional numbers are pointers, which are nil if the field is missing.
+// In performatives, optional numbers are pointers. A missing number is nil.
 
-// Open is the first frame of each side.
+// Open is the first frame that each peer sends.
 type Open struct {
 	ContainerID, Hostname string
 	MaxFrameSize          uint32
 	ChannelMax            uint16
-	IdleTimeOut           uint32 // milliseconds; 0: no timeout
+	IdleTimeOut           uint32 // in milliseconds; 0 means no timeout
 	Properties            Map
 }
 
@@ -84,7 +84,7 @@ type Attach struct {
 	Properties                     Map
 }
 
-// Flow reports the state of a session, and of a link if it has a Handle.
+// Flow reports the state of a session. If Handle is set, it also reports the state of a link.
 type Flow struct {
 	NextIncomingID                                 *uint32
 	IncomingWindow, NextOutgoingID, OutgoingWindow uint32
@@ -141,7 +141,7 @@ type Init struct {
 	Hostname  string
 }
 
-// Outcome answers an Init: 0 accepts the peer, 1 rejects it.
+// Outcome is the server's answer to an Init. Code 0 accepts the peer, code 1 rejects it.
 type Outcome struct{ Code uint8 }
 
 // AppendPerformative appends the encoding of p to b.
@@ -154,8 +154,7 @@ func AppendPerformative(b []byte, p Performative) []byte {
 	return appendList(b, fields)
 }
 
-// ReadPerformative decodes the performative at the start of a frame's body, and returns the
-// rest of the body.
+// ReadPerformative decodes the performative at the start of a frame body, and returns the bytes after it.
 func ReadPerformative(b []byte) (Performative, []byte, error) {
 	d := NewDecoder(b)
 	v, err := d.Value()

@@ -1,23 +1,23 @@
 package amqp
 
-// The states of a delivery. Each state may be the outcome of a delivery.
+// The states of a delivery, each of which may be the final outcome.
 type (
 	// Accepted means that the receiver has processed the message.
 	Accepted struct{}
 
-	// Rejected means that the message is invalid, with the reason.
+	// Rejected means that the message is invalid. Error is the reason.
 	Rejected struct{ Error *Error }
 
 	// Released means that the message was not processed.
 	Released struct{}
 
-	// Modified means that the message was not accepted, and lists changes to it.
+	// Modified means that the message was not accepted. The fields tell how the message must change.
 	Modified struct {
 		DeliveryFailed, UndeliverableHere bool
 		Annotations                       Map
 	}
 
-	// OtherState is any other state, such as the states of transactions and of resumed links.
+	// OtherState is any state that the server does not interpret, such as the states of transactions.
 	OtherState struct{ Value Described }
 )
 

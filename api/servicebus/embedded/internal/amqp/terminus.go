@@ -40,7 +40,7 @@ const (
 	MessageSizeExceeded   Symbol = "amqp:link:message-size-exceeded"
 )
 
-// A Source is the node from which the messages of a link come.
+// A Source is the node that sends the messages of a link.
 type Source struct {
 	Address      string
 	Durable      uint32
@@ -48,10 +48,10 @@ type Source struct {
 	Timeout      uint32
 	Dynamic      bool
 	Filter       Map
-	rest         List // fields that the server echoes without interpreting them
+	rest         List // fields that the server echoes but does not interpret
 }
 
-// A Target is the node to which the messages of a link are sent.
+// A Target is the node that receives the messages of a link.
 type Target struct {
 	Address      string
 	Durable      uint32
@@ -64,8 +64,8 @@ type Target struct {
 // A Coordinator is the target of a link that controls transactions.
 type Coordinator struct{ Capabilities any }
 
-// The server interprets the first five fields of a source or target, and the filter of a source. It
-// echoes all other fields.
+// The server interprets only the first five fields of a source or target, and the filter of a source. It echoes the
+// remaining fields.
 const (
 	filterField  = 7
 	sourceFields = 11
@@ -139,7 +139,7 @@ func encodeTerminus(v any) any {
 	return nil
 }
 
-// resizeList returns a copy of list with n elements. It truncates the list, or appends null elements.
+// resizeList returns a copy of list with n elements: truncated, or extended with nil.
 func resizeList(list List, n int) List {
 	c := make(List, n)
 	copy(c, list)

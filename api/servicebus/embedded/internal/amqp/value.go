@@ -1,38 +1,38 @@
 package amqp
 
-// A value of an AMQP type that Go also has is nil, bool, uint8 to uint64, int8 to int64, float32,
-// float64, string, or []byte for binary. These are the other AMQP types.
+// AMQP types that Go lacks. All other AMQP values are nil, bool, uint8 to uint64, int8 to int64, float32, float64,
+// string, and []byte for binary.
 type (
-	// A Symbol is an ASCII string with a defined meaning, such as the name of an error condition.
+	// A Symbol is an ASCII string that AMQP or an application defines, such as an error condition.
 	Symbol string
 
-	// A Timestamp is in milliseconds since 1970.
+	// A Timestamp is the number of milliseconds since 1970.
 	Timestamp int64
 
-	// A UUID has the byte order of RFC 4122.
+	// A UUID is a UUID in the byte order of RFC 4122.
 	UUID [16]byte
 
-	// A Char is one character of Unicode.
+	// A Char is one Unicode character.
 	Char uint32
 
-	// Decimal32 is a decimal number of 4 bytes. Decimal numbers are not interpreted.
+	// Decimal32 is a decimal number of 4 bytes. This package does not interpret decimal numbers.
 	Decimal32 [4]byte
 	// Decimal64 is a decimal number of 8 bytes.
 	Decimal64 [8]byte
 	// Decimal128 is a decimal number of 16 bytes.
 	Decimal128 [16]byte
 
-	// A List holds values of any type.
+	// A List contains values of any type.
 	List []any
 
-	// A Map is a list of entries in the order of their encoding.
+	// A Map contains entries in the order in which they are encoded.
 	Map []Entry
 
-	// An Entry is one key of a Map, and its value.
+	// An Entry is a key of a Map with its value.
 	Entry struct{ Key, Value any }
 
-	// An Array holds values of one type, all encoded with the constructor Of. If Descriptor is not
-	// nil, it applies to each value.
+	// An Array contains values of one type, all encoded with the constructor Of. A non-nil Descriptor applies to each
+	// value.
 	Array struct {
 		Of         byte
 		Descriptor any
@@ -43,8 +43,7 @@ type (
 	Described struct{ Descriptor, Value any }
 )
 
-// Get returns the value of the entry whose key is name, as a string or symbol. It returns nil if no
-// entry has this key.
+// Get returns the value of the entry whose key is the string or symbol name. It returns nil if there is no such entry.
 func (m Map) Get(name string) any {
 	for _, e := range m {
 		switch key := e.Key.(type) {
@@ -61,7 +60,7 @@ func (m Map) Get(name string) any {
 	return nil
 }
 
-// Set replaces the entry whose key is the symbol name, or adds it.
+// Set replaces the entry whose key is the symbol name, or adds an entry.
 func (m Map) Set(name Symbol, value any) Map {
 	for i, e := range m {
 		if e.Key == any(name) {
@@ -72,7 +71,7 @@ func (m Map) Set(name Symbol, value any) Map {
 	return append(m, Entry{name, value})
 }
 
-// The constructors. A constructor is the byte before a value that determines its encoding.
+// The constructors. A constructor is the byte in front of a value that determines the encoding of the value.
 const (
 	codeDescribed  = 0x00
 	codeNull       = 0x40
@@ -116,7 +115,7 @@ const (
 	codeArray32    = 0xf0
 )
 
-// constructors are the constructors that array elements may have.
+// constructors are the constructors that an Array may have.
 var constructors = []byte{
 	codeNull, codeTrue, codeFalse, codeUint0, codeUlong0, codeList0,
 	codeUbyte, codeByte, codeSmallUint, codeSmallUlong, codeSmallInt, codeSmallLong, codeBool,
@@ -126,16 +125,16 @@ var constructors = []byte{
 	codeList8, codeMap8, codeList32, codeMap32, codeArray8, codeArray32,
 }
 
-// The constructors for arrays that a server sends.
+// The constructors for arrays that the server sends.
 const (
-	// OfTimestamp is the constructor of arrays of Timestamp.
+	// OfTimestamp is the constructor for an Array of Timestamp.
 	OfTimestamp byte = codeTimestamp
-	// OfLong is the constructor of arrays of int64.
+	// OfLong is the constructor for an Array of int64.
 	OfLong byte = codeLong
-	// OfUUID is the constructor of arrays of UUID.
+	// OfUUID is the constructor for an Array of UUID.
 	OfUUID byte = codeUUID
-	// OfString is the constructor of arrays of string.
+	// OfString is the constructor for an Array of string.
 	OfString byte = codeString32
-	// OfSymbol is the constructor of arrays of Symbol.
+	// OfSymbol is the constructor for an Array of Symbol.
 	OfSymbol byte = codeSymbol32
 )

@@ -31,8 +31,8 @@ type Handler struct {
 	Bus         *bus.Bus
 	Keys        sas.Keys
 	Clock       bus.Clock
-	Open        bool // no token is required
-	TrustTokens bool // tokens other than shared access signatures are accepted
+	Open        bool // Open grants all rights without a token
+	TrustTokens bool // TrustTokens accepts any token that is not a shared access signature
 
 	// Authorized, if set, is called for each request that has a valid token.
 	Authorized func(*http.Request)
@@ -87,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients search for a plain apostrophe, which is valid because attributes are in double quotes
+	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients search for a plain apostrophe; it is valid here, because all attributes are in double quotes
 	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) //nolint:gosec // escaped by xml.Marshal; the client may be gone
@@ -128,7 +128,7 @@ func (h *Handler) serveRequest(r *http.Request) (status int, document any, err e
 	return h.serveEntity(r, host, path)
 }
 
-// cutLast splits a path at the last occurrence of a folder, regardless of case.
+// cutLast splits a path at the last occurrence of folder, ignoring case.
 func cutLast(path, folder string) (parent, name string, found bool) {
 	i := strings.LastIndex(strings.ToLower(path), folder)
 	if i < 1 {
@@ -164,13 +164,13 @@ func parseTarget(r *http.Request) (string, pageRange, error) {
 	return strings.Trim(r.URL.Path, "/"), p, nil
 }
 
-// itemsOn returns the items of a page.
+// itemsOn returns the items of the requested page.
 func itemsOn[T any](p pageRange, all []T) []T {
 	all = all[min(p.skip, len(all)):]
 	return all[:min(p.top, len(all))]
 }
 
-// readDescription decodes the description in the entry that a client sent.
+// readDescription decodes the description of an entity in the body of a request.
 func readDescription(r *http.Request) (*description, error) {
 	const largest = 1 << 20
 	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, largest))

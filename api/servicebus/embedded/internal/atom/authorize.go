@@ -7,9 +7,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// checkToken returns an error unless the request has a valid token with the right to manage. If a
-// valid token lacks the right, and the request reads a missing entity, the error reports that the
-// entity does not exist.
+// checkToken returns an error unless the request has a valid token with the right Manage. If the token is valid but
+// lacks this right, reading a missing entity returns the error for a missing entity.
 func (h *Handler) checkToken(r *http.Request, path string) error {
 	token := r.Header.Get("Authorization")
 	if h.Open || h.TrustTokens && token != "" && !strings.HasPrefix(token, "SharedAccessSignature ") {
@@ -36,7 +35,7 @@ func (h *Handler) reportAuthorized(r *http.Request) {
 	}
 }
 
-// missingRight returns the error for a missing right, with the text of Service Bus.
+// missingRight returns the error for a missing right, in the wording of Service Bus.
 func (h *Handler) missingRight(method, path string) error {
 	if folder, operation := operationOn(method, path); folder != "" {
 		return newStatusError(http.StatusUnauthorized, "401 SubCode=40100: Unauthorized : Unauthorized access for '%s' operation on endpoint '%s'", operation, path)
@@ -53,7 +52,7 @@ func (h *Handler) missingRight(method, path string) error {
 	return newStatusError(http.StatusUnauthorized, "Manage,EntityRead claims required for this operation.")
 }
 
-// operationOn returns the name of the operation on a subscription or a rule.
+// operationOn returns how Service Bus names an operation on a subscription or rule.
 func operationOn(method, path string) (folder, operation string) {
 	for _, kind := range []struct{ folder, one, all string }{
 		{"/rules", "Rule", "EnumerateRules"},

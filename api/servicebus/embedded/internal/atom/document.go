@@ -49,11 +49,11 @@ type namespaceInfo struct {
 	NamespaceType string
 }
 
-// A description is the XML element that describes a queue, a topic, a subscription or a rule. The
-// name of the element is the kind. Missing members are nil.
+// A description is the XML element that describes a queue, topic, subscription or rule. The element name tells which. A
+// member that is missing in the XML is nil.
 type description struct {
 	XMLName  xml.Name
-	Instance string `xml:"xmlns:i,attr,omitempty"` // namespace of the prefix i
+	Instance string `xml:"xmlns:i,attr,omitempty"` // the namespace that prefix i stands for
 
 	LockDuration                              *string          `xml:",omitempty"`
 	MaxSizeInMegabytes                        *int64           `xml:",omitempty"`
@@ -86,14 +86,14 @@ type description struct {
 	ForwardDeadLetteredMessagesTo             *string          `xml:",omitempty"`
 	MaxMessageSizeInKilobytes                 *int64           `xml:",omitempty"`
 
-	// Only a rule has these members.
+	// Only the description of a rule has the following members.
 	Filter *filterDescription `xml:",omitempty"`
 	Action *actionDescription `xml:",omitempty"`
 	Name   *string            `xml:",omitempty"`
 }
 
-// countDetails are the message counts of an entity. They have a different XML namespace. Some
-// clients search for its declaration, and find the elements by their prefix.
+// countDetails are the message counts of an entity. Some clients search for the declaration of their XML namespace and
+// find the elements by prefix.
 type countDetails struct {
 	Space                          string `xml:"xmlns:d2p1,attr"`
 	ActiveMessageCount             int64  `xml:"d2p1:ActiveMessageCount"`
@@ -103,8 +103,8 @@ type countDetails struct {
 	TransferDeadLetterMessageCount int64  `xml:"d2p1:TransferDeadLetterMessageCount"`
 }
 
-// A typeName is the type of a filter, action or value element. It is decoded by its XML namespace,
-// and encoded with the prefix that clients expect.
+// A typeName is the type of a filter, action or value element. It is decoded by XML namespace, and encoded with the
+// prefix that clients expect.
 type typeName string
 
 // MarshalXMLAttr implements xml.MarshalerAttr.
@@ -150,10 +150,10 @@ type propertyEntry struct {
 
 type typedValue struct {
 	Type typeName `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
-	// Space is the namespace of the prefix in Type.
+	// Space is the XML namespace that the prefix in Type stands for.
 	Space string `xml:"xmlns:d6p1,attr,omitempty"`
 	Text  string `xml:",chardata"`
 }
 
-// formatTime formats a time in UTC as RFC 3339.
+// formatTime formats a time as RFC 3339, in UTC.
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -85,14 +85,14 @@ func (h *Handler) putEntity(r *http.Request, host, path string) (int, any, error
 	return status, h.entityEntry(host, e), nil
 }
 
-// setIfGiven sets *to to *from, unless from is nil.
+// setIfGiven sets *to to *from. If from is nil, it does nothing.
 func setIfGiven[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// applyTo sets the members of an entity that the description has.
+// applyTo copies the members of the description that are not nil to an entity.
 func (d *description) applyTo(e *bus.Entity) error {
 	setIfGiven(&e.RequiresSession, d.RequiresSession)
 	setIfGiven(&e.MaxDeliveryCount, d.MaxDeliveryCount)
@@ -155,7 +155,7 @@ func entityPath(s string) string {
 	return strings.Trim(s, "/")
 }
 
-// entityEntry describes an entity, with its counts.
+// entityEntry returns the Atom entry of an entity, including its counts.
 func (h *Handler) entityEntry(host string, e bus.Entity) atomEntry {
 	counts, _ := h.Bus.Counts(e.Path) // if the entity was deleted concurrently, the counts are zero
 	title, name := e.Path, "QueueDescription"
@@ -220,7 +220,7 @@ func forwardURL(to **string, host, path string) {
 	}
 }
 
-// countFilters counts the SQL and correlation filters of all subscriptions of a topic.
+// countFilters counts the SQL filters and the correlation filters in all subscriptions of a topic.
 func (h *Handler) countFilters(topic string) (sql, correlation *int) {
 	sql, correlation = new(int), new(int)
 	prefix := strings.ToLower(topic) + "/subscriptions/"

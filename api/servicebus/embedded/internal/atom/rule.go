@@ -125,7 +125,7 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 	return rule, err
 }
 
-// ruleEntry describes a rule of the subscription at url.
+// ruleEntry returns the Atom entry of a rule. The URL of the subscription is url.
 func ruleEntry(url string, rule bus.Rule) atomEntry {
 	f := &filterDescription{}
 	always, never := "1=1", "1=0"
@@ -162,7 +162,7 @@ func usedParameters(expression string, parameters map[string]any) map[string]any
 	return used
 }
 
-// readValues decodes values of the types that filters support.
+// readValues decodes values whose types filters support.
 func (p *properties) readValues() (map[string]any, error) {
 	if p == nil || len(p.List) == 0 {
 		return nil, nil
@@ -197,8 +197,8 @@ func (p *properties) readValues() (map[string]any, error) {
 	return values, nil
 }
 
-// writeValues encodes values with their types. The namespace prefix of a type must have four
-// characters, because some clients depend on its length.
+// writeValues encodes values with their types. The namespace prefix of a type has four characters, because some clients
+// depend on this length.
 func writeValues(values map[string]any) *properties {
 	if len(values) == 0 {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// insideFlag is the argument of the process that runs in an isolated network.
+// insideFlag marks the process that runs inside the isolated network.
 const insideFlag = "-inside"
 
-// runInside runs one test against a new emulator, and returns the exit status.
+// runInside runs one test against a new emulator and returns the exit status.
 func runInside(ctx context.Context, args []string) int {
 	if len(args) != 4 {
 		fmt.Println("want a suite, an emulator, the tests, and the name of one")
@@ -66,7 +66,7 @@ func (s *suite) runWithEmulator(ctx context.Context, emulator, binary, name stri
 	}
 	defer func() {
 		_ = server.Process.Kill()
-		_ = server.Wait() // the error only says that the process was killed
+		_ = server.Wait() // the error only says that the server was killed
 	}()
 	if ready, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.Contains(ready, `"msg":"ready"`) {
 		return fmt.Errorf("the emulator did not start: %s (%w)", ready, err)

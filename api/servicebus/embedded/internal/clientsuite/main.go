@@ -86,8 +86,7 @@ const (
 	failed
 )
 
-// runTests runs the tests of a suite and prints how many passed. It returns the number of
-// unexpected failures.
+// runTests runs the tests of a suite and prints how many passed. It returns the number of failures that are not known.
 func (s *suite) runTests(ctx context.Context, dir, emulator string, only []string) (unexplained int, err error) {
 	binary, names, err := s.compileTests(ctx, dir)
 	if err != nil {
@@ -99,7 +98,7 @@ func (s *suite) runTests(ctx context.Context, dir, emulator string, only []strin
 	verdicts := make([]testResult, len(names))
 	outputs := make([]string, len(names))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(4 * runtime.NumCPU()) // more than one test per CPU, because tests mostly wait
+	g.SetLimit(4 * runtime.NumCPU()) // run more tests than there are CPUs, because tests mostly wait
 	for i, name := range names {
 		g.Go(func() error {
 			verdicts[i], outputs[i] = s.runIsolated(ctx, emulator, binary, name)

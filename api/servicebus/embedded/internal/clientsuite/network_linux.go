@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolateNetwork makes cmd run in a new network namespace with all privileges.
+// isolateNetwork makes cmd run in a new network namespace, with all privileges there.
 func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
@@ -19,8 +19,8 @@ func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 }
 
-// writeHosts maps the name localhost to an address other than 127.0.0.1, because one test requires
-// that no server listens on 127.0.0.1.
+// writeHosts maps localhost to an address other than 127.0.0.1, because one test requires that nothing listens on
+// 127.0.0.1.
 func writeHosts(hosts string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -34,7 +34,7 @@ func enableLoopback() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(socket) }() // the socket transfers no data, so an error does not matter
+	defer func() { _ = unix.Close(socket) }() // an error does not matter, because the socket transfers no data
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// isolateNetwork does nothing: isolated networks need Linux.
+// isolateNetwork does nothing, because isolated networks require Linux.
 func isolateNetwork(*exec.Cmd) {}
 
 func writeHosts(string) error { return nil }

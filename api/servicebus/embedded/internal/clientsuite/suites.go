@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// A suite consists of the tests of one package of a module.
+// A suite is the tests of one package of a Go module.
 type suite struct {
 	id, name string
 	module   string
-	folder   string                    // folder of the package in the module
-	prepare  func(copied string) error // modifies the copy of the module
+	folder   string                    // folder of the package, relative to the module
+	prepare  func(copied string) error // prepare modifies the copy of the module, in folder copied
 	wanted   func(test string) bool
 
 	emulator []string // flags
 	environ  func(trust string) []string
 
-	known map[string]string // reasons of the tests that cannot pass, by test
+	known map[string]string // reasons why tests cannot pass, by test name
 }
 
 const azservicebus = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -48,11 +48,10 @@ var suites = []*suite{
 	},
 }
 
-// localhost is the address of the name localhost in the isolated networks.
+// localhost is the address of localhost in the isolated networks.
 const localhost = "127.0.0.2"
 
-// secret is the key that the live tests use. Their file test-resources.bicep defines the resources
-// that they need.
+// secret is the key that the live tests use. Their file test-resources.bicep defines the resources for the tests.
 const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // a key of an emulator in an isolated network
 
 var live = []string{
@@ -80,8 +79,7 @@ func liveEnvironment(trust string) []string {
 	}
 }
 
-// localCredential makes the tests use the fake credential of the client library, which does not
-// contact Azure.
+// localCredential makes the tests use the fake credential of the client library, because it does not contact Azure.
 func localCredential(copied string) error {
 	file := filepath.Join(copied, "internal", "test", "test_helpers.go")
 	text, err := os.ReadFile(file)
@@ -95,7 +93,7 @@ func localCredential(copied string) error {
 	return os.WriteFile(file, patched, 0o600) //nolint:gosec // a copy of this program
 }
 
-// adminGaps lists, for each test that cannot pass, the settings that the emulator does not support.
+// adminGaps names, for each test that cannot pass, the settings that the emulator does not support.
 var adminGaps = map[string]string{
 	"TestAdminClient_QueueWithMaxValues":            "deleting idle entities, rules of access to one entity, partitions",
 	"TestAdminClient_CreateQueue_Standard":          "deleting idle entities, partitions",
@@ -107,7 +105,7 @@ var adminGaps = map[string]string{
 	"TestAdminClient_Forwarding":                    "the scheme of a forwarding URL, which is answered as https",
 }
 
-// isIntegrationTest reports whether a test is in integration_test.go; only these need a broker.
+// isIntegrationTest reports whether a test is in integration_test.go. The remaining tests need no broker.
 func isIntegrationTest(test string) bool {
 	switch test {
 	case "TestMultipleSessionsOpenClose", "TestDialWithCancelledContext", "TestNewSessionWithCancelledContext",
@@ -118,7 +116,7 @@ func isIntegrationTest(test string) bool {
 	return strings.HasPrefix(test, "TestIntegration")
 }
 
-// compileTests copies the module, builds the tests of the package, and lists them.
+// compileTests copies the module, compiles the tests of the package, and returns the test names.
 func (s *suite) compileTests(ctx context.Context, dir string) (binary string, names []string, err error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", s.module) //nolint:gosec // constants of this file
 	list.Stderr = os.Stderr

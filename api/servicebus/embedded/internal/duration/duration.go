@@ -13,8 +13,8 @@ const day = 24 * time.Hour
 
 var errFormat = errors.New("want a duration such as PT30S, PT5M or P14D")
 
-// Parse parses a duration. A duration beyond the range of time.Duration, such as Longest, becomes
-// the maximum time.Duration. Years and months are refused, because they have no fixed length.
+// Parse parses a duration. If it exceeds the range of time.Duration, as Longest does, Parse returns the maximum
+// time.Duration. It refuses years and months, because their length varies.
 func Parse(s string) (time.Duration, error) {
 	rest, found := strings.CutPrefix(s, "P")
 	if !found || rest == "" {
@@ -35,7 +35,7 @@ func Parse(s string) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// addUnits returns the sum of the durations in s, each of which is a number and its unit.
+// addUnits returns the sum of the durations in s. Each duration is a number followed by its unit.
 func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 	total := 0.0
 	for s != "" {
@@ -55,7 +55,7 @@ func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 	return total, nil
 }
 
-// Longest is the maximum duration of .NET, which means no limit.
+// Longest is the longest duration in .NET. Clients use it for "no limit".
 const Longest = "P10675199DT2H48M5.4775807S"
 
 // Format formats a duration, which must not be negative.

@@ -43,11 +43,11 @@ type Key struct {
 	Rights Rights
 }
 
-// A Claim is the access that a token or a key grants.
+// A Claim is the access that a token or key grants.
 type Claim struct {
-	Path    string // lower case, without slashes at its ends; empty: all paths
+	Path    string // in lower case, without slashes at either end; "" covers all paths
 	Rights  Rights
-	Expires time.Time // zero: the claim does not expire
+	Expires time.Time // zero means that the claim does not expire
 }
 
 // Covers reports whether the claim grants want on path at time now.
@@ -57,7 +57,7 @@ func (c Claim) Covers(path string, want Rights, now time.Time) bool {
 	return within && c.Rights.Has(want) && (c.Expires.IsZero() || now.Before(c.Expires))
 }
 
-// Path returns the path of a URL or address in the form of Claim.Path.
+// Path returns the path of a URL or address, formatted like Claim.Path.
 func Path(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		_, address, _ = strings.Cut(rest, "/")
@@ -66,8 +66,7 @@ func Path(address string) string {
 	return strings.ToLower(strings.Trim(address, "/"))
 }
 
-// resourcePath returns the path of a token's resource, which is the part after the host. The
-// resource may have no scheme.
+// resourcePath returns the path of the resource that a token names, without scheme and host. The scheme may be missing.
 func resourcePath(resource string) string {
 	if _, rest, found := strings.Cut(resource, "://"); found {
 		resource = rest
@@ -76,7 +75,7 @@ func resourcePath(resource string) string {
 	return Path(path)
 }
 
-// String returns the rights with the names that Service Bus uses.
+// String returns the rights, named as in Service Bus.
 func (r Rights) String() string {
 	names := make([]string, 0, 3)
 	for right, name := range map[Rights]string{Send: "Send", Listen: "Listen", Manage: "Manage"} {
@@ -91,14 +90,14 @@ func (r Rights) String() string {
 // Keys are the keys of one namespace.
 type Keys []Key
 
-// The reasons why a token is invalid. Clients search for these texts.
+// The reasons why a token is invalid. Clients depend on these texts.
 var (
 	ErrMalformed = errors.New("MalformedToken: the token is not a shared access signature")
 	ErrSignature = errors.New("InvalidSignature: the token has an invalid signature")
 	ErrExpired   = errors.New("ExpiredToken: The token is expired")
 )
 
-// Login returns the Claim of a client that knows a key.
+// Login returns the Claim of a client that knows the secret of a key.
 func (k Keys) Login(name, secret string) (Claim, bool) {
 	for _, key := range k {
 		if key.Name == name && subtle.ConstantTimeCompare([]byte(key.Secret), []byte(secret)) == 1 {
@@ -155,7 +154,7 @@ func (k Key) Sign(resource string, expires time.Time) string {
 	return "SharedAccessSignature sr=" + sr + "&sig=" + url.QueryEscape(signResource(k.Secret, sr, se)) + "&se=" + se + "&skn=" + url.QueryEscape(k.Name)
 }
 
-// signResource returns the signature of a resource. The resource is encoded as in the token.
+// signResource returns the signature of a resource, which must be encoded as in the token.
 func signResource(secret, resource, expiry string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(resource + "\n" + expiry))

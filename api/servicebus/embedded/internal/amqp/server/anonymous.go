@@ -7,20 +7,20 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// The limits of a connection before Conn.Authorize is called. They suffice for any client that presents a token: a
-// client needs two links in one session, and some clients start other sessions at the same time.
+// The limits of a connection before Conn.Authorize is called. They allow a client to present a token: a client needs
+// two links in one session, and some clients also begin other sessions early.
 const (
-	anonymousFrameSize = 16 << 10 // the memory of larger frames is counted while they are read
+	anonymousFrameSize = 16 << 10 // larger frames are accepted, but their memory is counted while they are read
 	anonymousSessions  = 64
 	anonymousLinks     = 16
 	anonymousDetaching = 16
 	anonymousBuffer    = 16 << 10
 )
 
-// closeTimeout is the time in which the peer must answer a close.
+// closeTimeout is how long the server waits for the peer's close after it has sent its own.
 const closeTimeout = time.Second
 
-// Authorize lifts the limits of an anonymous connection. The application calls it when the peer has presented a valid
+// Authorize lifts the limits of an anonymous connection. The application calls it after the peer has presented a valid
 // token or key.
 func (c *Conn) Authorize() {
 	c.mu.Lock()
@@ -39,8 +39,8 @@ func (c *Conn) Authorized() bool {
 	return c.authorized
 }
 
-// limitAnonymousTime ends the connection if it is not authorized within TokenTimeout. The caller calls stop at the end
-// of the connection.
+// limitAnonymousTime ends the connection unless it is authorized within TokenTimeout. The caller must call stop when
+// the connection ends.
 func (c *Conn) limitAnonymousTime() (stop func()) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(c.options.TokenTimeout, func() {
@@ -59,8 +59,8 @@ func (c *Conn) limitAnonymousTime() (stop func()) {
 	}
 }
 
-// abortConn ends the connection because of an error: it sends a close, and all input before the
-// peer's close is ignored. The caller holds c.mu.
+// abortConn ends the connection because of an error. It sends a close; after that, everything except the peer's close
+// is ignored. The caller must hold c.mu.
 func (c *Conn) abortConn(why *amqp.Error) {
 	if c.aborted != nil {
 		return
@@ -74,21 +74,20 @@ func (c *Conn) abortConn(why *amqp.Error) {
 	_ = c.nc.SetWriteDeadline(time.Now().Add(closeTimeout))
 }
 
-// stopReading ends reading after closeTimeout, in which the peer can send its own close. The caller holds c.mu.
+// stopReading stops reading after closeTimeout, so that the peer can still send its close. The caller must hold c.mu.
 func (c *Conn) stopReading() {
 	c.over = true
 	_ = c.nc.SetReadDeadline(time.Now().Add(closeTimeout))
 	c.room.Broadcast()
 }
 
-// reserveFrame counts the memory of the next frame of an anonymous connection, if the frame is
-// large. The open performative announces Options.MaxFrameSize for the whole connection, so a frame
-// of this size is accepted even before the peer presents a token, unless all connections together
-// have reached their limit.
+// reserveFrame counts the memory of the next frame if the connection is anonymous and the frame is large. The server
+// has announced Options.MaxFrameSize for the whole connection, so it accepts such a frame even before the peer presents
+// a token, unless all connections together have reached their memory limit.
 func (c *Conn) reserveFrame(largest uint32) error {
 	head, err := c.in.Peek(4)
 	if err != nil {
-		return nil // the read of the frame returns err
+		return nil // reading the frame will return err
 	}
 	size := binary.BigEndian.Uint32(head)
 	if size <= anonymousFrameSize || size > largest {
@@ -111,8 +110,8 @@ func memoryError() *amqp.Error {
 	return amqp.Errorf(amqp.ResourceLimitExceeded, "the connections of the namespace buffer more than the limit; read the messages that were requested, and reconnect")
 }
 
-// maxLinks returns the current limit for links. The caller of maxLinks, maxSessions and maxDetaching
-// holds c.mu.
+// maxLinks returns the current maximum number of links. The callers of maxLinks, maxSessions and maxDetaching must hold
+// c.mu.
 func (c *Conn) maxLinks() int {
 	if !c.authorized {
 		return min(c.options.MaxLinks, anonymousLinks)

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// An anonymousApplication refuses every link. If the address of the link is "token", it authorizes the connection.
+// An anonymousApplication refuses every link. A link with the address "token" authorizes the connection first.
 type anonymousApplication struct{ conn *server.Conn }
 
 func (a *anonymousApplication) Connected(c *server.Conn) server.Peer {
@@ -30,7 +30,7 @@ func (a *anonymousApplication) Attach(l *server.Link) {
 }
 func (a *anonymousApplication) Disconnected() {}
 
-// attachRefused attaches a link that is refused, and reads the refusal.
+// attachRefused attaches a link that the server must refuse, and returns the error condition.
 func (p *peer) attachRefused(handle uint32, address string) amqp.Symbol {
 	p.t.Helper()
 	p.sendFrame(0, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}}, nil)
@@ -96,7 +96,7 @@ func TestConn_LimitsAnonymousPeers(t *testing.T) {
 		want   amqp.Symbol
 	}{
 		"frames": {func(p *peer) {
-			p.writeBytes([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the header of a frame that is one byte larger than 64 KB
+			p.writeBytes([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the header announces a frame of 64 KB plus one byte
 		}, amqp.FramingError},
 		"sessions": {func(p *peer) {
 			for channel := range uint16(63) {
@@ -161,7 +161,7 @@ func TestRefuse_FreesTheHandleWithTheDetach(t *testing.T) {
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
 	p.beginSession(0, 100)
-	for range 100 { // more than the limit of links that wait for a detach
+	for range 100 { // more links than may wait for a detach
 		require.Equal(t, amqp.UnauthorizedAccess, p.attachRefused(0, "a"))
 		p.detachLink(0)
 	}
@@ -197,8 +197,7 @@ func TestAttach_RefusesMoreLinksThanAllConnectionsMayHave(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// An anonymousReceiver accepts links and messages without authorizing the connection, as the
-// namespace does with $cbs.
+// An anonymousReceiver accepts links and messages but never authorizes the connection, as the namespace does for $cbs.
 type anonymousReceiver struct{ testApplication }
 
 func (a anonymousReceiver) Connected(*server.Conn) server.Peer { return a }
@@ -256,12 +255,12 @@ func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 			p.beginSession(0, 10_000)
 			p.attachReceiver(0, 0)
 			expectFrame[*amqp.Attach](p)
-			p.giveCredit(0, 0, 0, 1_000_000, false) // the peer requests messages and does not read them
+			p.giveCredit(0, 0, 0, 1_000_000, false) // the peer grants credit and then reads nothing
 			peers = append(peers, p)
 			synctest.Wait()
 		}
 		require.Less(t, totals.Use().Memory, int64(100_000+64_000+10*8_000), "without the limit: 640,000")
-		for range 20 { // another peer, which reads, is still served
+		for range 20 { // a peer that reads is still served
 			expectFrame[*amqp.Transfer](peers[9])
 		}
 		for _, p := range peers {
@@ -282,13 +281,13 @@ func TestConn_EndsWhenAllBuffersAreExhausted(t *testing.T) {
 	expectFrame[*amqp.Attach](p)
 	handle, credit := uint32(0), uint32(1000)
 	p.sendFrame(0, &amqp.Flow{IncomingWindow: 1, Handle: &handle, LinkCredit: &credit}, nil)
-	expectFrame[*amqp.Transfer](p) // the other transfers wait for the window
+	expectFrame[*amqp.Transfer](p) // the remaining transfers wait until the window opens
 	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Close](p).Error.Condition)
 	p.closePeer()
 	require.Zero(t, totals.Use())
 }
 
-// A hastySender ignores buffer limits, as the bus does for requested messages.
+// A hastySender ignores buffer limits, as the bus does for messages that a link has already requested.
 type hastySender struct{ link *server.Link }
 
 func (s *hastySender) Ready(bool) {

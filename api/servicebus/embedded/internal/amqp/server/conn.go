@@ -17,8 +17,8 @@ var connections atomic.Uint64
 
 // A Conn is one connection. Its methods are safe for concurrent use.
 type Conn struct {
-	ID      uint64 // unique in the process
-	User    string // user that SASL PLAIN has verified; empty for an anonymous peer
+	ID      uint64 // ID is unique in the process
+	User    string // User was verified by SASL PLAIN; it is empty for an anonymous peer
 	options Options
 	app     Application
 	peer    Peer
@@ -26,26 +26,26 @@ type Conn struct {
 	in      *bufio.Reader
 
 	mu         sync.Mutex
-	room       *sync.Cond // uses mu; signaled when the outbox was written, a delivery was settled, or the connection ended
+	room       *sync.Cond // room uses mu; it is signaled after a write, after a settlement, and at the end of the connection
 	out        outbox
-	heartbeat  time.Duration // maximum time between two frames to the peer
+	heartbeat  time.Duration // maximum time between two frames that are sent to the peer
 	frameSize  uint32        // size of the largest frame that the peer accepts
 	opened     bool
 	authorized bool
-	over       bool        // reading has ended
-	aborted    *amqp.Error // error that aborted the connection; all input except a close is then ignored
+	over       bool        // true after the last read
+	aborted    *amqp.Error // error that aborted the connection; after it, all input except a close is ignored
 	closeSent  bool
 	sessions   map[uint16]*peerSession
 	links      int
-	detaching  int // number of ended links that the peer has not detached yet
-	unsettled  int // bytes of frames with messages that the application has not settled
-	partial    int // bytes of frames with incomplete messages
-	pending    int // bytes of messages to the peer that wait for the windows of sessions
-	undecided  int // bytes of attaches that the application has not accepted or refused yet
-	reading    int // bytes of a large frame that is read before the peer is authorized
-	accounted  int // sum of these buffers and of the outbox that Totals currently includes
+	detaching  int // number of ended links whose detach the peer has not yet sent
+	unsettled  int // size of the frames whose messages the application has not settled
+	partial    int // size of the frames of incomplete messages
+	pending    int // size of the messages that wait until the peer opens the window of a session
+	undecided  int // size of the attaches that the application has neither accepted nor refused
+	reading    int // size of a large frame that is being read before the peer is authorized
+	accounted  int // bytes of this connection, including the outbox, that Totals currently counts
 	hungry     map[*Link]struct{}
-	afterFrame []func() // functions to call after mu is unlocked
+	afterFrame []func() // functions to call after mu is released
 }
 
 func newConn(nc net.Conn, o Options) *Conn {
@@ -79,13 +79,13 @@ func (c *Conn) serveConn() error {
 		return aborted
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return nil // the peer disconnected, or this side closed the connection
+		return nil // one of the two sides closed the connection
 	}
 	return err
 }
 
-// finishConn ends all links and seals the outbox, so that the writer writes the rest and ends. It
-// returns the error with which the connection was aborted, or nil.
+// finishConn ends all links and closes the outbox; the writer then writes what remains and ends. It returns the error
+// that aborted the connection, or nil.
 func (c *Conn) finishConn() error {
 	c.mu.Lock()
 	c.over = true
@@ -108,7 +108,7 @@ func (c *Conn) finishConn() error {
 	return err
 }
 
-// releaseBuffers subtracts the buffers of the connection from the totals.
+// releaseBuffers subtracts the buffers of the connection from Totals.
 func (c *Conn) releaseBuffers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *Conn) releaseBuffers() {
 	c.updateTotals()
 }
 
-// shutDown sends a close, and limits the time of further reads.
+// shutDown sends a close and limits the time of later reads.
 func (c *Conn) shutDown(why *amqp.Error) {
 	c.sendClose(why)
 	c.mu.Lock()
@@ -135,10 +135,10 @@ func (c *Conn) sendClose(why *amqp.Error) {
 	c.emitFrame(0, &amqp.Close{Error: why}, nil)
 }
 
-// callLater calls f after c.mu is unlocked. The caller holds c.mu.
+// callLater calls f after c.mu is released. The caller must hold c.mu.
 func (c *Conn) callLater(f func()) { c.afterFrame = append(c.afterFrame, f) }
 
-// unlockAndCall unlocks c.mu and makes the deferred calls.
+// unlockAndCall releases c.mu and calls the functions that were passed to callLater.
 func (c *Conn) unlockAndCall() {
 	calls := c.afterFrame
 	c.afterFrame = nil
@@ -197,8 +197,8 @@ func (c *Conn) readFrame() (amqp.Frame, error) {
 	return frame, err
 }
 
-// prepareRead sets the deadline of the next read and returns the maximum frame size. It holds c.mu
-// so that it cannot overwrite the deadline that stopReading sets.
+// prepareRead sets the read deadline and returns the maximum frame size. It holds c.mu so that it cannot overwrite the
+// deadline that stopReading has set.
 func (c *Conn) prepareRead() (largest uint32, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,8 +214,8 @@ func (c *Conn) isOver() bool {
 	return c.over
 }
 
-// waitForRoom waits while the peer does not read, or the application has not settled the peer's
-// messages. It returns false if a write has failed or the outbox is still full.
+// waitForRoom waits while the peer does not read, or while too many of its messages are unsettled. It returns false if
+// a write has failed or the outbox is still full.
 func (c *Conn) waitForRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,11 +226,11 @@ func (c *Conn) waitForRoom() bool {
 	return c.out.failed == nil && !isFull() // a peer that does not read cannot answer a close
 }
 
-// handleFrame executes a performative from a frame of size bytes.
+// handleFrame handles a performative. size is the size of its frame.
 func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
 	defer c.unlockAndCall()
-	c.reading = 0 // the other counters now include the content of the frame
+	c.reading = 0 // from here on, the remaining counters include the frame
 	if _, isClose := p.(*amqp.Close); c.aborted != nil && !isClose {
 		return false, nil
 	}
@@ -248,8 +248,8 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	}
 	s := c.sessions[channel]
 	if s == nil {
-		// Azure's client for Go may send the end of a session that has not begun. This is ignored,
-		// because the connection may serve other sessions.
+		// Azure's Go client may end a session that it has not begun. The server ignores this, because the connection
+		// may have other sessions.
 		if _, isEnd := p.(*amqp.End); isEnd || c.closeSent {
 			return false, nil
 		}
@@ -267,8 +267,8 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	return false, nil
 }
 
-// linksWithRoom returns the links that waited for room in the outbox, if it now has room. The caller
-// holds c.mu.
+// linksWithRoom returns the links that wait for room in the outbox. If there is no room, it returns none. The caller
+// must hold c.mu.
 func (c *Conn) linksWithRoom() []*Link {
 	if len(c.hungry) == 0 || c.out.size() > c.bufferLimit(c.options.OutBuffer)/2 {
 		return nil

@@ -2,14 +2,14 @@ package server
 
 import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 
-// applyDisposition applies the states that the peer reports for messages, in either direction.
+// applyDisposition applies the delivery states that the peer reports, for messages in either direction.
 func (s *peerSession) applyDisposition(p *amqp.Disposition) {
 	last := p.First
 	if p.Last != nil {
 		last = *p.Last
 	}
 	if p.Role == amqp.RoleSender {
-		return // this side settles messages from the peer first
+		return // the server has already settled these messages
 	}
 	eachInRange(s.sent, p.First, last, func(id uint32, sent *Sent) {
 		if p.Settled {
@@ -20,7 +20,7 @@ func (s *peerSession) applyDisposition(p *amqp.Disposition) {
 	})
 }
 
-// eachInRange visits the entries from first to last. The range may be much larger than the map.
+// eachInRange visits the entries of m from first to last. The range may contain far more ids than the map.
 func eachInRange[T any](m map[uint32]T, first, last uint32, visit func(uint32, T)) {
 	size := last - first
 	if uint64(size) >= uint64(len(m)) {

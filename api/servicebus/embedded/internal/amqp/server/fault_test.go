@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// acceptReceivers returns an application that accepts links on which the peer sends, with a credit of 10 messages.
+// acceptReceivers returns an application that accepts links from sending peers and grants 10 credits.
 func acceptReceivers(with testReceiver) testApplication {
 	return func(l *server.Link) {
 		l.Receive(server.Terms{Credit: 10, MaxMessageSize: 1000}, with)
@@ -70,10 +70,10 @@ func TestProtocolError_EndsTheSmallestUnit(t *testing.T) {
 
 	p.sendFrame(0, newTransfer(5, 0, false), []byte("to nobody"))
 	require.Equal(t, amqp.UnattachedHandle, expectFrame[*amqp.End](p).Error.Condition)
-	p.sendFrame(0, &amqp.Flow{}, nil) // a flow that the peer sent before it received the end is ignored
+	p.sendFrame(0, &amqp.Flow{}, nil) // the server ignores a flow that the peer sent before it received the end of the session
 	p.sendFrame(0, &amqp.End{}, nil)
 
-	p.beginSession(0, 100) // the channel is free again
+	p.beginSession(0, 100) // the peer can use the channel again
 	p.attachSender(0, 0)
 	expectFrame[*amqp.Attach](p)
 	expectFrame[*amqp.Flow](p)
@@ -83,12 +83,12 @@ func TestProtocolError_EndsTheSmallestUnit(t *testing.T) {
 	p.sendFrame(0, newTransfer(0, 1, false), []byte("was on its way"))
 	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
 
-	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine")) // the other session is not affected
+	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine")) // the error does not affect the second session
 	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 }
 
-// Some clients ignore a detach while they wait for the outcome of a message. Without an outcome,
-// such a client would wait until its timeout.
+// Some clients ignore a detach while they wait for the outcome of a message. Therefore the server rejects a message
+// over the limit before it detaches the link.
 func TestTransfer_OverTheLimitIsRejectedBeforeTheDetach(t *testing.T) {
 	for name, size := range map[string][]int{"in one frame": {1001}, "in its second frame": {600, 600}} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestEnd_OfASessionThatNeverBeganIsIgnored(t *testing.T) {
 	expectFrame[*amqp.Attach](p)
 	expectFrame[*amqp.Flow](p)
 	p.sendFrame(0, &amqp.End{}, nil)
-	p.beginSession(0, 100) // the server has not answered the end, and the channel is free
+	p.beginSession(0, 100) // the server sends no end, and the peer can use the channel again
 	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine"))
 	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 }
@@ -152,7 +152,7 @@ func TestTransfer_WithoutCreditEndsTheLink(t *testing.T) {
 	p.attachSender(0, 0)
 	expectFrame[*amqp.Attach](p)
 	require.EqualValues(t, 10, *expectFrame[*amqp.Flow](p).LinkCredit)
-	for id := range uint32(10) { // the server settles no message, so it grants no new credit
+	for id := range uint32(10) { // the server settles no message, so it grants no credit
 		p.sendFrame(0, newTransfer(0, id, false), []byte("x"))
 	}
 	p.sendFrame(0, newTransfer(0, 10, false), []byte("x"))
@@ -197,8 +197,8 @@ func TestConn_BoundsPartlyReceivedMessages(t *testing.T) {
 	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 
-// The server uses bounded memory for a peer that requests messages and does not read them, and
-// disconnects it after a timeout.
+// The server buffers a limited amount for a peer that requests messages and reads none. It disconnects this peer after
+// a timeout.
 func TestConn_EndsIfThePeerNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &testSender{payload: make([]byte, 10_000), settled: true, left: 1_000_000}
@@ -221,7 +221,7 @@ func TestConn_EndsIfThePeerNeverReads(t *testing.T) {
 	})
 }
 
-// The server stops reading from a peer that sends many requests and does not read the answers.
+// The server stops reading from a peer that sends many requests and does not read the replies.
 func TestConn_StopsReadingFromAPeerThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{OutBuffer: 1000, StallTimeout: time.Minute})
@@ -231,7 +231,7 @@ func TestConn_StopsReadingFromAPeerThatDoesNotRead(t *testing.T) {
 		p.attachSender(0, handle)
 		expectFrame[*amqp.Attach](p)
 		written := 0
-		for { // each flow requests an answer
+		for { // each flow requests a reply
 			_, err := p.Write(amqp.AppendFrame(nil, 0, 0, &amqp.Flow{Handle: &handle, Echo: true}, nil))
 			if err != nil {
 				break

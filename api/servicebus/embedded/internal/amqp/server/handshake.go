@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// largestSASL is the maximum frame size during SASL.
+// largestSASL is the maximum size of a frame during the SASL handshake.
 const largestSASL = 4096
 
 // negotiate agrees on the protocol and opens the connection.
@@ -31,7 +31,7 @@ func (c *Conn) negotiate() error {
 		}
 	}
 	if header != amqp.HeaderAMQP {
-		c.writeRaw(amqp.HeaderSASL[:]) // tells the peer the supported protocol
+		c.writeRaw(amqp.HeaderSASL[:]) // tell the peer which protocol is supported
 		return fmt.Errorf("the peer speaks %q, not AMQP 1.0", header[:])
 	}
 	c.writeRaw(amqp.HeaderAMQP[:])
@@ -55,7 +55,7 @@ func (c *Conn) readHeader() (h amqp.Header, err error) {
 	return h, err
 }
 
-// writeRaw writes bytes that are not an AMQP frame.
+// writeRaw writes bytes without a frame.
 func (c *Conn) writeRaw(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,8 +90,8 @@ func (c *Conn) authenticateSASL() error {
 	return nil
 }
 
-// isAccepted reports whether the peer may connect. An anonymous peer may connect, because it
-// presents its tokens later.
+// isAccepted reports whether the peer may connect. A peer that authenticates as anonymous may connect, because it
+// presents a token later.
 func (c *Conn) isAccepted(init *amqp.Init) bool {
 	if init.Mechanism != "PLAIN" {
 		return init.Mechanism == "ANONYMOUS" || init.Mechanism == "MSSBCBS" || init.Mechanism == "EXTERNAL"

@@ -32,7 +32,7 @@ func (r testReceiver) Delivered(d *server.Delivery) { r(d) }
 // acceptAll accepts every message immediately.
 func acceptAll(d *server.Delivery) { d.Settle(amqp.Accepted{}) }
 
-// testSender sends messages as long as there is room, and records their outcomes.
+// testSender sends messages while the link has room, and records their outcomes.
 type testSender struct {
 	mu       sync.Mutex
 	link     *server.Link
@@ -65,12 +65,12 @@ func (s *testSender) Disposed(m *server.Sent, state any, settled bool) {
 	}
 }
 
-// A peer is a client that sends the frames of a test.
+// A peer is a test client that sends and receives single frames.
 type peer struct {
 	net.Conn
 	t     testing.TB
 	in    *bufio.Reader
-	ended chan error // receives the result of Serve
+	ended chan error // receives the error that Serve returns
 }
 
 func serveTest(t testing.TB, ctx context.Context, app testApplication, o server.Options) *peer {
@@ -78,7 +78,7 @@ func serveTest(t testing.TB, ctx context.Context, app testApplication, o server.
 	return serveAny(t, ctx, app, o)
 }
 
-// serveAny serves a connection with any kind of application.
+// serveAny serves a connection with the given application.
 func serveAny(t testing.TB, ctx context.Context, app server.Application, o server.Options) *peer {
 	t.Helper()
 	mine, theirs := net.Pipe()
@@ -87,7 +87,7 @@ func serveAny(t testing.TB, ctx context.Context, app server.Application, o serve
 	return p
 }
 
-// closePeer closes the connection and waits for the server.
+// closePeer closes the connection and waits until Serve has returned.
 func (p *peer) closePeer() {
 	_ = p.Close()
 	<-p.ended
@@ -99,7 +99,7 @@ func (p *peer) writeBytes(b []byte) {
 	require.NoError(p.t, err)
 }
 
-// openPeer performs the handshake without SASL.
+// openPeer performs the AMQP handshake without SASL.
 func (p *peer) openPeer(o amqp.Open) {
 	p.t.Helper()
 	p.writeBytes(amqp.HeaderAMQP[:])
@@ -124,7 +124,7 @@ func (p *peer) sendFrame(channel uint16, performative amqp.Performative, payload
 	p.writeBytes(amqp.AppendFrame(nil, amqp.FrameAMQP, channel, performative, payload))
 }
 
-// readFrame returns the next frame that is not empty.
+// readFrame returns the next frame, skipping empty frames.
 func (p *peer) readFrame() (amqp.Performative, []byte) {
 	p.t.Helper()
 	for {
@@ -145,7 +145,7 @@ func (s *testSender) sentCount() int {
 	return s.sent
 }
 
-// expectFrame reads the next frame, which must be of type P.
+// expectFrame reads the next frame, which must have type P.
 func expectFrame[P amqp.Performative](p *peer) P {
 	p.t.Helper()
 	performative, _ := p.readFrame()
@@ -154,8 +154,7 @@ func expectFrame[P amqp.Performative](p *peer) P {
 	return got
 }
 
-// expectClose requires that the server sends a close with the given condition and then ends the
-// connection.
+// expectClose fails the test unless the server closes the connection with the given condition.
 func (p *peer) expectClose(condition amqp.Symbol) {
 	p.t.Helper()
 	c := expectFrame[*amqp.Close](p)
@@ -166,7 +165,7 @@ func (p *peer) expectClose(condition amqp.Symbol) {
 	<-p.ended
 }
 
-// beginSession starts a session with a window.
+// beginSession begins a session with the given window.
 func (p *peer) beginSession(channel uint16, window uint32) {
 	p.t.Helper()
 	p.sendFrame(channel, &amqp.Begin{IncomingWindow: window, OutgoingWindow: 100, HandleMax: 255}, nil)
@@ -186,7 +185,7 @@ func (p *peer) attachReceiver(channel uint16, handle uint32) {
 	p.sendFrame(channel, &amqp.Attach{Name: "r", Handle: handle, Role: amqp.RoleReceiver, Source: &amqp.Source{Address: "a"}}, nil)
 }
 
-// giveCredit grants credit for n messages in total.
+// giveCredit grants credit for n messages. seen is the number of messages that the peer has received.
 func (p *peer) giveCredit(channel uint16, handle, seen, n uint32, drain bool) {
 	p.t.Helper()
 	next := uint32(0)

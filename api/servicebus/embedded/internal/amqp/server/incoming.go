@@ -2,24 +2,24 @@ package server
 
 import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 
-// A Delivery is a message from the peer.
+// A Delivery is a message that the peer has sent.
 type Delivery struct {
 	Tag     []byte
 	Format  uint32
-	Settled bool // the peer has settled the message, and expects no outcome
+	Settled bool // Settled is true if the peer sent the message as settled, so it expects no outcome
 	Payload []byte
-	State   any // nil except in transactions
+	State   any // State is nil unless the message belongs to a transaction
 
 	link *Link
 	id   uint32
-	size int // bytes of the message that count against the buffer limit: its frames or its memory, whichever is larger
+	size int // size is counted against the buffer limit: the larger of the frames and the memory of the message
 	done bool
 }
 
-// maxTag is the maximum length of a delivery tag in bytes, by the specification.
+// maxTag is the maximum length of a delivery tag in bytes, as AMQP specifies.
 const maxTag = 32
 
-// receiveTransfer receives a message, or a part of a message, in a frame of frameSize bytes.
+// receiveTransfer receives a message or a part of a message. frameSize is the size of its frame.
 func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) {
 	d, fault := l.deliveryOf(p)
 	if fault != nil {
@@ -63,9 +63,8 @@ func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) 
 	l.conn.callLater(func() { l.receiver.Delivered(d) })
 }
 
-// rejectAndDetach rejects a delivery that is too large, and detaches the link. The detach alone is
-// not enough: some clients, such as Azure's client for Node, ignore it and wait for the outcome
-// until their timeout.
+// rejectAndDetach rejects a delivery that is too large, and then detaches the link. Some clients, such as Azure's Node
+// client, ignore a detach and wait for the outcome until a timeout, so the rejection is needed.
 func (l *Link) rejectAndDetach(d *Delivery, why *amqp.Error) {
 	if !d.Settled {
 		l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: true, State: amqp.Rejected{Error: why}}, nil)
@@ -73,7 +72,7 @@ func (l *Link) rejectAndDetach(d *Delivery, why *amqp.Error) {
 	l.sendDetach(why)
 }
 
-// deliveryOf returns the delivery that a transfer starts or continues.
+// deliveryOf returns the delivery to which a transfer belongs.
 func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	d := l.assembled
 	switch {
@@ -100,7 +99,7 @@ func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	return d, nil
 }
 
-// topUpCredit grants new credit when half of it is used, and reports whether it has granted credit.
+// topUpCredit grants credit after half of the last credit is used. It reports whether it did.
 func (l *Link) topUpCredit() bool {
 	if l.state != attached || l.credit+l.busy > l.window/2 {
 		return false
@@ -110,15 +109,14 @@ func (l *Link) topUpCredit() bool {
 	return true
 }
 
-// finishDelivery ends a delivery and makes room for another one.
+// finishDelivery ends a delivery, so that the peer may send one more.
 func (l *Link) finishDelivery() {
 	l.busy--
 	l.topUpCredit()
 }
 
-// Settle reports the outcome of the message to the peer and settles it, even if the peer requested
-// the mode in which the sender settles first. Service Bus does the same, and clients depend on it.
-// Only the first call has an effect.
+// Settle settles the message and reports its outcome to the peer. It does so even if the peer requested that the sender
+// settles first, because clients expect what Service Bus does. Only the first call has an effect.
 func (d *Delivery) Settle(state any) {
 	l := d.link
 	c := l.conn

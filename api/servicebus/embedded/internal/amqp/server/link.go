@@ -9,7 +9,7 @@ import (
 type linkState int
 
 const (
-	waiting  linkState = iota // the application has not accepted or refused the link
+	waiting  linkState = iota // the application has neither accepted nor refused the link
 	attached                  // both sides are attached
 	over                      // the link has ended
 )
@@ -17,29 +17,29 @@ const (
 // A Link is a link that the peer has attached. Its methods are safe for concurrent use, do not
 // block, and have no effect after the link has ended.
 type Link struct {
-	// Wants is the attach of the peer. It must not be modified. It is nil after the link was
-	// accepted, to free its memory: an attach may be much larger than a link.
+	// Wants is the attach that the peer has sent. It must not be modified. It is nil after the link is accepted,
+	// because an attach may need much more memory than a link.
 	Wants *amqp.Attach
 
 	// Name is the name that the peer gave to the link.
 	Name string
 
-	role     bool // role of the peer
+	role     bool // role is the role of the peer on this link
 	conn     *Conn
 	session  *peerSession
 	handle   uint32
 	state    linkState
 	whenGone []func()
-	size     int // bytes of memory of Wants; 0 after the link was accepted or has ended
+	size     int // memory of Wants in bytes; 0 after Wants was released
 
 	deliveryCount, credit uint32
 
 	// These fields are used if the peer sends on the link.
 	receiver  Receiver
 	maxSize   uint64
-	window    uint32    // maximum number of unsettled messages
-	busy      uint32    // number of messages that the application has not settled
-	assembled *Delivery // delivery that is not complete yet
+	window    uint32    // window is the maximum number of unsettled messages
+	busy      uint32    // busy is the number of messages that the application has not settled
+	assembled *Delivery // assembled is the delivery of which a part has been received
 
 	// These fields are used if the server sends on the link.
 	sender    Sender
@@ -47,10 +47,10 @@ type Link struct {
 	unsettled int
 }
 
-// PeerSends reports whether the peer sends and the application receives.
+// PeerSends reports whether the peer sends the messages of this link, and the application receives them.
 func (l *Link) PeerSends() bool { return l.role == amqp.RoleSender }
 
-// WhenGone calls f when the link has ended, or immediately if it has ended already.
+// WhenGone calls f when the link ends, or immediately if it has already ended.
 func (l *Link) WhenGone(f func()) {
 	l.conn.mu.Lock()
 	if l.state != over {
@@ -66,15 +66,15 @@ const (
 	// maxAttach is the maximum size of an attach in bytes. Clients need less than 2 KB.
 	maxAttach = 16 << 10
 
-	// maxLinkName is the maximum length of the name of a link in bytes.
+	// maxLinkName is the maximum length of a link name in bytes.
 	maxLinkName = 1 << 10
 
-	// decodedFactor is the number of bytes of memory that are counted for each byte of an attach
-	// frame, because a list element of one byte uses more memory when it is decoded.
+	// decodedFactor estimates the memory of a decoded attach, per byte of its frame. A list element of one byte needs
+	// more memory when it is decoded.
 	decodedFactor = 16
 )
 
-// attachLink starts a link from an attach in a frame of size bytes.
+// attachLink starts a link for an attach of the peer. size is the size of the attach frame.
 func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 	switch {
 	case size > maxAttach:
@@ -111,15 +111,15 @@ func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 	return nil
 }
 
-// Terms are the parameters with which the application accepts a link.
+// Terms are the parameters with which an application accepts a link.
 type Terms struct {
-	Source, Target any // default: the source or target in Wants
+	Source, Target any // the default is the source or target in Link.Wants
 	Properties     amqp.Map
-	MaxMessageSize uint64 // maximum size of messages from the peer
-	Credit         uint32 // initial credit of a peer that sends
+	MaxMessageSize uint64 // maximum size of a message from the peer
+	Credit         uint32 // initial credit, if the peer sends
 }
 
-// Receive accepts a link on which the peer sends.
+// Receive accepts a link on which the peer sends messages to the application.
 func (l *Link) Receive(t Terms, r Receiver) {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *Link) Receive(t Terms, r Receiver) {
 	l.session.sendFlow(l)
 }
 
-// Send accepts a link on which the server sends.
+// Send accepts a link on which the application sends messages to the peer.
 func (l *Link) Send(t Terms, s Sender) {
 	l.conn.mu.Lock()
 	if l.state != waiting {
@@ -149,13 +149,13 @@ func (l *Link) Send(t Terms, s Sender) {
 	l.session.emitFrame(a, nil)
 	early, drain := l.credit > 0 || l.draining, l.draining
 	l.conn.mu.Unlock()
-	if early { // the peer granted credit before the link was accepted
+	if early { // the peer granted credit before the application accepted the link
 		s.Ready(drain)
 	}
 }
 
-// releaseUndecided subtracts the memory of the attach, which is needed only until the link is
-// accepted or refused. The caller holds c.mu.
+// releaseUndecided stops counting the memory of the attach, after the link was accepted or refused. The caller must
+// hold c.mu.
 func (l *Link) releaseUndecided() {
 	l.conn.undecided -= l.size
 	l.size = 0
@@ -164,7 +164,7 @@ func (l *Link) releaseUndecided() {
 	}
 }
 
-// attachAnswer returns the answer to an attach: its echo with the terms.
+// attachAnswer returns the reply to the peer's attach: the same attach, changed by the terms.
 func (l *Link) attachAnswer(t Terms) *amqp.Attach {
 	a := &amqp.Attach{
 		Name: l.Wants.Name, Handle: l.handle, Role: !l.Wants.Role,
@@ -180,7 +180,7 @@ func (l *Link) attachAnswer(t Terms) *amqp.Attach {
 	return a
 }
 
-// Refuse refuses a link.
+// Refuse refuses the link with the given error.
 func (l *Link) Refuse(why *amqp.Error) {
 	l.conn.mu.Lock()
 	if l.state == waiting {
@@ -191,7 +191,7 @@ func (l *Link) Refuse(why *amqp.Error) {
 
 func (l *Link) sendRefusal(why *amqp.Error) {
 	a := l.attachAnswer(Terms{})
-	if l.Wants.Role == amqp.RoleReceiver { // a refusal has a null source or target
+	if l.Wants.Role == amqp.RoleReceiver { // AMQP refuses a link by a null source or target
 		a.Source = nil
 		first := uint32(0)
 		a.InitialDeliveryCount = &first
@@ -202,7 +202,7 @@ func (l *Link) sendRefusal(why *amqp.Error) {
 	l.sendDetach(why)
 }
 
-// Detach ends the link and sends the reason to the peer.
+// Detach ends the link. It sends the error to the peer.
 func (l *Link) Detach(why *amqp.Error) {
 	l.conn.mu.Lock()
 	if l.state == attached {
@@ -211,8 +211,8 @@ func (l *Link) Detach(why *amqp.Error) {
 	l.conn.unlockAndCall()
 }
 
-// sendDetach ends the link and sends a detach. The server stores only the handle of the link until
-// the peer sends its own detach.
+// sendDetach ends the link and sends a detach. Until the peer replies with a detach, the server stores only the handle
+// of the link.
 func (l *Link) sendDetach(why *amqp.Error) {
 	s, c := l.session, l.conn
 	l.removeLink()
@@ -232,7 +232,7 @@ func (l *Link) removeLink() {
 	l.conn.options.Totals.links.Add(-1)
 }
 
-// handleDetach handles a detach of the peer, which ends the link or confirms its end.
+// handleDetach handles a detach that the peer sends, either to end a link or in reply.
 func (s *peerSession) handleDetach(p *amqp.Detach) *amqp.Error {
 	if s.isLeaving(p.Handle) {
 		delete(s.leaving, p.Handle)
@@ -248,7 +248,7 @@ func (s *peerSession) handleDetach(p *amqp.Detach) *amqp.Error {
 	return nil
 }
 
-// reportGone releases the resources of the link, and calls the functions that wait for its end.
+// reportGone releases the resources of the link and calls the functions passed to WhenGone.
 func (l *Link) reportGone() {
 	if l.state == over {
 		return
@@ -285,10 +285,10 @@ func (l *Link) reportGone() {
 	l.whenGone = nil
 }
 
-// applyFlow applies the link state that the peer reports.
+// applyFlow applies the link state that the peer has sent.
 func (l *Link) applyFlow(p *amqp.Flow) {
 	if l.role == amqp.RoleSender {
-		if p.DeliveryCount != nil && l.state == attached { // the peer may have used up credit by a drain
+		if p.DeliveryCount != nil && l.state == attached { // the peer may have used up its credit by a drain
 			l.credit -= min(l.credit, distance(*p.DeliveryCount, l.deliveryCount))
 			l.deliveryCount = *p.DeliveryCount
 		}
@@ -298,7 +298,7 @@ func (l *Link) applyFlow(p *amqp.Flow) {
 		return
 	}
 	if p.LinkCredit != nil {
-		seen := uint32(0) // by default, the initial delivery count
+		seen := uint32(0) // seen defaults to the initial delivery count
 		if p.DeliveryCount != nil {
 			seen = *p.DeliveryCount
 		}

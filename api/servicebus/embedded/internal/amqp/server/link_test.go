@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// offerMessages returns an application that sends messages on links on which the peer receives.
+// offerMessages returns an application that sends the messages of source on every link.
 func offerMessages(source *testSender) testApplication {
 	return func(l *server.Link) {
 		source.link = l
@@ -76,7 +76,7 @@ func TestLink_SendsWithinTheWindow(t *testing.T) {
 	for range 2 {
 		expectFrame[*amqp.Transfer](p)
 	}
-	// The echo follows the two transfers directly, so the server has sent no other frame.
+	// The next frame is the reply to this flow, so the server sent nothing after the two transfers.
 	p.sendFrame(0, &amqp.Flow{IncomingWindow: 2, Echo: true}, nil)
 	require.EqualValues(t, 2, expectFrame[*amqp.Flow](p).NextOutgoingID)
 	next := uint32(2)
@@ -124,7 +124,7 @@ func TestSettlement_IsImmediateForIncomingMessages(t *testing.T) {
 	p.sendFrame(0, newTransfer(0, 0, false), []byte("x"))
 	require.True(t, expectFrame[*amqp.Disposition](p).Settled, "although the peer would have settled first")
 	require.EqualValues(t, 2, *expectFrame[*amqp.Flow](p).LinkCredit)
-	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // has no effect
+	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // this disposition has no effect
 
 	p.attachReceiver(0, 1)
 	expectFrame[*amqp.Attach](p)
@@ -132,7 +132,7 @@ func TestSettlement_IsImmediateForIncomingMessages(t *testing.T) {
 	for range 5 {
 		expectFrame[*amqp.Transfer](p)
 	}
-	last := uint32(4_000_000_000) // a range may be much larger than the number of deliveries
+	last := uint32(4_000_000_000) // the range of a disposition may be much larger than the number of deliveries
 	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleReceiver, First: 0, Last: &last, State: amqp.Released{}}, nil)
 	settled := map[uint32]bool{}
 	for range 5 {
@@ -156,7 +156,7 @@ func TestLink_EndsIfDetachedBeforeItIsAccepted(t *testing.T) {
 	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
 	expectFrame[*amqp.Detach](p)
 	l := <-gone
-	l.Send(server.Terms{}, &testSender{}) // too late: no effect
+	l.Send(server.Terms{}, &testSender{}) // Send has no effect after the end of the link
 	l.Refuse(amqp.Errorf(amqp.NotFound, "nor now"))
 	again := false
 	l.WhenGone(func() { again = true })

@@ -7,13 +7,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An outbox buffers the bytes that must be written. Its fields are guarded by the connection's mutex.
+// An outbox buffers the bytes that the server will write. The mutex of the connection guards its fields.
 type outbox struct {
 	waiting []byte
-	spare   []byte        // memory of a written chunk, for reuse
-	writing int           // number of bytes in the current write to the socket
+	spare   []byte        // memory that has been written and can be reused
+	writing int           // number of bytes that are being written to the socket
 	wake    chan struct{} // holds one
-	sealed  bool          // no more frames follow; the writer writes the rest and ends
+	sealed  bool          // after sealed is set, nobody adds frames; the writer writes the rest and ends
 	failed  error
 }
 
@@ -26,7 +26,7 @@ func (b *outbox) wakeWriter() {
 	}
 }
 
-// emitFrame appends a frame. The caller holds c.mu.
+// emitFrame appends a frame to the outbox. The caller must hold c.mu.
 func (c *Conn) emitFrame(channel uint16, p amqp.Performative, payload []byte) {
 	if c.out.sealed || c.out.failed != nil {
 		return
@@ -39,8 +39,7 @@ func (c *Conn) emitFrame(channel uint16, p amqp.Performative, payload []byte) {
 	c.out.wakeWriter()
 }
 
-// runWriter writes the outbox until the outbox is sealed and empty, or a write fails. It runs in its
-// own goroutine.
+// runWriter writes the contents of the outbox until the outbox is sealed and empty, or a write fails.
 func (c *Conn) runWriter(done *sync.WaitGroup) {
 	defer done.Done()
 	const never = time.Duration(1<<63 - 1)
@@ -69,7 +68,7 @@ func (c *Conn) runWriter(done *sync.WaitGroup) {
 		case <-c.out.wake:
 		case <-beat.C:
 			c.mu.Lock()
-			c.emitFrame(0, nil, nil) // an empty frame shows that this side is alive
+			c.emitFrame(0, nil, nil) // an empty frame keeps the connection alive
 			c.mu.Unlock()
 		}
 	}
@@ -86,8 +85,7 @@ func (c *Conn) prepareWrite() error {
 	return c.nc.SetWriteDeadline(time.Now().Add(timeout))
 }
 
-// nextChunk returns all waiting bytes and removes them from the outbox. every is the time between
-// heartbeats.
+// nextChunk removes all bytes from the outbox and returns them. every is the time between heartbeats.
 func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +95,7 @@ func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	return chunk, c.out.sealed, c.heartbeat
 }
 
-// recordWritten records the end of a write, and wakes the goroutines that wait for room.
+// recordWritten records that a write has ended, and wakes the goroutines that wait for room.
 func (c *Conn) recordWritten(err error) {
 	c.mu.Lock()
 	const worthKeeping = 256 << 10

@@ -4,16 +4,16 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An Outgoing is a message to the peer.
+// An Outgoing is a message that the application sends to the peer.
 type Outgoing struct {
 	Tag     []byte
 	Format  uint32
 	Settled bool
 	Payload []byte
-	Note    any // any value by which the application recognizes the message
+	Note    any // any value by which the application recognizes the message later
 }
 
-// A Sent is a message that the peer has not settled yet.
+// A Sent is a message that was sent to the peer and that the peer has not settled.
 type Sent struct {
 	Link *Link
 	Tag  []byte
@@ -21,8 +21,8 @@ type Sent struct {
 	id   uint32
 }
 
-// Room returns the number of messages that the link accepts now. If it returns 0 although the peer
-// has granted credit, Sender.Ready is called as soon as there is room.
+// Room returns how many messages the link can send now. If the peer has granted credit and Room returns 0, Sender.Ready
+// is called when there is room.
 func (l *Link) Room() int {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *Link) roomLocked() int {
 	return min(int(l.credit), l.conn.options.MaxUnsettled-l.unsettled)
 }
 
-// Credit returns the unused credit of the peer. Unlike Room, it does not depend on buffers.
+// Credit returns the credit that the peer has granted and that is not used. Unlike Room, it does not depend on buffers.
 func (l *Link) Credit() int {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -50,8 +50,8 @@ func (l *Link) Credit() int {
 	return int(l.credit)
 }
 
-// Transfer sends a message, and reports whether there was credit for it. A caller may exceed Room
-// with messages that it had already requested from their source.
+// Transfer sends a message, and reports whether the link had credit. Messages that the application has already
+// requested from their source may exceed Room.
 func (l *Link) Transfer(m Outgoing) bool {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *Link) Transfer(m Outgoing) bool {
 		l.unsettled++
 	}
 	t := &amqp.Transfer{Handle: l.handle, DeliveryID: &id, DeliveryTag: m.Tag, MessageFormat: &m.Format, Settled: &m.Settled}
-	const overhead = 64 // bytes of a frame besides the tag and the payload
+	const overhead = 64 // bytes of a frame in addition to the tag and the payload
 	largest := int(l.conn.frameSize) - overhead - len(m.Tag)
 	for payload := m.Payload; ; {
 		n := min(len(payload), largest)
@@ -89,7 +89,7 @@ func (l *Link) Transfer(m Outgoing) bool {
 	}
 }
 
-// Settle completes a settlement that the peer has begun, and reports the outcome.
+// Settle settles a message for which the peer has reported an outcome. It sends the final state to the peer.
 func (s *Sent) Settle(state any) {
 	l := s.Link
 	l.conn.mu.Lock()
@@ -102,8 +102,7 @@ func (s *Sent) Settle(state any) {
 	l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleSender, First: s.id, Settled: true, State: state}, nil)
 }
 
-// Drained uses up the remaining credit, and so reports to the peer that no more messages are
-// available.
+// Drained uses up the remaining credit. This tells the peer that no more messages are available.
 func (l *Link) Drained() {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()

@@ -11,62 +11,60 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An Application implements the functions of a server.
+// An Application decides which links a server accepts, and processes the messages.
 type Application interface {
-	// Connected is called once for each opened connection.
+	// Connected is called once for each connection, after it was opened. The Peer handles its links.
 	Connected(c *Conn) Peer
 }
 
-// A Peer is the application's part of one connection. Its methods must not block.
+// A Peer handles the links of one connection. Its methods must not block.
 type Peer interface {
-	// Attach accepts or refuses a link of the client. During Attach or later, the Peer must call
-	// exactly one of the link's methods Receive, Send and Refuse.
+	// Attach accepts or refuses a link. During Attach or later, the Peer must call exactly one of the methods Receive,
+	// Send and Refuse of the link.
 	Attach(l *Link)
 
-	// Disconnected reports the end of the connection, after the end of all its links.
+	// Disconnected reports that the connection has ended, after all its links.
 	Disconnected()
 }
 
-// A Receiver receives the messages of a link.
+// A Receiver receives the messages that a peer sends on a link.
 type Receiver interface {
-	// Delivered passes a message to the application, which must settle the message, during the
-	// call or later.
+	// Delivered receives a message. The application must settle the message, during the call or later.
 	Delivered(d *Delivery)
 }
 
-// A Sender sends messages on a link.
+// A Sender sends messages to a peer on a link.
 type Sender interface {
 	// Ready reports that Link.Room may have changed. If drain is true, the Sender must send the
 	// available messages and then call Link.Drained.
 	Ready(drain bool)
 
-	// Disposed reports the client's outcome of a message. If settled is false, the client waits
-	// for Sent.Settle. Link.Room may have increased.
+	// Disposed reports the outcome that the client has sent for a message. If settled is false, the client waits for
+	// Sent.Settle. Link.Room may have increased.
 	Disposed(s *Sent, state any, settled bool)
 }
 
-// Options configure connections. The zero value has the defaults.
+// Options configure connections. A zero value selects the default.
 type Options struct {
 	ContainerID  string
 	MaxFrameSize uint32        // maximum size of a received frame; default 64 KB
 	MaxSessions  int           // maximum sessions of a connection; default 4096
 	MaxLinks     int           // maximum links of a connection; default 8192
-	MaxDetaching int           // maximum ended links of a connection that the peer has not detached yet; default 1024
+	MaxDetaching int           // maximum ended links of a connection whose detach the peer has not yet sent; default 1024
 	MaxUnsettled int           // maximum unsettled messages of a link on which the server sends; default 65536
-	IdleTimeOut  time.Duration // time in which the peer must send a frame; default 4 min
-	StallTimeout time.Duration // timeout of the handshake, and for a peer that does not read; default 1 min
-	OutBuffer    int           // maximum bytes waiting to be written; default 1 MB
-	InBuffer     int           // maximum bytes of unsettled messages; default 4 MB
-	TokenTimeout time.Duration // time in which the application must call Conn.Authorize; default 10 s
+	IdleTimeOut  time.Duration // time within which the peer must send a frame; default 4 min
+	StallTimeout time.Duration // timeout of the handshake, and of a write to a peer that does not read; default 1 min
+	OutBuffer    int           // maximum bytes that wait to be written; default 1 MB
+	InBuffer     int           // maximum bytes of received messages that are not settled; default 4 MB
+	TokenTimeout time.Duration // time within which the application must call Conn.Authorize; default 10 s
 
-	// Totals limits the resources of all connections that share it. Default: Totals for this
-	// connection only.
+	// Totals limits the resources of all connections that share it. By default, each connection has its own Totals.
 	Totals *Totals
 
-	// Authorized, if set, is called when the application has called Conn.Authorize.
+	// Authorized, if set, is called after the application has called Conn.Authorize.
 	Authorized func()
 
-	// Authenticate checks a name and a password. Default: all names and passwords are valid.
+	// Authenticate checks a user name and a password. By default, every name and password is valid.
 	Authenticate func(name, password string) bool
 
 	// Frames, if set, is called for every frame.

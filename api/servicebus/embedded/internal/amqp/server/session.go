@@ -7,28 +7,27 @@ import (
 )
 
 const (
-	// incomingWindow is the number of transfers that the peer may send before the next flow.
+	// incomingWindow is the number of transfers that the peer may send before the server opens the window again.
 	incomingWindow = 5000
 
-	// handleMax is the largest handle of a link.
+	// handleMax is the largest handle that the peer may use for a link.
 	handleMax = 4095
 )
 
-// A peerSession is a session that the peer has begun. The peer begins all sessions and links, so
-// both sides use the peer's channel number for a session, and the peer's handle for a link. The
-// fields are guarded by the connection's mutex.
+// A peerSession is a session that the peer has begun. Because only the peer begins sessions and links, both sides use
+// the peer's channel numbers and handles. The mutex of the connection guards the fields.
 type peerSession struct {
 	conn    *Conn
 	channel uint16
 	links   map[uint32]*Link
-	leaving map[uint32]struct{} // handles of ended links that the peer has not detached yet
-	ending  bool                // this side has sent an end, and waits for the end of the peer
+	leaving map[uint32]struct{} // handles of ended links whose detach the peer has not yet sent
+	ending  bool                // the server has sent an end, and waits for the peer's end
 
-	nextIncoming, nextOutgoing   uint32 // ids of the next transfers
-	incomingLeft, outgoingWindow uint32 // remaining transfers of the two windows
+	nextIncoming, nextOutgoing   uint32 // ids of the next transfers in each direction
+	incomingLeft, outgoingWindow uint32 // transfers that each side may still send
 	nextDelivery                 uint32
 
-	pending []pendingFrame   // transfers that wait until the peer's window opens
+	pending []pendingFrame   // transfers that wait until the peer opens its window
 	sent    map[uint32]*Sent // messages that the peer has not settled
 }
 
@@ -64,7 +63,7 @@ func (c *Conn) beginSession(channel uint16, p *amqp.Begin) error {
 	return nil
 }
 
-// handleFrame executes a performative from a frame of size bytes. An error ends the session.
+// handleFrame handles a performative; size is the size of its frame. If it returns an error, the session ends.
 func (s *peerSession) handleFrame(p amqp.Performative, payload []byte, size int) *amqp.Error {
 	switch p := p.(type) {
 	case *amqp.Attach:
@@ -90,14 +89,14 @@ func (s *peerSession) emitFrame(p amqp.Performative, payload []byte) {
 	s.conn.emitFrame(s.channel, p, payload)
 }
 
-// endWithFault ends the session because of an error of the peer.
+// endWithFault ends the session because the peer has made an error.
 func (s *peerSession) endWithFault(fault *amqp.Error) {
 	s.endLinks()
 	s.ending = true
 	s.emitFrame(&amqp.End{Error: fault}, nil)
 }
 
-// endLinks ends all links without a detach.
+// endLinks ends all links without sending a detach.
 func (s *peerSession) endLinks() {
 	for _, l := range s.links {
 		l.reportGone()
@@ -107,26 +106,26 @@ func (s *peerSession) endLinks() {
 	clear(s.links)
 	s.conn.detaching -= len(s.leaving)
 	clear(s.leaving)
-	s.pending = nil // reportGone has subtracted the bytes of these frames
+	s.pending = nil // reportGone has already subtracted the size of these frames
 	clear(s.sent)
 }
 
-// removeSession ends all links without a detach and frees the channel.
+// removeSession ends all links without sending a detach, and frees the channel.
 func (s *peerSession) removeSession() {
 	s.endLinks()
 	delete(s.conn.sessions, s.channel)
 	s.conn.options.Totals.sessions.Add(-1)
 }
 
-// isLeaving reports whether the link with a handle has ended, but the peer has not detached it yet.
+// isLeaving reports whether the link with a handle has ended and the peer has not yet detached it.
 func (s *peerSession) isLeaving(handle uint32) bool {
 	_, leaving := s.leaving[handle]
 	return leaving
 }
 
-// applyFlow applies the windows and credit of the peer, for the session and for one link.
+// applyFlow applies the window of a session, and the credit of a link, that the peer has sent.
 func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
-	next := uint32(0) // used if the peer has not received this side's begin yet
+	next := uint32(0) // default, for a flow that the peer sent before it received the server's begin
 	if p.NextIncomingID != nil {
 		next = *p.NextIncomingID
 	}
@@ -149,7 +148,7 @@ func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
 	return nil
 }
 
-// distance returns a - b, or 0 if a is before b. Ids wrap around.
+// distance returns a - b, or 0 if a is before b. The numbers wrap around.
 func distance(a, b uint32) uint32 {
 	if d := a - b; d <= math.MaxInt32 {
 		return d
@@ -171,7 +170,7 @@ func (s *peerSession) sendFlow(l *Link) {
 	s.emitFrame(f, nil)
 }
 
-// sendPending sends the pending transfers that the peer's window now allows.
+// sendPending sends pending transfers, as far as the peer's window allows.
 func (s *peerSession) sendPending() {
 	n := 0
 	for n < len(s.pending) && s.outgoingWindow > 0 {
@@ -195,7 +194,7 @@ func (s *peerSession) emitTransfer(f pendingFrame) {
 	s.emitFrame(f.transfer, f.payload)
 }
 
-// receiveTransfer receives a message, or a part of a message.
+// receiveTransfer receives a message or a part of a message.
 func (s *peerSession) receiveTransfer(p *amqp.Transfer, payload []byte, size int) *amqp.Error {
 	if s.incomingLeft == 0 {
 		return amqp.Errorf(amqp.WindowViolation, "more than %d transfers in a window", incomingWindow)

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// TotalLimits are the limits for all connections together. A zero value means the default.
+// TotalLimits are the limits for all connections together. A zero value selects the default.
 type TotalLimits struct {
 	Sessions int   // default 65,536
 	Links    int   // default 65,536
-	Memory   int64 // bytes that connections buffer; default 128 MB
+	Memory   int64 // bytes in the buffers of all connections; default 128 MB
 }
 
 // Totals counts the resources of several connections. It is safe for concurrent use.
@@ -26,7 +26,7 @@ func NewTotals(limits TotalLimits) *Totals {
 	return &Totals{limits: limits}
 }
 
-// Use is the amount of each resource that is in use.
+// Use is how much of each resource is in use.
 type Use struct {
 	Sessions, Links, Memory int64
 }
@@ -48,12 +48,11 @@ func tryAcquire(n *atomic.Int64, limit int) bool {
 func (t *Totals) isScarce() bool    { return t.memory.Load() > t.limits.Memory }
 func (t *Totals) isExhausted() bool { return t.memory.Load() > 2*t.limits.Memory }
 
-// While memory is scarce, a connection may buffer 1/scarceShare of its limit. A connection at this
-// limit continues when its own peer reads or the application settles, whatever other connections do.
+// scarceShare reduces the buffer limit of each connection to 1/scarceShare while memory is scarce. A connection that
+// reaches this limit continues when its own peer reads or its messages are settled, independently of other connections.
 const scarceShare = 16
 
-// updateTotals adds the change of the connection's buffers to the totals. The caller holds
-// c.mu.
+// updateTotals updates Totals after the buffers of the connection have changed. The caller must hold c.mu.
 func (c *Conn) updateTotals() {
 	used := c.out.size() + c.unsettled + c.partial + c.pending + c.undecided + c.reading
 	if delta := used - c.accounted; delta != 0 {
@@ -62,8 +61,7 @@ func (c *Conn) updateTotals() {
 	}
 }
 
-// bufferLimit returns the number of bytes that the connection may currently buffer, which is at most
-// limit. The caller holds c.mu.
+// bufferLimit returns how many bytes the connection may buffer now, at most limit. The caller must hold c.mu.
 func (c *Conn) bufferLimit(limit int) int {
 	switch {
 	case !c.authorized:
@@ -74,9 +72,9 @@ func (c *Conn) bufferLimit(limit int) int {
 	return limit
 }
 
-// endIfExhausted ends the connection if all connections together buffer twice their limit, and this
-// connection buffers more than Options.OutBuffer. This can happen if messages were requested before
-// memory became scarce. The caller holds c.mu.
+// endIfExhausted ends the connection if it buffers more than Options.OutBuffer while all connections together buffer
+// twice their limit. This can happen because messages were requested before memory was scarce. The caller must hold
+// c.mu.
 func (c *Conn) endIfExhausted() {
 	if c.options.Totals.isExhausted() && c.accounted > c.options.OutBuffer {
 		c.abortConn(memoryError())
