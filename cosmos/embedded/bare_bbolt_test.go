@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A bareStore is bbolt with a group commit. Benchmarks compare the engine with it. It has the
-// options of the engine's file, except that bbolt fills pages by its default.
+// A bareStore is bbolt with a group commit, with which benchmarks compare the engine. Except for the fill percentage of
+// pages, it uses the bbolt options of the engine.
 type bareStore struct {
 	db    *bbolt.DB
 	queue chan bareWrite
@@ -87,7 +87,7 @@ func (s *bareStore) scanAll(visit func(doc []byte)) error {
 	})
 }
 
-// bareKey orders documents as the engine does: by partition, then by insertion.
+// bareKey returns a key that sorts as in the engine: by partition, then by insertion.
 func bareKey(worker, i int) []byte {
 	return binary.BigEndian.AppendUint64(fmt.Appendf(nil, "D%02d", worker), uint64(i))
 }

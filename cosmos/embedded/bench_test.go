@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// onlySlot sets an indexing policy for queries by /slot.
+// onlySlot makes a container index only /slot.
 func onlySlot(p *azcosmos.ContainerProperties) {
 	p.IndexingPolicy = &azcosmos.IndexingPolicy{
 		Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,

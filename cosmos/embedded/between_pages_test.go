@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestQuery_HoldsNoTransactionBetweenPages closes the store between two pages, and continues with
-// another engine. Closing would block on an open read transaction.
+// TestQuery_HoldsNoTransactionBetweenPages closes the store between two pages of a query, and reads the second page
+// with a new engine. An open read transaction would block Close.
 func TestQuery_HoldsNoTransactionBetweenPages(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
@@ -61,8 +61,8 @@ func TestQuery_HoldsNoTransactionBetweenPages(t *testing.T) {
 	require.Equal(t, []string{"new"}, ids, "so does a change feed")
 }
 
-// TestSession_ReadsItsOwnWrites runs several clients on an account with random lag. Each client
-// sends the session token of its previous response.
+// TestSession_ReadsItsOwnWrites runs several clients on an account with random Lag. Each client sends the session token
+// of its last response, and must read its own writes.
 func TestSession_ReadsItsOwnWrites(t *testing.T) {
 	for _, level := range []string{"BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"} {
 		var mu sync.Mutex
@@ -106,7 +106,7 @@ func TestSession_ReadsItsOwnWrites(t *testing.T) {
 
 func TestOrderedQuery_SeesWritesBetweenPages(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
-	createDocs(t, c, newDoc("one", 10), newDoc("two", 20), newDoc("three", 30)) // n ascends in the order of insertion
+	createDocs(t, c, newDoc("one", 10), newDoc("two", 20), newDoc("three", 30)) // n increases in the order of insertion
 	pager := c.NewQueryItemsPager("SELECT VALUE c.n FROM c ORDER BY c.n", pk, &azcosmos.QueryOptions{PageSizeHint: 1})
 	var got []string
 	for pager.More() {

@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// endless are queries that take too long on any machine. Each query spends its time in a different
-// part of the evaluation.
+// endless are queries that run too long on any machine. Each one spends its time in a different part of the evaluation.
 var endless = map[string]string{
 	"rows of a JOIN":        "SELECT VALUE COUNT(1) FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l",
 	"rows without a result": "SELECT VALUE a FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l WHERE a + b = -1",
@@ -26,7 +25,7 @@ var endless = map[string]string{
 	"sorting":               "SELECT * FROM c WHERE NOT EXISTS(SELECT VALUE 1 FROM a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l WHERE a < 0) ORDER BY c.id",
 }
 
-// createList creates a document with a list l of n elements.
+// createList creates a document whose member l is a list of n elements.
 func createList(t testing.TB, c *azcosmos.ContainerClient, n int) {
 	t.Helper()
 	createDocs(t, c, fmt.Appendf(nil, `{"id":"a","pk":"p","s":"x","l":[%s]}`, strings.TrimSuffix(strings.Repeat("1,", n), ",")))

@@ -11,12 +11,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// sessionOptions selects Session consistency, for which the published table has the charges of
-// point reads.
+// sessionOptions selects Session consistency, because the published charges of point reads are for this level.
 var sessionOptions = embedded.Options{Consistency: "Session"}
 
-// docWithTerms returns a document with n indexed values, one of which is the partition key.
-// Together with id and _ts, the document has n+2 terms.
+// docWithTerms returns a document with n indexed values, including the partition key. The index also has id and _ts, so
+// the document has n+2 terms.
 func docWithTerms(n int, changed ...int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"id":"a","pk":"p"`)
@@ -33,7 +32,7 @@ func docWithTerms(n int, changed ...int) []byte {
 func TestCharges_ArePublishedOnes(t *testing.T) {
 	ctx := t.Context()
 	_, c := openEngine(t, sessionOptions)
-	// The published example: 1 KB with 10 terms. The other two terms are id and _ts.
+	// Published example: creating 1 KB with 10 terms. Two of the terms are id and _ts.
 	created, err := c.CreateItem(ctx, pk, docWithTerms(8), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(7.0), created.RequestCharge)
@@ -95,7 +94,7 @@ func TestFailedRequests_AreCharged(t *testing.T) {
 	}
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.ReadItem(t.Context(), pk, "b", nil) }), 1e-9)
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.CreateItem(t.Context(), pk, newDoc("a", 1), nil) }), 1e-9)
-	require.InDelta(t, 5.8+1.0, cost(func() { // the charge covers all operations up to the failed one
+	require.InDelta(t, 5.8+1.0, cost(func() { // a failed batch is charged for all operations up to the one that failed
 		batch := c.NewTransactionalBatch(pk)
 		batch.CreateItem(newDoc("b", 1), nil)
 		batch.CreateItem(newDoc("a", 1), nil)

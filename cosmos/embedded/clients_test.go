@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// This file tests requests that clients for other languages send and azcosmos does not send.
+// The tests in this file send requests that azcosmos never sends, but clients for other languages do.
 
 func TestBulk_ExecutesOperationsIndependently(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
@@ -145,7 +145,7 @@ func TestEndpointOptions_DecidesWhichIDsAreAccepted(t *testing.T) {
 	for _, tc := range []struct {
 		gateway embedded.Gateway
 		id      string
-		want    [3]int // statuses of create, read and delete
+		want    [3]int // expected statuses of create, read and delete
 	}{
 		{embedded.Strict, "a b", [3]int{201, 200, 204}},
 		{embedded.Strict, "a ", [3]int{400, 404, 404}},

@@ -21,9 +21,9 @@ type committedDoc struct {
 	ETag string `json:"_etag"`
 }
 
-// TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same documents.
-// The callback does not lock: the race detector finds calls that overlap, and the etags, which
-// ascend with every commit, reveal calls that are out of order.
+// TestCommitted_IsCalledInTheOrderOfTheCommits patches the same documents from several goroutines. The callback takes
+// no lock, so the race detector finds overlapping calls. Etags increase with every commit, so they reveal calls in the
+// wrong order.
 func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +71,7 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	}
 }
 
-// A client that disconnects does not learn whether its write was committed, but Committed is
-// called for every committed write.
+// Committed is called for every committed write, even if the client disconnects before it gets the response.
 func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -88,11 +87,11 @@ func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 		running.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*20)*time.Microsecond)
 			defer cancel()
-			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // the write may or may not be committed
+			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // the client may disconnect before or after the commit
 		})
 	}
 	running.Wait()
-	createDocs(t, c, newDoc("last", 0)) // writes are serial, so all earlier writes have ended
+	createDocs(t, c, newDoc("last", 0)) // writes are serial, so every earlier write has ended when this one returns
 	mu.Lock()
 	defer mu.Unlock()
 	stored := map[string]bool{}

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A discardWriter discards the body of the response.
+// A discardWriter is a ResponseWriter that discards the body.
 type discardWriter struct {
 	header http.Header
 	status int
@@ -27,14 +27,13 @@ func (d *discardWriter) Header() http.Header         { return d.header }
 func (d *discardWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discardWriter) WriteHeader(status int)      { d.status = status }
 
-// BenchmarkPointReadAboveEmptyHandler measures the time of a point read minus the time of a handler
-// that does nothing.
+// BenchmarkPointReadAboveEmptyHandler reports the time of a point read minus the time of an empty handler.
 func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	engine, c := openEngine(b, embedded.Options{Dir: b.TempDir()})
 	createDocs(b, c, newDoc("a", 1))
 	request := readRequest(b, engine)
 	serve := func(h http.Handler) time.Duration {
-		const reads = 20 // together shorter than a time slice of the scheduler
+		const reads = 20 // few enough reads to fit in one time slice of the scheduler
 		began := time.Now()
 		for range reads {
 			client := &discardWriter{header: http.Header{}}
@@ -56,7 +55,7 @@ func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// growFolder creates the documents with the numbers from first, inclusive, to end, exclusive.
+// growFolder creates documents with the numbers first <= n < end.
 func growFolder(b *testing.B, engine *embedded.Engine, first, end int) {
 	b.Helper()
 	batches := (end - first) / 100
@@ -65,7 +64,7 @@ func growFolder(b *testing.B, engine *embedded.Engine, first, end int) {
 	})
 }
 
-// BenchmarkHeap measures the heap after reads, in folders with different numbers of documents.
+// BenchmarkHeap reports the heap after reads from folders with different numbers of documents.
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		dir, have := b.TempDir(), 0
@@ -84,7 +83,7 @@ func BenchmarkHeap(b *testing.B) {
 			count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
 			requireAnswered(b, engine, count())
 			runtime.GC()
-			runtime.GC() // frees the memory that finalizers held
+			runtime.GC() // a second GC frees memory that finalizers retained
 			var memory runtime.MemStats
 			runtime.ReadMemStats(&memory)
 			b.ReportMetric(float64(memory.HeapInuse)/(1<<20), fmt.Sprintf("MB-with-%dk", documents/1000))
@@ -95,7 +94,7 @@ func BenchmarkHeap(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkStart opens a folder of 1 GB that a killed process left.
+// BenchmarkStart opens a folder of 1 GB, as after a process was killed.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, disk.FileName)
@@ -123,7 +122,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// copyFile copies the file of an open store. The copy is what remains if the process is killed.
+// copyFile copies the file of an open store. The copy equals the file after a kill.
 func copyFile(from, to string) error {
 	f, err := os.Create(to)
 	if err != nil {

@@ -53,8 +53,8 @@ func TestConfirmedWrites_SurviveReopening(t *testing.T) {
 	require.NotEqual(t, before.ETag, changed.ETag, "an etag is never used again")
 }
 
-// writeUntilKilled writes from four writers. The three documents of a batch have the same number.
-// It prints the number of each acknowledged batch.
+// writeUntilKilled writes batches of three documents from four goroutines, and prints the number of each acknowledged
+// batch. All documents of a batch contain its number.
 func writeUntilKilled(dir string) {
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	panicOn(err)
@@ -117,8 +117,8 @@ func TestConfirmedWrites_SurviveAKill(t *testing.T) {
 	}
 }
 
-// killWhileWriting runs the child until it has acknowledged n batches, kills
-// it, and returns the newest acknowledged number of each writer.
+// killWhileWriting runs the child process until it has acknowledged n batches, then kills it. It returns the last
+// acknowledged number of each writer.
 func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 	t.Helper()
 	child := exec.Command(os.Args[0])
@@ -137,7 +137,7 @@ func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 		writer, err := strconv.Atoi(w)
 		newest, err2 := strconv.Atoi(number)
 		if !ok || err != nil || err2 != nil {
-			break // an incomplete line, which the child was printing
+			break // the last line is incomplete, because the child was killed while printing
 		}
 		acknowledged[writer] = newest
 	}
@@ -145,8 +145,7 @@ func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 	return acknowledged
 }
 
-// checkWriter checks that the newest batch of a writer is complete and that no later batch
-// exists partly.
+// checkWriter checks that the newest batch of a writer is complete, and that no part of a later batch exists.
 func checkWriter(t *testing.T, c *azcosmos.ContainerClient, w int) int {
 	t.Helper()
 	read, err := c.ReadItem(t.Context(), pk, fmt.Sprintf("newest-%d", w), nil)
@@ -226,8 +225,8 @@ func TestOpen_ReportsAFolderWithoutWritePermission(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o500))
 	opened := make(chan error)
 	go func() {
-		// Permissions do not restrict root, so this thread drops the capability to ignore
-		// permissions. The thread stays locked to the goroutine, and ends together with it.
+		// Permissions do not restrict root, so this OS thread drops the capability that bypasses permissions. The
+		// thread is locked to the goroutine and ends with it.
 		runtime.LockOSThread()
 		if os.Geteuid() == 0 {
 			if err := errors.Join(os.Chmod(dir, 0o555), syscall.Setfsuid(65534)); err != nil {

@@ -23,116 +23,107 @@ import (
 // WellKnownKey is the account key that all Cosmos DB emulators share.
 const WellKnownKey = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 
-// FileFormat is the number of the format of the file in Options.Dir.
+// FileFormat is the version of the file format in Options.Dir.
 const FileFormat = engine.Format
 
-// Options set up an Engine. The zero value is an empty account in memory.
+// Options configure an Engine. The zero value configures an empty account in memory.
 type Options struct {
-	// Dir is the folder of the store. It is created if it does not exist, and must not be
-	// shared. Without Dir the data is in memory and Close discards it.
+	// Dir is the folder of the store. It is created if it does not exist, and must not be shared. If Dir is empty, the
+	// data is in memory, and Close discards it.
 	Dir string
 
-	// Claim says which data folder the store in Dir must belong to. Default: the store is not
-	// checked.
+	// Claim identifies the data folder that must contain the store in Dir. By default, the data folder is not checked.
 	Claim datafolder.Claim
 
 	// FileSystem opens the file in Dir. Default: the file system of the operating system.
 	FileSystem disk.FileSystem
 
-	// Unsynced confirms writes before they are on the disk. Confirmed writes survive the death
-	// of the process, but after a power failure the file may be unreadable. Unsynced is for
-	// benchmarks: documents are not on the heap, and no request waits for the disk. Default:
-	// writes are synced.
+	// Unsynced confirms writes before they are on disk, for benchmarks that should not wait for the disk. Confirmed
+	// writes survive the death of the process, but after a power failure the file may be unreadable. By default, writes
+	// are synced.
 	Unsynced bool
 
-	// Version is the version of the program. It is stored in the file: if an older program does
-	// not know the format of the file, its error names this version. Default: no version is stored.
+	// Version is the version of this program, which is stored in the file. If an older program cannot read the format,
+	// its error names this version. By default, no version is stored.
 	Version string
 
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
 
-	// Clock provides the time for _ts. Default: time.Now. The dates of requests are always
-	// checked against time.Now, because clients set them by the system's clock.
+	// Clock provides the time for _ts. Default: time.Now. The dates of requests are always compared with time.Now,
+	// because clients set them with the system clock.
 	Clock func() time.Time
 
-	// Consistency is the account's default level: Strong, BoundedStaleness,
-	// Session, ConsistentPrefix or Eventual. Default: Strong, or Session if
-	// Stale is set. With Strong and BoundedStaleness a point read costs twice as much.
+	// Consistency is the default consistency level of the account: Strong, BoundedStaleness, Session, ConsistentPrefix
+	// or Eventual. Default: Strong, or Session if Stale is set. With Strong and BoundedStaleness, point reads cost
+	// twice as much.
 	Consistency string
 
-	// WriteRegions and ReadRegions are the names of the regions that the account document lists,
-	// in this order. The engine serves all regions. Default: one region, which has both roles.
+	// WriteRegions and ReadRegions are the names of regions in the account document, in this order. All regions have
+	// the same endpoint. By default, there is one region for reads and writes.
 	WriteRegions, ReadRegions []string
 
-	// Stale simulates stale reads, in memory only. It is called once for each point read and
-	// query page, and returns the age of the state that the read sees, in commits (at most
-	// 64). Writes and batches see the newest state. A read with a session token sees
-	// the writes of the session. Stale must be safe for concurrent use. Default: all reads are fresh.
+	// Stale simulates stale reads, for an account in memory. It is called once for each point read and query page, and
+	// returns how many commits old the state should be (at most 64). Writes and batches use the newest state; a read
+	// with a session token includes the writes of the session. Stale must be safe for concurrent use. By default, reads
+	// are never stale.
 	Stale func() int
 
-	// Lag simulates stale reads by time: it returns the age of the state that a read sees,
-	// limited to 64 commits.
+	// Lag simulates stale reads by time. It returns how old the state of a read should be; the state is at most 64
+	// commits old.
 	Lag func() time.Duration
 
-	// Committed is called after every commit, before the response is sent, with the changed
-	// documents. It is called even if the client has disconnected. Calls do not overlap, and
-	// have the order of the commits. The next commit waits for a call to return: Committed must
-	// be fast and must not write to the account. Default: no call.
+	// Committed is called with the changed documents after every commit and before the response, even if the client has
+	// disconnected. Calls do not overlap and have the order of the commits. Because the next commit waits for the call,
+	// Committed must be fast and must not write to the account.
 	Committed func([]Change)
 
-	// Collide simulates conflicts: it is called once for each write, batch and bulk request. If
-	// it returns true, the request fails with 449 and is not executed. Azure returns 449 when
-	// writes of the same document coincide. The writes of the engine are serial, so no other
-	// conflicts occur. Collide must be safe for concurrent use. Default: no conflicts.
+	// Collide simulates conflicts. It is called once for each write, batch and bulk request. If it returns true, the
+	// request is not executed and fails with 449, as Azure does for concurrent writes of a document. The engine
+	// executes writes serially, so it has no real conflicts. Collide must be safe for concurrent use. By default,
+	// nothing conflicts.
 	Collide func() bool
 
-	// Throttle limits every physical partition to its share of the container's throughput.
-	// Requests beyond the share fail with 429, as on Azure. Throttle uses Clock. Default:
-	// throughput is not limited, and determines only the number of physical partitions.
+	// Throttle limits each physical partition to its share of the container's throughput. Requests above this share
+	// fail with 429, as on Azure. Throttle uses Clock. By default, throughput only determines the number of physical
+	// partitions.
 	Throttle bool
 
-	// Latency delays requests for documents. Default: no delay.
+	// Latency delays the responses to document requests. By default, there is no delay.
 	Latency *Latency
 
-	// QuerySteps bounds the work of one page of a query. The work for one document is bounded by
-	// a 25th of QuerySteps. A step is an operator, an item of a list, a row, or 16 bytes of a
-	// value that is read or built, and takes 10 to 50 ns. At the limit, a query in which each
-	// document has separate results continues on another page; any other query is refused with
-	// 400. Default: 50 million.
+	// QuerySteps limits the work for one page of a query. The limit for one document is 1/25 of QuerySteps. A step
+	// takes 10 to 50 ns: it is an operator, a list item, a row, or 16 bytes of a value. At the limit, a query that
+	// computes its results document by document ends the page early; any other query fails with 400. Default: 50
+	// million.
 	QuerySteps int64
 
-	// QueryMemory bounds the bytes of results, sort keys and groups that a query
-	// retains until its page is complete. A query beyond this bound is refused with 400.
-	// Default: 128 MB.
+	// QueryMemory limits the bytes of results, sort keys and groups that a query retains for a page. A query above the
+	// limit fails with 400. Default: 128 MB.
 	QueryMemory int64
 
-	// RangeBytes is the number of bytes of documents at which a physical partition splits.
-	// Default: 50 GB.
+	// RangeBytes is the size, in bytes of documents, at which a physical partition splits. Default: 50 GB.
 	RangeBytes int64
 
-	// StrictIndex charges a query in one logical partition for every document of its physical
-	// partition if the indexing policy does not include the partition key. A service may find
-	// the partition without this index, but a budget that is measured with StrictIndex does not
-	// depend on such an optimization.
+	// StrictIndex matters if the indexing policy excludes the partition key. A query in one logical partition is then
+	// charged for every document of the physical partition. Azure may find the logical partition without an index, but
+	// a measured budget should not depend on that.
 	StrictIndex bool
 
-	// OrderByOnlyIndexed excludes documents without the property of ORDER BY if the indexing
-	// policy includes the property only by /*. Azure excluded them until 2022. Default: such
-	// documents are results, and sort before null.
+	// OrderByOnlyIndexed excludes documents without the ORDER BY property if the indexing policy includes this property
+	// only by /*, as Azure did until 2022. By default, these documents are results and sort before null.
 	OrderByOnlyIndexed bool
 
-	// Pessimistic charges a query with a full point read for every document that it loads. Default:
-	// the much lower charge that published query metrics suggest.
+	// Pessimistic charges a query with a full point read for each document that it loads. The default is the much lower
+	// charge that published query metrics suggest.
 	Pessimistic bool
 }
 
-// A Latency describes the delay of responses: Base, PerKB for each kilobyte of request and
-// response, and up to Jitter. Some responses also take Slow. The random parts depend on Seed
-// only.
+// A Latency is the delay of responses: Base, plus PerKB for each kilobyte of request and response, plus a random part
+// of up to Jitter. A random few responses also take Slow. All randomness depends only on Seed.
 type Latency = physics.Latency
 
-// A Change is a document after a commit.
+// A Change is a changed document, as it is after a commit.
 type Change = engine.Change
 
 // An Engine is one account. It is safe for concurrent use.
@@ -146,12 +137,11 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	requests sync.WaitGroup // running requests; requests are added only while mu is held and closed is false
+	requests sync.WaitGroup // requests counts running requests; it is incremented only while mu is held and closed is false
 }
 
-// Open opens the account in o.Dir. If Dir is set, Open starts one goroutine, which Close ends. The
-// error wraps an error of package disk if the folder is locked, cannot be written or is not a
-// folder, if the file is damaged, or if the disk is full.
+// Open opens the account in o.Dir. If Dir is set, Open starts a goroutine, which Close ends. If the folder or the file
+// cannot be used, or if the disk is full, the error wraps an error of package disk.
 func Open(o Options) (*Engine, error) {
 	if o.Stale != nil || o.Lag != nil {
 		if o.Dir != "" {
@@ -199,7 +189,7 @@ func queryLimits(o Options) query.Limits {
 	return limits
 }
 
-// storePath returns the path of the store's file for an error, or says that the store is in memory.
+// storePath describes the location of the store in errors: the path of its file, or that it is in memory.
 func storePath(dir string) string {
 	if dir == "" {
 		return "a store in memory"
@@ -230,13 +220,12 @@ func openEngine(store disk.Store, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client caches containers by host for the whole process, so each engine needs a
-	// different host.
+	// azcosmos caches containers by host for the whole process, so each engine needs its own host name.
 	host := "embedded-" + strings.ToLower(rand.Text()) + ".localhost"
 	return &Engine{store: store, inner: inner, server: server, throttle: w.Throttle, key: o.Key, host: host}, nil
 }
 
-// Endpoint returns the URL for the client. It works only through Transport.
+// Endpoint returns the URL of the account. It works only through Transport.
 func (e *Engine) Endpoint() string { return "http://" + e.host + "/" }
 
 // Key returns the account key in base64.
@@ -248,9 +237,9 @@ func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 // Requests returns the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
 
-// Scaled returns the throughput that is billed in this hour for a container with autoscale: the
-// use in the busiest second of the busiest physical partition, or a tenth of the maximum if this is
-// more. Scaled returns 0 for a container without autoscale, and without Options.Throttle.
+// Scaled returns the throughput that is billed for the current hour of an autoscale container: the use in the busiest
+// second of the busiest physical partition, but at least a tenth of the maximum. It returns 0 if the container has no
+// autoscale or Options.Throttle is not set.
 func (e *Engine) Scaled(database, container string) (float64, error) {
 	c, err := e.inner.Container(database, container)
 	if err != nil {
@@ -263,11 +252,9 @@ func (e *Engine) Scaled(database, container string) (float64, error) {
 	return maximum * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
 }
 
-// Sweep removes expired documents and returns their number. Expired documents are invisible even
-// before a Sweep; Sweep frees their space. The caller decides when to sweep.
-//
-// On a throttled account each removal is charged as a delete, and Sweep stops when a budget is
-// less than half full.
+// Sweep deletes expired documents and returns their number. It only frees space, because expired documents are already
+// invisible. The caller decides when to sweep. With Options.Throttle, each deletion is charged as a delete, and Sweep
+// stops when a budget is less than half full.
 func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	if !e.beginRequest() {
 		return 0, ErrClosed
@@ -278,7 +265,7 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	})
 }
 
-// A Snapshot is the file of the account in the state of one moment.
+// A Snapshot is the file of the account at one point in time.
 type Snapshot struct {
 	*disk.Snapshot
 	done func()
@@ -290,8 +277,8 @@ func (s *Snapshot) Close() error {
 	return s.Snapshot.Close()
 }
 
-// TakeSnapshot is [disk.TakeSnapshot] of the account's store. Engine.Close waits until the snapshot
-// is closed.
+// TakeSnapshot takes a snapshot of the account's store, as [disk.TakeSnapshot] does. Engine.Close waits until the
+// snapshot is closed.
 func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Snapshot, error) {
 	if !e.beginRequest() {
 		return nil, ErrClosed
@@ -304,11 +291,11 @@ func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Sna
 	return &Snapshot{s, e.requests.Done}, nil
 }
 
-// A Census holds the totals that Check counted.
+// A Census contains the totals that Check has counted.
 type Census = engine.Census
 
-// Check reads the whole account and calls report for each damage: documents with a wrong
-// checksum, and indexes that do not match the documents. It can run while requests are served.
+// Check reads the whole account, and calls report for every document with a wrong checksum and every index that does
+// not match its document. It can run while requests are served.
 func (e *Engine) Check(report func(problem string)) (Census, error) {
 	if !e.beginRequest() {
 		return Census{}, ErrClosed
@@ -317,11 +304,11 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 	return e.inner.Check(report)
 }
 
-// Handler returns a handler that serves the account over HTTP. The account document names the
-// host of the request.
+// Handler returns a handler that serves the account over HTTP. The account document refers to the host that the client
+// has used.
 func (e *Engine) Handler() http.Handler { return e.HandlerOf(EndpointOptions{}) }
 
-// HandlerOf returns a handler like Handler, with the settings of d.
+// HandlerOf returns a handler with the options d.
 func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -337,18 +324,18 @@ func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 // A Gateway decides which document ids can be used through an endpoint.
 type Gateway = wire.Gateway
 
-// The gateways. Azure accepts documents with ids that its routing gateway cannot address
-// afterwards; Strict, the default, refuses to create such documents.
+// The gateways. Azure accepts some document ids that its routing gateway cannot address later. Strict, the default,
+// refuses to create documents with such ids.
 const (
 	Strict  = wire.Strict
 	Routing = wire.Routing
 	Compute = wire.Compute
 )
 
-// EndpointOptions are the settings in which two endpoints of one account may differ.
+// EndpointOptions are the options that can differ between endpoints of one account.
 type EndpointOptions = wire.EndpointOptions
 
-// beginRequest counts a running request, unless the engine is closed.
+// beginRequest counts a running request. It returns false if the engine is closed.
 func (e *Engine) beginRequest() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// openEngine returns an engine and its container, partitioned by /pk.
+// openEngine opens an engine and creates a container partitioned by /pk.
 func openEngine(t testing.TB, o embedded.Options, change ...func(*azcosmos.ContainerProperties)) (*embedded.Engine, *azcosmos.ContainerClient) {
 	t.Helper()
 	engine, err := embedded.Open(o)
@@ -39,7 +39,7 @@ func clientOver(t testing.TB, engine *embedded.Engine, transport policy.Transpor
 	return c
 }
 
-// connectThrough returns a client of the existing container c of database db that uses another transport.
+// connectThrough returns a client that uses transport to access the existing container c of database db.
 func connectThrough(t testing.TB, engine *embedded.Engine, transport policy.Transporter) *azcosmos.ContainerClient {
 	t.Helper()
 	c, err := clientOver(t, engine, transport).NewContainer("db", "c")
@@ -47,7 +47,7 @@ func connectThrough(t testing.TB, engine *embedded.Engine, transport policy.Tran
 	return c
 }
 
-// newContainer creates database db and container c.
+// newContainer creates the database db and its container c.
 func newContainer(t testing.TB, engine *embedded.Engine, change ...func(*azcosmos.ContainerProperties)) *azcosmos.ContainerClient {
 	t.Helper()
 	c := newClient(t, engine)

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// The client is Microsoft's client for Azure; only its transport differs.
+// The client is Microsoft's client for Azure. Only its transport differs.
 func ExampleOpen() {
-	engine, err := embedded.Open(embedded.Options{}) // the account is durable if Dir is set
+	engine, err := embedded.Open(embedded.Options{}) // with Dir, the account is stored on disk
 	if err != nil {
 		log.Fatal(err)
 	}

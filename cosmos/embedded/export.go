@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// Export writes the account as JSON lines: databases and containers with their properties and
-// throughput, and the documents as clients wrote them. It reads one state of the account, and
-// omits etags, times and expired documents.
+// Export writes the account as lines of JSON: databases and containers with their properties and throughput, and the
+// documents as clients have written them. All lines are from one state of the account. Etags, times and expired
+// documents are omitted.
 func (e *Engine) Export(w io.Writer) error {
 	if !e.beginRequest() {
 		return ErrClosed
@@ -29,9 +29,9 @@ func (e *Engine) Export(w io.Writer) error {
 	return out.Flush()
 }
 
-// Import adds the lines that Export wrote to this account, and returns the number of documents.
-// It does not change existing databases and containers. It replaces documents that have the same
-// id. An error names the line; the lines before it may have been imported.
+// Import reads the lines that Export has written, and returns the number of documents. It keeps existing databases and
+// containers unchanged, and replaces documents with the same id. An error names the line; earlier lines may already be
+// imported.
 func (e *Engine) Import(ctx context.Context, r io.Reader) (documents int, err error) {
 	if !e.beginRequest() {
 		return 0, ErrClosed

@@ -23,7 +23,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			require.NoError(t, err)
 			c := newContainer(t, engine)
 			createDocs(t, c, largeDoc("large", 1, "p"), newDoc("a", 1))
-			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // frees pages, so that a commit need not grow the file
+			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // the deletion frees pages, so the next commit need not grow the file
 			require.NoError(t, err)
 			_, err = c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 			require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			require.ErrorContains(t, err, tc.says)
 			require.Equal(t, 500, clientStatus(t, nil, err))
 			require.Equal(t, want, readAccount(t, c), "reading goes on, without the write that failed")
-			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk works again
+			files.Become(t, filepath.Join(dir, disk.FileName)) // from here on, the disk works again
 			_, err = c.CreateItem(t.Context(), pk, newDoc("d", 1), nil)
 			require.ErrorContains(t, err, "accepts no writes", "it is not tried again")
 			_ = engine.Close() // Close may fail, because the file was replaced
@@ -50,8 +50,8 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 	}
 }
 
-// copyFolder copies a folder. The copy can be opened, although the first engine lost its lock when the
-// file was replaced.
+// copyFolder copies a folder, so that the copy can be opened. The first engine has lost the lock of its file, because
+// the file was replaced.
 func copyFolder(t *testing.T, dir string) string {
 	t.Helper()
 	other := t.TempDir()

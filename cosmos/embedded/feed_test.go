@@ -14,8 +14,7 @@ import (
 
 var whole = &azcosmos.FeedRange{MinInclusive: "", MaxExclusive: "FF"}
 
-// readFeed reads a change feed from a token to its current end, and returns the ids and the
-// next token.
+// readFeed reads a change feed from a token to the end. It returns the ids of the documents and the next token.
 func readFeed(t testing.TB, c *azcosmos.ContainerClient, o azcosmos.ChangeFeedOptions) (ids []string, token string) {
 	t.Helper()
 	if o.FeedRange == nil && o.Continuation == nil {
@@ -94,7 +93,7 @@ func TestChangeFeed_StartsAtATimeOrNow(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
-// raiseThroughput sets the manual throughput of a container.
+// raiseThroughput sets the manual throughput of a container to a higher value.
 func raiseThroughput(t testing.TB, c *azcosmos.ContainerClient, to int32) {
 	t.Helper()
 	_, err := c.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(to), nil)
@@ -118,12 +117,12 @@ func TestSplit_LosesNoDocumentForAnyReader(t *testing.T) {
 	for _, step := range []struct {
 		throughput int32
 		ranges     int
-	}{{25_000, 3}, {60_000, 6}, {30_000, 6}} { // lowering the throughput merges no ranges
+	}{{25_000, 3}, {60_000, 6}, {30_000, 6}} { // reducing the throughput does not merge ranges
 		raiseThroughput(t, c, step.throughput)
 		read, err := c.ReadManyItems(t.Context(), many, nil)
 		require.NoError(t, err)
 		require.Len(t, read.Items, 40)
-		ranges, err := c.ReadFeedRanges(t.Context(), nil) // ReadManyItems had to read the ranges again, because a range was split
+		ranges, err := c.ReadFeedRanges(t.Context(), nil) // ReadManyItems read the ranges again, because a range had split
 		require.NoError(t, err)
 		require.Len(t, ranges, step.ranges)
 		ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 7})

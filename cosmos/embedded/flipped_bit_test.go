@@ -16,9 +16,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestFlippedBit_IsNeverReturned flips the bits of a store one by one: either the store does
-// not open, or Check reports the damage, or the bit was unused. A read never returns a changed
-// document.
+// TestFlippedBit_IsNeverReturned flips each bit of a store. For each bit, the store must fail to open, Check must
+// report damage, or the bit is unused. No read may return a changed document.
 func TestFlippedBit_IsNeverReturned(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
@@ -82,12 +81,11 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 	return "harmless"
 }
 
-// visitRow visits the value of a document's row of one kind, in all pages that contain it,
-// including unused pages.
+// visitRow calls visit for every page that contains a document's row of one kind, even if the page is unused.
 func visitRow(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
 	t.Helper()
 	found := 0
-	key := append([]byte{0, 5}, `["p"]`+end...) // the part of the key after the kind and the container's number
+	key := append([]byte{0, 5}, `["p"]`+end...) // the key without its kind and the number of the container
 	for i := 5; i < len(image)-len(key); i++ {
 		if image[i-5] == kind && bytes.HasPrefix(image[i:], key) {
 			visit(image[i+len(key):])
@@ -97,8 +95,8 @@ func visitRow(t *testing.T, image []byte, kind byte, end string, visit func(valu
 	require.Positive(t, found)
 }
 
-// TestFlippedBit_InAnIndexNeverChangesAResponse damages the index entries and the record of a
-// document: a read must not return another document or 404.
+// TestFlippedBit_InAnIndexNeverChangesAResponse flips bits in the index entries and the record of a document. No read
+// may return a different document, or 404.
 func TestFlippedBit_InAnIndexNeverChangesAResponse(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
@@ -116,7 +114,7 @@ func TestFlippedBit_InAnIndexNeverChangesAResponse(t *testing.T) {
 		"header": func(image []byte, bit int) {
 			visitRow(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
 				if header := rest[1:]; bytes.Contains(header[:80], []byte(`"doc3"`)) {
-					bit := 4*bit + bit%4 // entries of this kind have more bits, so only some are flipped
+					bit := 4*bit + bit%4 // only every fourth bit is flipped, because these entries are long
 					header[bit/8] ^= 1 << (bit % 8)
 				}
 			})

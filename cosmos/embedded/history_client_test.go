@@ -13,14 +13,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// A historyClient remembers the last version that it read or wrote of each document.
+// A historyClient stores, for each document, the last version that it has read or written.
 type historyClient struct {
 	*callHistory
 	random *rand.Rand
 	seen   historyState
 }
 
-// nextCall chooses a call: a query, a batch, or a single operation.
+// nextCall chooses the next call: a query, a batch or a single operation.
 func (c *historyClient) nextCall() historyCall {
 	switch c.random.IntN(8) {
 	case 0:
@@ -110,7 +110,7 @@ func (c *historyClient) runStep(ctx context.Context, s historyStep) (stepResult,
 	return c.recordResponse(s, got.RawResponse.StatusCode, got.Value, got.ETag)
 }
 
-// recordResponse returns the result of a step that was executed.
+// recordResponse returns the result of an executed step.
 func (c *historyClient) recordResponse(s historyStep, status int, body []byte, etag azcore.ETag) (stepResult, error) {
 	out := stepResult{status: status, value: s.value}
 	if s.kind == reading {
@@ -180,7 +180,7 @@ func (c *historyClient) queryState(ctx context.Context) (found historyState, err
 	return found, err
 }
 
-// An etagBook maps etags to writes, and writes to etags.
+// An etagBook maps etags to writes and writes to etags.
 type etagBook struct {
 	etags, writes sync.Map
 	twice         atomic.Bool

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestHistoryModel_RefusesImpossibleHistories checks that the model rejects impossible histories.
-// Otherwise TestConcurrentClients_SeeASerialOrder could not fail.
+// TestHistoryModel_RefusesImpossibleHistories checks that the model rejects impossible histories. If it did not,
+// TestConcurrentClients_SeeASerialOrder could never fail.
 func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 	one := func(s historyStep, status, value int) porcupine.Operation {
 		return porcupine.Operation{Input: historyCall{steps: []historyStep{s}}, Output: callResult{steps: []stepResult{{status, value}}}}
@@ -24,7 +24,7 @@ func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		want  porcupine.CheckResult
-		calls []porcupine.Operation // calls that do not overlap, in this order
+		calls []porcupine.Operation // calls in this order, which do not overlap
 	}{
 		"a write is read":                             {porcupine.Ok, []porcupine.Operation{one(create, 201, 1), one(read, 200, 1)}},
 		"a write is gone":                             {porcupine.Illegal, []porcupine.Operation{one(create, 201, 1), one(read, 404, 0)}},
@@ -48,11 +48,11 @@ func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 	}
 }
 
-// The model holds a few documents, each with the value of its last write. Every write has a
-// different value, so the value also identifies the etag.
+// keys is the number of documents in the model. The model stores the last value of each; every write has a unique
+// value, which therefore identifies the etag.
 const keys = 3
 
-type historyState [keys]int // 0: the document does not exist
+type historyState [keys]int // 0 means that the document does not exist
 
 type stepKind int
 
@@ -66,8 +66,8 @@ const (
 	kinds
 )
 
-// A historyStep is one operation. match is the version whose etag is sent as If-Match, or 0. when
-// is the value that the condition of a patch requires, or 0.
+// A historyStep is one operation. match is the version whose etag is sent in If-Match; when is the value that the
+// condition of a patch requires. 0 means that there is no such condition.
 type historyStep struct {
 	kind                    stepKind
 	key, value, match, when int
@@ -84,7 +84,7 @@ type stepResult struct{ status, value int }
 type callResult struct {
 	unknown bool
 	steps   []stepResult
-	all     historyState // result of a query
+	all     historyState // all is the result of a query
 }
 
 var documents = porcupine.Model{
@@ -108,7 +108,7 @@ var documents = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v gave %+v", in, out) },
 }
 
-// applyAll returns the state after all steps, or the unchanged state if a step fails.
+// applyAll applies all steps. If a step fails, it returns the unchanged state.
 func (s historyState) applyAll(steps []historyStep) (historyState, []stepResult) {
 	after, out := s, make([]stepResult, len(steps))
 	for i, one := range steps {

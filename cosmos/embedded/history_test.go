@@ -17,18 +17,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// Several clients read and write few documents of one partition at the same time. Afterwards
-// Porcupine searches for a serial order of their calls that explains all responses: a simple model
-// returns the same responses in this order, and a call that began after the end of another call
-// comes after it.
+// Several clients concurrently read and write a few documents of one partition. Then Porcupine searches for a serial
+// order of their calls in which a simple model returns the same responses. The order must respect real time: a call
+// that ended before a second call began precedes it.
 const (
 	clients      = 5
-	calls        = 8 // calls of each client
+	calls        = 8 // number of calls of each client
 	checkTimeout = 2 * time.Minute
 )
 
-// TestConcurrentClients_SeeASerialOrder compares whole responses: status, value and etag of
-// single operations, of batches and of query pages.
+// TestConcurrentClients_SeeASerialOrder compares complete responses (status, value and etag) of single operations,
+// batches and query pages with the model.
 func TestConcurrentClients_SeeASerialOrder(t *testing.T) {
 	for _, where := range []struct {
 		name      string
@@ -70,14 +69,14 @@ func TestConcurrentClients_SeeASerialOrder(t *testing.T) {
 	}
 }
 
-// A callHistory holds the calls of the clients in one partition.
+// A callHistory contains the calls that clients have made in one partition.
 type callHistory struct {
 	c     *azcosmos.ContainerClient
 	pk    string
 	etags *etagBook
 
-	time  atomic.Int64 // logical time: number of calls begun plus number of calls ended
-	value atomic.Int64 // value of the last write; every write has a new value
+	time  atomic.Int64 // logical time: the number of begun calls plus the number of ended calls
+	value atomic.Int64 // value of the last write; each write increments it
 
 	mu    sync.Mutex
 	calls []porcupine.Operation
@@ -102,8 +101,8 @@ func (h *callHistory) runClients(seed uint64) {
 				out, err := cl.runCall(context.Background(), in)
 				end := h.time.Add(1)
 				if err != nil {
-					// The call may have been executed, or may be executed later. A call that is
-					// never executed counts as executed after all other calls.
+					// The call may already be executed, or may be executed later. A call that is never executed counts
+					// as executed after all other calls.
 					out, end = callResult{unknown: true}, math.MaxInt64
 				}
 				h.mu.Lock()

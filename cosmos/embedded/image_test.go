@@ -17,24 +17,23 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The content of a disk after a power failure can be derived from two states of the file,
-// because bbolt commits in a fixed order: it writes pages that are not referenced yet, syncs,
-// writes one of the two meta pages, and syncs again. The engine responds only after the second
-// sync. So the test reads the file after every response, and compares it with the file after the
-// previous response. The changed data pages were written before the first sync: the disk may hold
-// any of them. The changed meta page was written after the first sync.
+// The possible contents of a disk after a power failure follow from two states of the file, because bbolt commits in a
+// fixed order: it writes unreferenced pages, syncs, writes one of the two meta pages, and syncs again. The engine
+// responds only after the second sync. The test therefore compares the file after each response with the file after the
+// previous response. Data pages are written before the first sync, so the disk may contain any of the changed ones. The
+// meta page is written after the first sync.
 
 const (
 	pageSize = 4096
 	metas    = 2
-	metaEnd  = 80 // length of a page header and a meta with its checksum
+	metaEnd  = 80 // length of a page header plus a meta with its checksum
 )
 
-// A storeCommit is the file before and after one request.
+// A storeCommit contains the file before and after one request.
 type storeCommit struct {
 	before, after []byte
-	pages         []int // data pages that differ between before and after
-	meta          int   // meta page that differs between before and after
+	pages         []int // data pages that the commit has changed
+	meta          int   // meta page that the commit has changed
 }
 
 func commitBetween(t *testing.T, before, after []byte) storeCommit {
@@ -56,17 +55,17 @@ func commitBetween(t *testing.T, before, after []byte) storeCommit {
 	return c
 }
 
-// crashImage returns a possible content of the disk after a power failure during the commit,
-// and whether it contains the commit.
+// crashImage returns one possible content of the disk after a power failure during the commit. happened reports whether
+// the content includes the commit.
 func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool) {
-	if random.IntN(3) == 0 { // a power failure after the first or the second sync
+	if random.IntN(3) == 0 { // the power fails after the first or the second sync
 		image = slices.Clone(c.after)
 		from := c.meta * pageSize
 		switch random.IntN(3) {
-		case 0: // the meta page was not written
+		case 0: // the meta page is not written at all
 			copy(image[from:from+pageSize], c.before[from:])
 			return image, false
-		case 1: // the meta page is torn: a part of it was not written
+		case 1: // the meta page is torn: only a part of it is written
 			part := random.IntN(metaEnd)
 			n := part + random.IntN(metaEnd-part)
 			copy(image[from+part:from+n], c.before[from+part:])
@@ -81,19 +80,19 @@ func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool)
 	for _, page := range c.pages {
 		from := page * pageSize
 		if random.IntN(2) == 0 {
-			continue // the page did not reach the disk
+			continue // this page did not reach the disk
 		}
 		n := pageSize
 		if random.IntN(4) == 0 {
-			n = 512 * random.IntN(pageSize/512) // torn between two sectors
+			n = 512 * random.IntN(pageSize/512) // the page is torn between two sectors
 		}
 		copy(image[from:from+n], c.after[from:from+n])
 	}
 	return image, false
 }
 
-// imageCount returns the number of crash images to test. With the race detector it is small: a
-// single goroutine writes and opens the images, so the detector cannot find a race.
+// imageCount returns the number of crash images to test. With the race detector it is small, because a single goroutine
+// cannot have a race.
 func imageCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("EMBEDDED_CRASH_IMAGES")
@@ -131,7 +130,7 @@ func TestNoCrash_LosesAConfirmedWriteOrShowsAPartOfOne(t *testing.T) {
 	for seen := 0; seen < want; {
 		answered := writeRandom(t, c, random)
 		after, now := read(), readAccount(t, c)
-		if !answered { // a refused request changes nothing
+		if !answered { // a refused request must change nothing
 			require.Equal(t, state, now)
 			image = after
 			continue
@@ -153,7 +152,7 @@ func TestNoCrash_LosesAConfirmedWriteOrShowsAPartOfOne(t *testing.T) {
 	require.Equal(t, len(state), census.Documents)
 }
 
-// writeRandom sends one random request and reports whether it changed something.
+// writeRandom sends a random request, and reports whether the request changed something.
 func writeRandom(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) bool {
 	t.Helper()
 	body := func(id int) []byte {
@@ -173,7 +172,7 @@ func writeRandom(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) b
 	return answer.Success
 }
 
-// checkImage opens an image and compares its documents with want.
+// checkImage opens an image, and fails the test unless its documents equal want.
 func checkImage(t *testing.T, image []byte, want map[string]string) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -193,11 +192,11 @@ func checkImage(t *testing.T, image []byte, want map[string]string) {
 	require.NoError(t, err)
 }
 
-// fileSize is the size of the test's files. It exceeds the size of a small store, because bbolt
-// grows a file by 16 MB at a time; bbolt accepts a larger file.
+// fileSize is the size of the files in the test. It exceeds the size of a small store, because bbolt grows a file by 16
+// MB at a time and accepts a larger file.
 const fileSize = 32 << 20
 
-// readImage reads a store without the empty pages at its end. Most pages of a new file are empty.
+// readImage reads a store up to its last nonempty page, because most pages of a new file are empty.
 func readImage(t *testing.T, file string) []byte {
 	t.Helper()
 	image, err := os.ReadFile(file)
@@ -216,7 +215,7 @@ func writeImage(t *testing.T, dir string, image []byte) {
 	require.NoError(t, f.Close())
 }
 
-// usedLength returns the length of the image without the empty pages at its end.
+// usedLength returns the length of the image up to its last nonempty page.
 func usedLength(image []byte) int {
 	empty := make([]byte, pageSize)
 	n := len(image)

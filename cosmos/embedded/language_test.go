@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// baskets are documents in one partition.
+// baskets are the documents of one partition.
 var baskets = []string{
 	`{"id":"1","pk":"p","by":"ann","n":3,"items":[{"k":"tea","q":2},{"k":"cup","q":1}]}`,
 	`{"id":"2","pk":"p","by":"bob","n":1,"items":[]}`,
@@ -88,7 +88,7 @@ func TestQuery_ThatIsRefusedNamesThePosition(t *testing.T) {
 	}
 	for query, at := range map[string]int{
 		"SELECT * FROM c WHERE SOUNDEX(c.id) = 'x'":               22,
-		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // fails only for documents with several items
+		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // the query fails only if a document has more than one item
 		"SELECT VALUE i FROM c JOIN i IN c.items ORDER BY i.q":    49,
 		"SELECT c.id FROM c JOIN i IN c.items GROUP BY c['by']":   7,
 		"SELECT * FROM c JOIN i IN c.items":                       0,
@@ -102,8 +102,8 @@ func TestQuery_ThatIsRefusedNamesThePosition(t *testing.T) {
 	}
 }
 
-// TestQuery_NeedsAnIndexToOrderAndNoneToFilter checks that the engine does what the service does: a
-// path without an index is filtered by a scan, and is refused in ORDER BY.
+// TestQuery_NeedsAnIndexToOrderAndNoneToFilter checks that a path without an index can be filtered (by a scan), but is
+// refused in ORDER BY, as on Azure.
 func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	none := func(p *azcosmos.ContainerProperties) {
 		p.IndexingPolicy = &azcosmos.IndexingPolicy{IndexingMode: azcosmos.IndexingModeNone}
@@ -156,7 +156,7 @@ func TestOrderBy_ReturnsDocumentsWithoutTheProperty(t *testing.T) {
 	}
 }
 
-// TestQuery_ReadsAWindowOverTheContainer reads the pages of the query that clients send for
+// TestQuery_ReadsAWindowOverTheContainer reads all pages of the query that the .NET client sends for
 // Skip().Take().Where().
 func TestQuery_ReadsAWindowOverTheContainer(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})

@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestLimits_AreThoseOfCosmos sends requests at each limit, and just above the limit. Package
-// engine tests the limit of 20 GB, because its tests can fake the size of a partition.
+// TestLimits_AreThoseOfCosmos sends requests at each limit and just above it. Only package engine tests the limit of 20
+// GB, because it can fake the size of a partition.
 func TestLimits_AreThoseOfCosmos(t *testing.T) {
 	const item = 2 << 20
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	sized := func(size int) string { // returns a document of size bytes
+	sized := func(size int) string { // sized returns a document of the given size
 		const frame = `{"id":"x","pk":"p","d":""}`
 		return `{"id":"x","pk":"p","d":"` + strings.Repeat("x", size-len(frame)) + `"}`
 	}

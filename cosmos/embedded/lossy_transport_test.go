@@ -18,8 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// lossyClient returns a client for which about every sixth call fails: before, during or after its
-// execution.
+// lossyClient returns a client for which about one in six calls fails: before, during or after its execution.
 func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *azcosmos.ContainerClient {
 	var next policy.Transporter = engine.Transport()
 	endpoint := engine.Endpoint()
@@ -40,14 +39,14 @@ func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *a
 	t.Cleanup(account.Close)
 	c, err := account.NewContainer("db", "c")
 	require.NoError(t, err)
-	_, err = c.Read(t.Context(), nil) // the client reads the account document without losses
+	_, err = c.Read(t.Context(), nil) // the account document is read before requests begin to fail
 	require.NoError(t, err)
 	return c
 }
 
 var errLost = errors.New("the connection broke")
 
-// lossyTransport fails some requests.
+// lossyTransport makes some requests fail.
 type lossyTransport struct {
 	next policy.Transporter
 	n    atomic.Uint64
@@ -59,14 +58,14 @@ func (l *lossyTransport) Do(req *http.Request) (*http.Response, error) {
 	}
 	random := rand.New(rand.NewPCG(l.n.Add(1), 0))
 	switch random.IntN(18) {
-	case 0: // the request is lost
+	case 0: // the request does not arrive
 		return nil, errLost
-	case 1: // the response is lost
+	case 1: // the response does not arrive
 		if answer, err := l.next.Do(req); err == nil {
 			_ = answer.Body.Close()
 		}
 		return nil, errLost
-	case 2: // the client cancels at a random moment
+	case 2: // the client cancels after a random time
 		ctx, cancel := context.WithCancel(req.Context())
 		var giving sync.WaitGroup
 		giving.Go(cancel)

@@ -10,24 +10,24 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// This file has a simple model of a container: documents with a time to live, a unique key on mail,
-// an order of insertion and an order of changes.
+// This file contains a simple model of a container: documents with a time to live, a unique key on mail, an insertion
+// order and a change order.
 
 const machineTTL = 30 // default time to live of documents, in seconds
 
-// A modelItem holds the members in which documents differ.
+// A modelItem contains the members in which documents differ.
 type modelItem struct {
 	ID   string `json:"id"`
 	PK   string `json:"pk"`
 	N    int    `json:"n"`
-	Mail string `json:"mail,omitempty"` // a missing value counts as a value: only one document may have no mail
+	Mail string `json:"mail,omitempty"` // a missing mail counts as a value, so only one document can have none
 	TTL  int    `json:"ttl,omitempty"`
 	Data string `json:"data"`
 }
 
 type storedItem struct {
 	modelItem
-	etag     azcore.ETag // "" if no response contained it
+	etag     azcore.ETag // "" if no response has contained the etag
 	inserted int
 	changed  int
 	at       time.Time
@@ -40,11 +40,10 @@ func (s storedItem) hasExpired(now time.Time) bool {
 
 type itemKey struct{ pk, id string }
 
-// A containerModel is the state of a container. A batch is applied to a clone, so that a failed
-// batch has no effect.
+// A containerModel is the state of a container. A batch is applied to a clone, so that a failed batch changes nothing.
 type containerModel struct {
 	items map[itemKey]storedItem
-	count int // number of writes, which defines the orders
+	count int // number of writes, which determines the insertion and change orders
 	now   time.Time
 }
 
@@ -52,8 +51,8 @@ func (m *containerModel) cloneModel() *containerModel {
 	return &containerModel{items: maps.Clone(m.items), count: m.count, now: m.now}
 }
 
-// A modelOperation is one request. A patch adds n, and sets mail if it is not empty; if least
-// is not 0, the patch requires that the document's n is at least least.
+// A modelOperation is one request. A patch adds to n, and sets mail unless it is empty. If least is not 0, the patch
+// fails unless the document's n is at least least.
 type modelOperation struct {
 	kind    stepKind
 	pk      string
@@ -62,8 +61,8 @@ type modelOperation struct {
 	least   int
 }
 
-// applyOperation executes o and returns the status. A failed operation has one possible effect: it
-// may remove an expired document with the same id.
+// applyOperation executes o and returns the status. A failed operation can still remove an expired document with the
+// same id.
 func (m *containerModel) applyOperation(o modelOperation) int {
 	at := itemKey{o.pk, o.item.ID}
 	old, exists := m.items[at]
@@ -98,7 +97,7 @@ func (m *containerModel) applyOperation(o modelOperation) int {
 	}
 	for other, have := range m.items {
 		if other.pk == at.pk && other != at && have.Mail == next.Mail {
-			return 409 // even if the owner of the key has expired: a sweep frees the key
+			return 409 // also if the document with this key has expired, because only a sweep frees the key
 		}
 	}
 	m.count++
@@ -111,7 +110,7 @@ func (m *containerModel) applyOperation(o modelOperation) int {
 	return status
 }
 
-// recordEtag records the etag in a response.
+// recordEtag stores the etag that a response contained.
 func (m *containerModel) recordEtag(o modelOperation, etag azcore.ETag) {
 	at := itemKey{o.pk, o.item.ID}
 	if s, ok := m.items[at]; ok {
@@ -120,7 +119,7 @@ func (m *containerModel) recordEtag(o modelOperation, etag azcore.ETag) {
 	}
 }
 
-// applyBatch applies all operations, or none.
+// applyBatch applies either all operations or none.
 func (m *containerModel) applyBatch(ops []modelOperation) (*containerModel, []int) {
 	after, statuses := m.cloneModel(), make([]int, len(ops))
 	for i, o := range ops {
@@ -144,7 +143,7 @@ func (m *containerModel) sweepExpired() int {
 	return before - len(m.items)
 }
 
-// visibleItems returns the visible items of a partition, or of all partitions if pk is "".
+// visibleItems returns the items that are not expired, of one partition or (if pk is "") of all partitions.
 func (m *containerModel) visibleItems(pk string) []storedItem {
 	var found []storedItem
 	for at, s := range m.items {
@@ -156,7 +155,7 @@ func (m *containerModel) visibleItems(pk string) []storedItem {
 	return found
 }
 
-// changesAfter returns the ids that changed after a write, the oldest change first.
+// changesAfter returns the ids of documents that changed after the given write, oldest change first.
 func (m *containerModel) changesAfter(after int) (ids []string) {
 	found := slices.DeleteFunc(m.visibleItems(""), func(s storedItem) bool { return s.changed <= after })
 	slices.SortFunc(found, func(a, b storedItem) int { return cmp.Compare(a.changed, b.changed) })

@@ -28,7 +28,7 @@ func rapidStatus(r *rapid.T, answer *http.Response, err error) int {
 
 var bulkNames = map[stepKind]string{creating: "Create", upserting: "Upsert", replacing: "Replace", patching: "Patch", deleting: "Delete", reading: "Read"}
 
-// runBulk sends independent operations in both partitions as a bulk request.
+// runBulk sends a bulk request with independent operations in both partitions.
 func (m *machine) runBulk(t *testing.T, r *rapid.T) {
 	var ops []modelOperation
 	var parts []map[string]any
@@ -54,7 +54,7 @@ func (m *machine) runBulk(t *testing.T, r *rapid.T) {
 	}
 	body, err := json.Marshal(parts)
 	require.NoError(r, err)
-	// Bulk requests are sent only before a split, while one range contains all partitions.
+	// A bulk request is sent only before the split, while one range contains all partitions.
 	ranges := m.rangeIDs(t, r)
 	if len(ranges) > 1 {
 		r.Skip("its partitions may lie apart")
@@ -116,8 +116,8 @@ func (m *machine) queryBoth(r *rapid.T) {
 	}
 }
 
-// queryWhileChanging reads the pages of an ordered query while documents change. Unchanged
-// documents must be returned once, and all results must be in order.
+// queryWhileChanging reads the pages of an ordered query while documents change. Each unchanged document must be
+// returned once, and all results must be in order.
 func (m *machine) queryWhileChanging(r *rapid.T) {
 	before := m.visibleItems("p")
 	pager := m.c.NewQueryItemsPager("SELECT c.id, c.n FROM c ORDER BY c.n", azcosmos.NewPartitionKeyString("p"), &azcosmos.QueryOptions{PageSizeHint: 1})
@@ -130,7 +130,7 @@ func (m *machine) queryWhileChanging(r *rapid.T) {
 			require.NoError(r, json.Unmarshal(one, &i))
 			found = append(found, i)
 		}
-		if len(found) < 4 { // grow only a few times: a document that grows is returned again
+		if len(found) < 4 { // few documents grow, because a document that grows is returned a second time
 			m.runSingle(r)
 		}
 	}
@@ -166,7 +166,7 @@ func (m *machine) readMany(r *rapid.T) {
 	require.ElementsMatch(r, want, got)
 }
 
-// readChanges reads the changes since the last read, or all changes.
+// readChanges reads either the changes since the last call or all changes.
 func (m *machine) readChanges(r *rapid.T) {
 	o := azcosmos.ChangeFeedOptions{FeedRange: whole, MaxItemCount: rapid.SampledFrom([]int32{1, 2, 100}).Draw(r, "page")}
 	after := 0
@@ -192,7 +192,7 @@ func (m *machine) readChanges(r *rapid.T) {
 	m.fed = m.count
 	if m.offered <= 10_000 {
 		require.Equal(r, want, got)
-	} else { // each range has a separate order of changes
+	} else { // each range orders its own changes
 		require.ElementsMatch(r, want, got)
 	}
 }
@@ -203,7 +203,7 @@ func (m *machine) sweepBoth(r *rapid.T) {
 	require.Equal(r, m.sweepExpired(), removed)
 }
 
-// splitOnce splits the container at most once, and in few runs, because ranges never merge.
+// splitOnce splits the container at most once. It does so in few runs, because ranges never merge.
 func (m *machine) splitOnce(r *rapid.T) {
 	if m.offered > 400 || rapid.IntRange(0, 3).Draw(r, "rarely") > 0 {
 		return

@@ -20,9 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestMachine_AnswersLikeTheModel executes random operations one after the other,
-// advances the time, and closes and opens the engine. It compares every response with a model
-// that has no indexes and no files.
+// TestMachine_AnswersLikeTheModel executes random operations, advances the time, and reopens the engine. It compares
+// every response with a model that has no indexes and no files.
 func TestMachine_AnswersLikeTheModel(t *testing.T) {
 	folders, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -40,7 +39,7 @@ func TestMachine_AnswersLikeTheModel(t *testing.T) {
 		actions := map[string]func(*rapid.T){
 			"":          m.compareAll,
 			"single":    m.runSingle,
-			"other":     m.runSingle, // runs twice as often as the other actions
+			"other":     m.runSingle, // a second entry, so that runSingle runs more often
 			"batch":     m.runBatch,
 			"bulk":      func(r *rapid.T) { m.runBulk(t, r) },
 			"query":     m.queryBoth,
@@ -67,10 +66,10 @@ type machine struct {
 	engine  *embedded.Engine
 	account *azcosmos.Client
 	c       *azcosmos.ContainerClient
-	etags   map[azcore.ETag]bool // etags that were returned for a write
+	etags   map[azcore.ETag]bool // all etags that writes have returned
 
 	token   *string // continuation token of the change feed
-	fed     int     // write of the model at which the token continues
+	fed     int     // write of the model at which token continues the feed
 	offered int32   // current throughput
 }
 
@@ -101,7 +100,7 @@ func (m *machine) closeEngine(r *rapid.T) {
 	require.NoError(r, m.engine.Close())
 }
 
-// compareAll compares all documents.
+// compareAll compares all documents of the engine with the model.
 func (m *machine) compareAll(r *rapid.T) {
 	require.Equal(r, encodeItems(m.visibleItems("")), m.findTexts(r, "", "SELECT c.id, c.pk, c.n, c.mail, c.ttl, c.data FROM c", -1))
 }
@@ -111,14 +110,14 @@ func encodeItems(items []storedItem) []string {
 	for _, s := range items {
 		b, err := json.Marshal(s.modelItem)
 		if err != nil {
-			panic(err) // text and numbers always marshal
+			panic(err) // cannot fail for text and numbers
 		}
 		texts = append(texts, string(b))
 	}
 	return texts
 }
 
-// findTexts returns the results of all pages of a query.
+// findTexts returns the results from all pages of a query.
 func (m *machine) findTexts(r *rapid.T, pk, text string, page int32) []string {
 	key := azcosmos.NewPartitionKey()
 	if pk != "" {
@@ -162,7 +161,7 @@ func (m *machine) randomOperation(r *rapid.T, pk string) modelOperation {
 func (o modelOperation) bodyText() []byte {
 	b, err := json.Marshal(o.item)
 	if err != nil {
-		panic(err) // text and numbers always marshal
+		panic(err) // cannot fail for text and numbers
 	}
 	return b
 }
@@ -185,8 +184,7 @@ func etagOf(o modelOperation) *azcore.ETag {
 	return &o.ifMatch
 }
 
-// recordWrite records the etag of a successful operation. It checks that no earlier write has the
-// same etag, and that a read returns the etag of the last write.
+// recordWrite stores the etag of a successful write. The etag must be new, and a read must return it.
 func (m *machine) recordWrite(r *rapid.T, o modelOperation, etag azcore.ETag) {
 	switch o.kind {
 	case deleting:
@@ -267,8 +265,7 @@ func (m *machine) runBatch(r *rapid.T) {
 	}
 }
 
-// recordEtags records the etags of consecutive operations. Several of them may have written the same
-// document.
+// recordEtags stores the etags of consecutive operations, several of which may have written the same document.
 func (m *machine) recordEtags(r *rapid.T, ops []modelOperation, etag func(i int) azcore.ETag) {
 	for i, o := range ops {
 		if o.kind != reading {

@@ -8,14 +8,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the tests and checks that no goroutine remains. In the child process of the
-// durability test, it writes until the process is killed.
+// TestMain runs the tests and checks that no goroutine leaks. In the child process of the durability test, it instead
+// writes until the process is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		writeUntilKilled(dir)
 		return
 	}
-	if raced { // only few random tests: their single client cannot race
+	if raced { // fewer random tests with the race detector, because a single client cannot race
 		if err := flag.Set("rapid.checks", "25"); err != nil {
 			panic(err)
 		}

@@ -12,8 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestResponses_NameTheirParent checks the headers by which the client for Node stores session
-// tokens.
+// TestResponses_NameTheirParent checks the headers that the Node client needs to store session tokens.
 func TestResponses_NameTheirParent(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
@@ -36,8 +35,8 @@ func TestResponses_NameTheirParent(t *testing.T) {
 	require.Contains(t, answer.Header.Get("x-ms-resource-usage"), "documentsSize=0;")
 }
 
-// TestSelf_OfEveryResourceIsServed follows the links in _self, as the .NET client does. The links
-// consist of resource ids, and the signature covers the last id in lower case.
+// TestSelf_OfEveryResourceIsServed follows the _self links, as the .NET client does. The links consist of resource ids;
+// the signature contains the last id in lower case.
 func TestSelf_OfEveryResourceIsServed(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
@@ -81,7 +80,7 @@ func TestSelf_OfEveryResourceIsServed(t *testing.T) {
 	require.Equal(t, 404, status)
 }
 
-// TestHeaders_AreRefusedIfTheyChangeTheResponse also checks that all other headers are ignored.
+// TestHeaders_AreRefusedIfTheyChangeTheResponse also checks that all remaining headers are ignored.
 func TestHeaders_AreRefusedIfTheyChangeTheResponse(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
@@ -108,7 +107,7 @@ func TestHeaders_AreRefusedIfTheyChangeTheResponse(t *testing.T) {
 	}
 }
 
-// TestMissing_NamesTheResourceAndTheOperation checks the text of a 404, which gocosmos parses.
+// TestMissing_NamesTheResourceAndTheOperation checks the text of a 404 response, which gocosmos parses.
 func TestMissing_NamesTheResourceAndTheOperation(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	for _, tc := range []struct{ method, path, kind, link, want string }{
@@ -124,8 +123,8 @@ func TestMissing_NamesTheResourceAndTheOperation(t *testing.T) {
 	}
 }
 
-// TestContainers_HaveTheDefaultsOfCosmos checks the defaults of properties that a create request
-// omits, and the properties for which the request is refused.
+// TestContainers_HaveTheDefaultsOfCosmos checks the defaults of properties that a request to create a container omits,
+// and which properties are refused.
 func TestContainers_HaveTheDefaultsOfCosmos(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	create := func(members string) (int, string) {
@@ -163,8 +162,8 @@ func TestContainers_HaveTheDefaultsOfCosmos(t *testing.T) {
 	}
 }
 
-// TestOffers_HaveTheMembersThatClientsRead checks the content of an offer, and a migration between
-// manual and autoscale.
+// TestOffers_HaveTheMembersThatClientsRead checks the JSON of an offer, and migrates between manual throughput and
+// autoscale.
 func TestOffers_HaveTheMembersThatClientsRead(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	read, err := c.ReadThroughput(t.Context(), nil)

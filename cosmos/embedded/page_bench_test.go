@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// pages is the number of page reads over which a benchmark reports the median.
+// pages is the number of pages that are read; benchmarks report the median.
 const pages = 51
 
-// reportPage reports the median time of a result page, in microseconds.
+// reportPage reports the median time to read a result page, in microseconds.
 func reportPage(b *testing.B, engine *embedded.Engine, name, query string, results int, partition string) {
 	b.Helper()
 	request := queryRequest(b, engine, query, "[]", "x-ms-documentdb-partitionkey", partition, "x-ms-max-item-count", "100",
@@ -30,8 +30,8 @@ func reportPage(b *testing.B, engine *embedded.Engine, name, query string, resul
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs-"+name)
 }
 
-// BenchmarkOrderedPage reads a page of 100 documents in the order of their ids from
-// the middle of logical partitions of different sizes.
+// BenchmarkOrderedPage reads a page of 100 documents, ordered by id, from the middle of logical partitions of different
+// sizes.
 func BenchmarkOrderedPage(b *testing.B) {
 	for b.Loop() {
 		engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir(), Unsynced: true}, onlySlot)
@@ -51,8 +51,8 @@ func BenchmarkOrderedPage(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkPageAcrossPartitions reads a page from different numbers of logical partitions, ten
-// of which have a matching document.
+// BenchmarkPageAcrossPartitions reads a page from different numbers of logical partitions. Ten of the partitions
+// contain a matching document.
 func BenchmarkPageAcrossPartitions(b *testing.B) {
 	for b.Loop() {
 		engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir(), Unsynced: true})

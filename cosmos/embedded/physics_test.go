@@ -17,7 +17,7 @@ import (
 func TestThrottle_LimitsAPartitionToItsShare(t *testing.T) {
 	for _, tc := range []struct {
 		throughput int32
-		want       float64 // request units that one partition grants in three seconds
+		want       float64 // request units that one partition must allow in three seconds
 	}{{400, 1600}, {10_000, 40_000}, {15_000, 30_000}} {
 		now := time.Unix(1_700_000_000, 0)
 		engine, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
@@ -167,7 +167,7 @@ func TestThrottle_QueryOfAllPartitionsWaitsForTheBusiest(t *testing.T) {
 		return clientStatus(t, answer.RawResponse, err)
 	}
 	elsewhere := ""
-	for i := 0; elsewhere == ""; i++ { // search for a key in the other physical partition
+	for i := 0; elsewhere == ""; i++ { // search for a key that belongs to the other physical partition
 		key := fmt.Sprint("other", i)
 		if query(azcosmos.NewPartitionKeyString(key)) == 200 {
 			elsewhere = key

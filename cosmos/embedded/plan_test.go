@@ -14,11 +14,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// features are some of the features that the client for Node supports.
+// features are query features that the Node client supports.
 const features = "Aggregate, Distinct, MultipleOrderBy, OffsetAndLimit, OrderBy, Top, GroupBy, MultipleAggregates, NonValueAggregate"
 
-// newPartitionedEngine creates a container named wide, with 24 documents in four physical
-// partitions.
+// newPartitionedEngine creates the container wide, which has 24 documents in four physical partitions.
 func newPartitionedEngine(t *testing.T) *embedded.Engine {
 	t.Helper()
 	engine, _ := openEngine(t, embedded.Options{})
@@ -38,15 +37,14 @@ func newPartitionedEngine(t *testing.T) *embedded.Engine {
 	return engine
 }
 
-// sendQuery sends a query to the container of newPartitionedEngine, and returns the response and its
-// body.
+// sendQuery sends a query to the container wide, and returns the response and its body.
 func sendQuery(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
 	t.Helper()
 	return sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls/wide/docs", "docs", "dbs/db/colls/wide", fmt.Sprintf(`{"query":%q}`, query),
 		append([]string{"Content-Type", "application/query+json"}, header...)...))
 }
 
-// eachRange runs a query in each physical partition, with two results on a page.
+// eachRange runs a query in each physical partition, with pages of two results.
 func eachRange(t *testing.T, engine *embedded.Engine, query string) (results [][]json.RawMessage) {
 	t.Helper()
 	for id := range 4 {

@@ -170,8 +170,8 @@ func TestPage_HasAtMost4MB(t *testing.T) {
 	}
 }
 
-// TestPagesOfAnyQuery_FormTheWholeResult compares the pages with a sort of random
-// documents, while other documents are written between the pages.
+// TestPagesOfAnyQuery_FormTheWholeResult sorts random documents in the test, and compares them with the pages of the
+// query. Between the pages, it writes more documents.
 func TestPagesOfAnyQuery_FormTheWholeResult(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	partition := 0
@@ -224,7 +224,7 @@ func TestPagesOfAnyQuery_FormTheWholeResult(t *testing.T) {
 			for _, item := range page.Items {
 				got = append(got, string(item))
 			}
-			if write { // the new document is in the partition, but the condition excludes it
+			if write { // the condition of the query excludes the new document
 				_, err := c.UpsertItem(t.Context(), key, fmt.Appendf(nil, `{"id":"w","pk":%q,"x":-%d}`, name, n+1), nil)
 				require.NoError(t, err)
 			}

@@ -2,5 +2,5 @@
 
 package embedded_test
 
-// raced is true with the race detector, under which tests with a single client are shorter.
+// raced is true with the race detector. Tests with a single client are then shorter.
 const raced = true

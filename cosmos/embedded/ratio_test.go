@@ -18,14 +18,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// The cost of the engine is measured as a ratio to the same work on bare bbolt: the same group
-// commit, the same order of keys, and documents of the size that clients send. A ratio of 1 means
-// that the engine adds no cost.
+// These benchmarks report the cost of the engine as a ratio to bare bbolt doing the same work, with the same group
+// commit, the same order of keys and the same documents. A ratio of 1 means that the engine adds no cost.
 //
-// Other load on the machine disturbs times. So the engine and bbolt alternate in short rounds, each
-// is the first in every second round, and the result is the median of the ratios of all rounds. The
-// client's work, such as signing requests, is done before a round begins, and the documents for
-// bbolt are built before the round, too.
+// Because other load on the machine disturbs times, the engine and bbolt alternate in short rounds and take turns being
+// first. The result is the median of the ratios of all rounds. The client's work, such as signing requests, is done
+// before each round, as is building the documents for bbolt.
 
 const (
 	writers  = 16
@@ -34,7 +32,7 @@ const (
 
 // timeWriters runs n operations on all writers and returns the total time.
 func timeWriters(n int, do func(worker, i int)) time.Duration {
-	runtime.GC() // the garbage of the previous round must not slow down this round
+	runtime.GC() // collect the garbage of the previous round now, so that it does not slow down this round
 	began := time.Now()
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -49,8 +47,8 @@ func timeWriters(n int, do func(worker, i int)) time.Duration {
 	return time.Since(began)
 }
 
-// measureRounds reports two medians over all rounds: the time of theirs divided by the time of ours,
-// and the time of one operation of ours. A round has n operations.
+// measureRounds runs rounds of n operations. It reports two medians: the time of theirs divided by the time of ours,
+// and the time per operation of ours.
 func measureRounds(b *testing.B, n int, round func() (ours, theirs func() time.Duration)) {
 	b.Helper()
 	var ratios, times []float64
@@ -98,7 +96,7 @@ func createRequest(b *testing.B, engine *embedded.Engine, docs [][]byte, worker 
 		"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "True", "x-ms-cosmos-batch-ordered", "True")
 }
 
-// requireAnswered sends a request and requires that it succeeds.
+// requireAnswered sends a request, and fails the benchmark unless it succeeds.
 func requireAnswered(b *testing.B, engine *embedded.Engine, req *http.Request) *http.Response {
 	answer, err := engine.Transport().Do(req)
 	if err != nil {
@@ -190,7 +188,7 @@ func BenchmarkRatioConditionalReplaces(b *testing.B) {
 	})
 }
 
-// newFilled returns an engine and a bbolt store with the same documents.
+// newFilled returns an engine and a bbolt store that contain the same documents.
 func newFilled(b *testing.B, documents int) (*embedded.Engine, *bareStore) {
 	engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
 	store := openBare(b)
@@ -204,7 +202,7 @@ func newFilled(b *testing.B, documents int) (*embedded.Engine, *bareStore) {
 
 const scanned = 60_000
 
-// BenchmarkRatioScanOf60000 reads every document and returns only a number.
+// BenchmarkRatioScanOf60000 runs a query that reads every document and returns a single number.
 func BenchmarkRatioScanOf60000(b *testing.B) {
 	engine, store := newFilled(b, scanned)
 	count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
@@ -234,7 +232,7 @@ func BenchmarkRatioScanOf60000(b *testing.B) {
 	})
 }
 
-// BenchmarkRatioPagesOf60000 returns all documents, in pages of 4 MB.
+// BenchmarkRatioPagesOf60000 runs a query that returns all documents, in pages of 4 MB.
 func BenchmarkRatioPagesOf60000(b *testing.B) {
 	engine, store := newFilled(b, scanned)
 	all := queryRequest(b, engine, "SELECT * FROM c", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// signedRequest returns a signed request with arbitrary headers and body, which azcosmos cannot
-// send. The signature covers kind and link.
+// signedRequest returns a signed request with arbitrary headers and body, for requests that azcosmos cannot send. The
+// signature covers kind and link.
 func signedRequest(t testing.TB, engine *embedded.Engine, method, path, kind, link, body string, header ...string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader([]byte(body)))

@@ -25,8 +25,8 @@ const (
 	colls    = "/dbs/db/colls"
 )
 
-// TestRefusals_HaveStatusAndSubstatusOfCosmos sends requests that azcosmos never sends, or does not
-// send in this state of the account.
+// TestRefusals_HaveStatusAndSubstatusOfCosmos sends invalid requests, most of which azcosmos cannot send, and checks
+// their status and substatus.
 func TestRefusals_HaveStatusAndSubstatusOfCosmos(t *testing.T) {
 	one := []string{inP, `["p"]`}
 	with := func(header ...string) []string { return append(header, one...) }
@@ -142,7 +142,7 @@ func TestReplaceThroughput_ChecksTheEtag(t *testing.T) {
 	require.EqualValues(t, 500, manual)
 }
 
-// TestCollide_RefusesAWriteWithoutExecutingIt checks 449, which clients do not retry.
+// TestCollide_RefusesAWriteWithoutExecutingIt checks that the write fails with 449, which clients do not retry.
 func TestCollide_RefusesAWriteWithoutExecutingIt(t *testing.T) {
 	collide := false
 	engine, c := openEngine(t, embedded.Options{Collide: func() bool { return collide }})

@@ -17,9 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// readPastDamage reads all pages of a query over all partitions. It resumes after a damaged
-// document if the error has a continuation token. readPastDamage returns the ids of all results, and the
-// partitions of the damaged documents.
+// readPastDamage reads all pages of a query over all partitions. After an error for a damaged document, it resumes with
+// the continuation token of the error. It returns the ids of all results, and the partitions of the damaged documents.
 func readPastDamage(t *testing.T, c *azcosmos.ContainerClient, query string, size int32) (ids, partitions []string) {
 	t.Helper()
 	var token *string
@@ -56,7 +55,7 @@ func TestQuery_ResumesAfterDamagedDocuments(t *testing.T) {
 	require.NoError(t, err)
 	c := newContainer(t, engine)
 	var want []string
-	for i := range 24 { // documents alternate between four partitions
+	for i := range 24 { // the documents are distributed over four partitions
 		id, partition := fmt.Sprintf("doc%02d", i), fmt.Sprint(i%4)
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(partition), fmt.Appendf(nil, `{"id":%q,"pk":%q,"n":1}`, id, partition), nil)
 		require.NoError(t, err)
@@ -84,7 +83,8 @@ func TestQuery_ResumesAfterDamagedDocuments(t *testing.T) {
 	}
 }
 
-// A damaged id index entry, which refers to a missing document, must not hide the document.
+// If an id index entry is damaged and refers to a missing document, a query must report the damage and not hide the
+// document.
 func TestQuery_ReportsADamagedIDIndex(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})

@@ -11,8 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestSplit_IsReportedToClientsWithOldRanges tests clients that use the ranges of a
-// container while it splits.
+// TestSplit_IsReportedToClientsWithOldRanges uses clients that know only the ranges from before a split.
 func TestSplit_IsReportedToClientsWithOldRanges(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	key := func(i int) string { return fmt.Sprint("p", i) }
@@ -57,7 +56,7 @@ func TestSplit_IsReportedToClientsWithOldRanges(t *testing.T) {
 	_, all, _ := read("")
 	require.Len(t, all.PartitionKeyRanges, 3)
 
-	// Each operation of a bulk request must be in the range that the request names.
+	// Each operation of a bulk request must belong to the range that the request names.
 	done := 0
 	for _, r := range all.PartitionKeyRanges {
 		body := "["

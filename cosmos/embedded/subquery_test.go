@@ -15,8 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A clientPlan is the part of a query plan by which a client combines the results of physical
-// partitions.
+// A clientPlan is the part of a query plan that a client needs to combine the results of physical partitions.
 type clientPlan struct {
 	QueryInfo struct {
 		RewrittenQuery     string
@@ -30,13 +29,13 @@ type clientPlan struct {
 	}
 }
 
-// A planClient combines the results of physical partitions as the clients of Azure do.
+// A planClient combines the results of physical partitions as Azure's clients do.
 type planClient struct {
 	t      testing.TB
 	engine *embedded.Engine
 	link   string
 	ranges int
-	page   int // maximum number of results on a page
+	page   int // maximum number of results in a page
 }
 
 func (c planClient) sendQuery(query string, header ...string) (body, token string) {
@@ -47,7 +46,7 @@ func (c planClient) sendQuery(query string, header ...string) (body, token strin
 	return body, answer.Header.Get("x-ms-continuation")
 }
 
-// readRange returns the results of one physical partition.
+// readRange returns the results of a query in one physical partition.
 func (c planClient) readRange(id int, query string) (results []any) {
 	for token := ""; ; {
 		body, next := c.sendQuery(query, inRange, fmt.Sprint(id), "x-ms-continuation", token)
@@ -60,7 +59,7 @@ func (c planClient) readRange(id int, query string) (results []any) {
 	}
 }
 
-// query returns the results of all physical partitions.
+// query returns the combined results of all physical partitions.
 func (c planClient) query(text string) []any {
 	body, _ := c.sendQuery(text, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
 	var plan clientPlan
@@ -133,7 +132,7 @@ func (c planClient) mergeOrders(results []any, orders []string) []any {
 
 // mergeGroups combines the partial aggregates of each group.
 func (p clientPlan) mergeGroups(results []any) (merged []any) {
-	parts := map[string][]any{} // payloads of all partitions, by group
+	parts := map[string][]any{} // partial results of all partitions, by group
 	var names []string
 	for _, r := range results {
 		name := ""
@@ -171,7 +170,7 @@ func (p clientPlan) mergeGroups(results []any) (merged []any) {
 	return merged
 }
 
-// mergeSum combines the partial results of an aggregate of numbers; nil is undefined.
+// mergeSum combines the partial results of a numeric aggregate. In parts, nil stands for undefined.
 func mergeSum(function string, parts []any, column func(part any) any) any {
 	var sum, count float64
 	var found []float64
@@ -200,8 +199,8 @@ func mergeSum(function string, parts []any, column func(part any) any) any {
 	return nil
 }
 
-// newSubqueryClients returns clients of two containers with the same documents. One container has
-// four physical partitions, the other has one.
+// newSubqueryClients returns clients of two containers with the same documents. many has four physical partitions,
+// single has one.
 func newSubqueryClients(t *testing.T) (many, single planClient) {
 	engine, _ := openEngine(t, embedded.Options{})
 	db, err := newClient(t, engine).NewDatabase("db")
@@ -225,7 +224,7 @@ func newSubqueryClients(t *testing.T) (many, single planClient) {
 	return planClient{t, engine, "dbs/db/colls/many", 4, 3}, planClient{t, engine, "dbs/db/colls/single", 1, 1000}
 }
 
-// drawSubquery draws a query over a subquery with the alias s. s.n is a number.
+// drawSubquery draws a query over a subquery whose alias is s. The value s.n is a number.
 func drawSubquery(r *rapid.T) (query string, isOrdered bool) {
 	pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(r, label) }
 	window := []string{"", "TOP 2 ", "DISTINCT ", ""}

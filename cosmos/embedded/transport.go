@@ -11,24 +11,22 @@ import (
 // ErrClosed reports a request that was sent after Close.
 var ErrClosed = errors.New("the embedded engine is closed")
 
-// A Transport passes requests to an Engine without a network. It implements policy.Transporter
-// of azcore.
+// A Transport passes requests to an Engine without a network. It implements policy.Transporter.
 type Transport struct {
 	engine   *Engine
 	endpoint EndpointOptions
 }
 
-// Transport returns a Transport to this engine.
+// Transport returns a Transport that sends requests to this engine.
 func (e *Engine) Transport() *Transport { return e.TransportOf(EndpointOptions{}) }
 
-// TransportOf returns a Transport to this engine with the settings of d.
+// TransportOf returns a Transport with the options d.
 func (e *Engine) TransportOf(d EndpointOptions) *Transport { return &Transport{engine: e, endpoint: d} }
 
 // Do executes req. It starts no goroutine.
 //
-// If the context of req ends before the response, Do returns the error of the context, although
-// the engine may still execute the request, as on a network. The caller has to find out whether the
-// request was executed.
+// If the context of req ends first, Do returns the error of the context. The engine may still execute the request, as a
+// remote server would, so the caller must find out whether it did.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
@@ -52,6 +50,6 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		Header:        answer.Header,
 		Body:          io.NopCloser(bytes.NewReader(answer.Body)),
 		ContentLength: int64(len(answer.Body)),
-		Request:       req, // the client panics if Request is nil
+		Request:       req, // azcosmos panics if Request is nil
 	}, nil
 }

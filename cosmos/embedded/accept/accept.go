@@ -21,9 +21,9 @@ const (
 	maxDelay = time.Second
 )
 
-// temporaryErrors are failures of accept after which the listener still works. A shortage of
-// descriptors or memory ends when other connections close. The errors in the second line concern a
-// single connection, which its client has closed.
+// temporaryErrors are errors of accept after which the listener still works. The first line lists shortages of
+// descriptors or memory, which end when connections close. The second line lists errors of a single connection, which
+// its client has closed.
 var temporaryErrors = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 	syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EPROTO, syscall.EPERM,
@@ -35,13 +35,13 @@ var temporaryErrors = []error{
 // Options configure Retry.
 type Options struct {
 	Logger *slog.Logger   // required
-	Server string         // name of the server in the log, such as "the bus"
-	Random func() float64 // returns random numbers in [0, 1) for jitter; default: math/rand
+	Server string         // name of the server in log messages, such as "the bus"
+	Random func() float64 // returns random numbers in [0, 1) for the jitter; default: math/rand
 }
 
-// Retry returns a listener that retries after temporary errors of l. Each consecutive error
-// doubles the delay, up to one second; jitter shortens the delay by up to a half. The listener logs
-// at most once a minute. Only one goroutine may call Accept.
+// Retry returns a listener that retries after temporary errors of l. Each consecutive error doubles the delay, up to
+// one second; jitter reduces a delay by up to half. An error is logged at most once a minute. Only one goroutine may
+// call Accept.
 func Retry(l net.Listener, opts Options) net.Listener {
 	if opts.Random == nil {
 		opts.Random = rand.Float64
@@ -57,7 +57,7 @@ type listener struct {
 	cancel func()
 
 	delay    time.Duration
-	failures int // number of failures since the last log entry
+	failures int // number of errors since the last log message
 	logged   clock.Interval
 }
 
@@ -78,7 +78,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// logAndWait logs err and returns after the delay, or when the listener is closed.
+// logAndWait logs err, and waits until the delay has passed or the listener is closed.
 func (l *listener) logAndWait(err error) {
 	l.failures++
 	if l.logged.TryStart(time.Now()) {
@@ -87,7 +87,7 @@ func (l *listener) logAndWait(err error) {
 	}
 	l.delay = min(max(2*l.delay, minDelay), maxDelay)
 	jitter := time.Duration(l.opts.Random() * float64(l.delay/2))
-	_ = clock.Sleep(l.ctx, l.delay-jitter) // if the listener was closed, Accept fails next
+	_ = clock.Sleep(l.ctx, l.delay-jitter) // if the listener was closed, the next Accept returns an error
 }
 
 // Close implements net.Listener.

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/accept"
 )
 
-// A failingListener fails with each of errs, then accepts. A nil error stands for a connection.
+// A failingListener returns the errors in errs one by one, then accepts. A nil error stands for an accepted connection.
 type failingListener struct {
 	errs   []error
 	closed atomic.Bool
@@ -41,7 +41,7 @@ func (l *failingListener) Close() error {
 
 func (l *failingListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// newRetrying returns a retrying listener, the listener below it, which fails with errs, and the log.
+// newRetrying returns a Retry listener, the listener below it (which returns errs), and the log.
 func newRetrying(random float64, errs ...error) (net.Listener, *failingListener, *bytes.Buffer) {
 	var log bytes.Buffer
 	inner := &failingListener{errs: errs}

@@ -22,38 +22,37 @@ import (
 )
 
 const (
-	// FileName is the file of the certificate, which clients must trust.
+	// FileName is the name of the file with the certificate, which clients must trust.
 	FileName = "emulator.crt"
-	// KeyName is the file of the certificate's private key.
+	// KeyName is the name of the file with the private key.
 	KeyName = "emulator.key"
 
 	lifetime = 10 * 365 * 24 * time.Hour
 )
 
-// A Certificate is a certificate with its private key, ready for a server.
+// A Certificate is a TLS certificate with its private key.
 type Certificate struct {
 	pem  []byte
 	pair tls.Certificate
 }
 
-// Config returns the TLS configuration of a server.
+// Config returns the TLS configuration for a server.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
 }
 
-// Write writes the certificate, without its key, to a file for clients.
+// Write writes the certificate without its private key to a file.
 func (c *Certificate) Write(file string) error {
 	return os.WriteFile(file, c.pem, 0o644) //nolint:gosec // the certificate is public
 }
 
-// New creates a certificate for hosts, which are names or addresses.
+// New creates a certificate that is valid for hosts, which are names or addresses.
 func New(hosts ...string) (*Certificate, error) {
 	c, _, err := createCertificate(hosts)
 	return c, err
 }
 
-// Load reads the certificate in dir. If the folder has no valid certificate for these hosts,
-// Load creates one.
+// Load reads the certificate in dir. If there is no valid certificate for these hosts, Load creates one.
 func Load(dir string, hosts ...string) (*Certificate, error) {
 	file, key := filepath.Join(dir, FileName), filepath.Join(dir, KeyName)
 	if pair, err := tls.LoadX509KeyPair(file, key); err == nil && isValidFor(pair.Leaf, hosts) {
@@ -95,7 +94,7 @@ func createCertificate(hosts []string) (cert *Certificate, private []byte, err e
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
-		IsCA:                  true, // some clients accept only a CA certificate as a root
+		IsCA:                  true, // some clients trust only a CA certificate as a root
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

@@ -9,5 +9,5 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Compute returns the checksum of p.
 func Compute(p []byte) uint32 { return Update(0, p) }
 
-// Update returns the checksum of the bytes that sum covers, followed by p.
+// Update continues a checksum: it returns the checksum of the bytes that sum covers followed by p.
 func Update(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }

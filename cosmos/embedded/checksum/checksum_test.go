@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/checksum"
 )
 
-// The values are from RFC 3720, B.4, and the check value of CRC-32C.
+// The expected values are from RFC 3720, section B.4, and the published check value of CRC-32C.
 func TestCompute_IsCRC32C(t *testing.T) {
 	require.Equal(t, uint32(0xe3069283), checksum.Compute([]byte("123456789")))
 	require.Equal(t, uint32(0x8a9136aa), checksum.Compute(make([]byte, 32)))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Sleep returns nil after d, or ctx.Err() if ctx ends first.
+// Sleep waits for d and returns nil. If ctx ends first, it returns ctx.Err().
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

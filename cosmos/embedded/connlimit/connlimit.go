@@ -25,17 +25,16 @@ import (
 	"time"
 )
 
-// Options of a Limiter.
+// Options configure a Limiter.
 type Options struct {
 	Limit      int // maximum number of connections; required
-	PerAddress int // maximum number of connections of one address, except loopback addresses; default: Limit
+	PerAddress int // maximum number of connections from one address, except loopback addresses; default: Limit
 
-	Reserve int              // maximum number of connections over the limit; default: 16
+	Reserve int              // maximum number of connections above the limit; default: 16
 	Clock   func() time.Time // default time.Now
 }
 
-// headerTime is the maximum time that a new connection may take to send its first request while the
-// server is at its limit.
+// headerTime is how long a new connection may take to send its first request while the server is at its limit.
 const headerTime = 500 * time.Millisecond
 
 // A Limiter counts the connections of one http.Server. It is safe for concurrent use.
@@ -45,20 +44,20 @@ type Limiter struct {
 	mu        sync.Mutex
 	open      map[net.Conn]*conn
 	addresses map[netip.Addr]*address
-	fresh     list.List // *conn that have sent no request yet, the oldest first
-	idle      list.List // *conn between two requests, the longest idle first
-	over      list.List // *conn over the limit, the oldest first
+	fresh     list.List // *conn without a first request, oldest first
+	idle      list.List // *conn between two requests, longest idle first
+	over      list.List // *conn above the limit, oldest first
 	stats     Stats
 }
 
-// Stats are the counts of a Limiter.
+// Stats are counts since the Limiter was created.
 type Stats struct {
 	Open   int   // connections now
-	Closed int64 // number of connections that were closed to make room
-	Over   int64 // number of connections that were over the limit
+	Closed int64 // number of connections that the limiter closed to make room
+	Over   int64 // number of connections that were above the limit
 }
 
-// An address holds the connections of one client, in the order of the limiter's lists.
+// An address contains the connections of one client address, in the order of the limiter's lists.
 type address struct {
 	open        int
 	fresh, idle list.List
@@ -68,11 +67,11 @@ type conn struct {
 	net.Conn
 	address *address
 	addr    netip.Addr
-	since   time.Time // time at which the connection entered its state
+	since   time.Time // time of the last state change
 	over    bool
 
 	in, own, overIn *list.Element
-	lists           [2]*list.List // lists that contain the elements in and own
+	lists           [2]*list.List // the two lists in which the connection currently is
 }
 
 // New returns a Limiter.
@@ -89,18 +88,17 @@ func New(opts Options) *Limiter {
 	return &Limiter{opts: opts, open: make(map[net.Conn]*conn), addresses: make(map[netip.Addr]*address)}
 }
 
-// A ResumedConn is a connection that a server serves again after a handler had hijacked it. The
-// owner of the connection does not report http.StateHijacked to Attach's hook, so the limiter
-// continues to count the connection. It keeps its entry, and is served even at the limit.
+// A ResumedConn is a hijacked connection that a server serves again. Its owner must not report http.StateHijacked to
+// the hook of Attach, so that the limiter continues to count the connection. It is served even at the limit, because it
+// is already counted.
 type ResumedConn interface {
 	net.Conn
 
-	// Resumes returns the hijacked connection, which the server reported to Attach's hooks. This
-	// connection takes over its entry.
+	// Resumes returns the connection that was hijacked. The ResumedConn replaces it in the counts.
 	Resumes() net.Conn
 }
 
-// Attach makes l count the connections of srv. Call it before srv serves. Existing hooks of srv are
+// Attach makes l count the connections of srv. It must be called before srv serves. Hooks that srv already has are
 // still called.
 func (l *Limiter) Attach(srv *http.Server) {
 	inner, state := srv.ConnContext, srv.ConnState
@@ -120,14 +118,14 @@ func (l *Limiter) Attach(srv *http.Server) {
 
 type connKey struct{}
 
-// OverLimit reports whether the connection of a request is over the limit of its
-// server. The response should close the connection.
+// OverLimit reports whether a request came on a connection above the server's limit. The response should close the
+// connection.
 func OverLimit(ctx context.Context) bool {
 	c, _ := ctx.Value(connKey{}).(*conn)
 	return c != nil && c.over
 }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +133,7 @@ func (l *Limiter) Stats() Stats {
 	return l.stats
 }
 
-// addConn registers a new connection and makes room for it. A resumed connection keeps its entry.
+// addConn registers a new connection and makes room for it. A resumed connection is already registered.
 func (l *Limiter) addConn(nc net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,8 +166,8 @@ func (l *Limiter) addConn(nc net.Conn) *conn {
 	return c
 }
 
-// resumeConn moves the entry of the connection that nc resumes to nc. It returns nil if nc does not
-// resume a connection. The entry stays active, because the request of nc has already been read.
+// resumeConn replaces the hijacked connection that nc resumes with nc, and returns its entry. It returns nil if nc
+// resumes none. The entry is in the active state, because the request of nc has already been read.
 func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	resumed, ok := nc.(ResumedConn)
 	if !ok {
@@ -186,16 +184,16 @@ func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	return c
 }
 
-// countInUse returns the number of connections that count toward the limit.
+// countInUse returns the number of connections below the limit.
 func (l *Limiter) countInUse() int { return len(l.open) - l.over.Len() }
 
-// setState records the new state of a connection.
+// setState records that a connection has changed its state.
 func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.open[nc]
 	if c == nil {
-		return // closed to make room
+		return // the limiter has closed the connection
 	}
 	switch state {
 	case http.StateNew:
@@ -203,7 +201,7 @@ func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 		c.leaveLists()
 	case http.StateIdle:
 		c.leaveLists()
-		if c.over { // an HTTP/2 connection is idle before its first request; the first response closes the connection
+		if c.over { // an HTTP/2 connection is idle even before its first request; if it is above the limit, the first response closes it
 			return
 		}
 		c.since = l.opts.Clock()
@@ -213,7 +211,7 @@ func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// closeOldest closes the first connection of a list, if it has been in the list for age.
+// closeOldest closes the first connection of a list if it has been there for at least age.
 func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 	first := conns.Front()
 	if first == nil {
@@ -227,15 +225,15 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 	return true
 }
 
-// closeConn closes c, which frees its descriptor and its entry.
+// closeConn closes c and frees its file descriptor and its entry.
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.removeConn(c)
-	_ = unwrapTLS(c.Conn).Close() // the next read of the server fails
+	_ = unwrapTLS(c.Conn).Close() // this makes the next read of the server fail
 }
 
-// unwrapTLS returns the network connection below TLS. Closing a TLS connection writes to it, which
-// blocks for seconds if the client does not read, and the limiter would block, too.
+// unwrapTLS returns the network connection below a TLS connection. Closing a TLS connection writes to it; if the client
+// does not read, that would block the limiter for seconds.
 func unwrapTLS(c net.Conn) net.Conn {
 	for {
 		outer, ok := c.(interface{ NetConn() net.Conn })
@@ -264,7 +262,7 @@ func (l *Limiter) enterLists(c *conn, all, own *list.List) {
 	c.in, c.own = all.PushBack(c), own.PushBack(c)
 }
 
-// leaveLists removes c from its lists.
+// leaveLists removes c from the two lists.
 func (c *conn) leaveLists() {
 	if c.in != nil {
 		c.lists[0].Remove(c.in)
@@ -273,7 +271,7 @@ func (c *conn) leaveLists() {
 	}
 }
 
-// clientAddr returns the address that identifies a client. In IPv6 this is the /64 network.
+// clientAddr returns the address by which clients are distinguished. For IPv6 it is the /64 network.
 func clientAddr(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {

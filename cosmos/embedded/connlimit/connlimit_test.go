@@ -15,16 +15,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// A pipeServer is an http.Server over pipes, in a bubble of testing/synctest.
+// A pipeServer is an http.Server that listens on in-memory pipes, so that tests can use synthetic time.
 type pipeServer struct {
 	t       *testing.T
 	limiter *connlimit.Limiter
 	conns   chan net.Conn
-	release chan struct{} // closed at the end of the test, so that requests for /hang return
-	parked  chan net.Conn // hijacked connections of requests for /park
+	release chan struct{} // closed at the end of the test, so that handlers of /hang return
+	parked  chan net.Conn // connections that requests for /park have hijacked
 }
 
-// The statuses of a pipeServer's responses.
+// The status codes with which a pipeServer responds.
 const (
 	served = http.StatusNoContent
 	over   = http.StatusTooManyRequests
@@ -65,7 +65,7 @@ func inBubble(t *testing.T, opts connlimit.Options, test func(s *pipeServer)) {
 		close(s.release)
 		require.NoError(t, server.Close())
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // wait until net/http has closed the last connection
+		<-time.After(time.Second) // net/http needs some time to close the last connection
 		require.Zero(t, s.limiter.Stats().Open)
 	})
 }
@@ -88,7 +88,7 @@ type remoteConn struct {
 
 func (c *remoteConn) RemoteAddr() net.Addr { return &c.from }
 
-// dialFrom opens a connection from an address.
+// dialFrom opens a connection whose client address is ip.
 func (s *pipeServer) dialFrom(ip net.IP) net.Conn {
 	client, server := net.Pipe()
 	s.conns <- &remoteConn{server, net.TCPAddr{IP: ip, Port: 4000}}
@@ -97,7 +97,7 @@ func (s *pipeServer) dialFrom(ip net.IP) net.Conn {
 	return client
 }
 
-// sendRequest sends a request and returns the status of the response, or closed.
+// sendRequest sends a request and returns the status. It returns closed if the server has closed the connection.
 func (s *pipeServer) sendRequest(c net.Conn) int {
 	s.t.Helper()
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -111,7 +111,7 @@ func (s *pipeServer) sendRequest(c net.Conn) int {
 	return resp.StatusCode
 }
 
-// A resumedConn is a parked connection, preceded by the text of its next request.
+// A resumedConn is a parked connection whose next request has already been read into text.
 type resumedConn struct {
 	net.Conn
 	text io.Reader
@@ -120,16 +120,14 @@ type resumedConn struct {
 func (c *resumedConn) Read(p []byte) (int, error) { return c.text.Read(p) }
 func (c *resumedConn) Resumes() net.Conn          { return c.Conn }
 
-// parkConn sends a request whose handler hijacks the connection, and returns the server's
-// connection.
+// parkConn sends a request that hijacks the connection, and returns the server's end.
 func (s *pipeServer) parkConn(c net.Conn) net.Conn {
 	_, err := io.WriteString(c, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(s.t, err)
 	return <-s.parked
 }
 
-// resumeParked makes the server serve a parked connection again, and returns the status of the
-// response.
+// resumeParked makes the server serve a parked connection again. It returns the status of the next response.
 func (s *pipeServer) resumeParked(client, parked net.Conn) int {
 	s.conns <- &resumedConn{parked, io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), parked)}
 	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
@@ -138,7 +136,7 @@ func (s *pipeServer) resumeParked(client, parked net.Conn) int {
 	return resp.StatusCode
 }
 
-// sendHanging sends a request whose handler returns only at the end of the test.
+// sendHanging sends a request whose handler blocks until the end of the test.
 func (s *pipeServer) sendHanging(c net.Conn) {
 	_, err := io.WriteString(c, "GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(s.t, err)
@@ -194,7 +192,7 @@ func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
 		}
 		require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(1))))
 		require.Equal(s.t, served, s.sendRequest(s.dialFrom(testAddr(2))))
-		local := net.IPv4(127, 0, 0, 1) // the address of all clients of a local proxy
+		local := net.IPv4(127, 0, 0, 1) // all clients of a local proxy have this address
 		for range 3 {
 			s.sendHanging(s.dialFrom(local))
 		}

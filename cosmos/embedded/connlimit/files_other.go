@@ -4,5 +4,5 @@ package connlimit
 
 import "math"
 
-// FileLimit returns the maximum number of file descriptors of the process. This system has no limit.
+// FileLimit returns the maximum number of file descriptors of the process. There is no limit on this system.
 func FileLimit() int { return math.MaxInt32 }

@@ -19,7 +19,7 @@ func TestLimiter_ClosesATLSConnectionOfABlockedClientImmediately(t *testing.T) {
 	cert, err := certificate.New("localhost")
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		below, silent := net.Pipe() // unbuffered: a Write blocks until the client reads
+		below, silent := net.Pipe() // net.Pipe has no buffer, so a Write blocks until the client reads
 		defer silent.Close()
 		idle := tls.Server(below, cert.Config())
 		hands := make(chan error)

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// MarkFile is the file in a store's folder that holds the id of its data folder.
+// MarkFile is the file in a store's folder that contains the id of the data folder.
 const MarkFile = "+identity"
 
-// draftSuffix is the suffix in the name of a file that is being written.
+// draftSuffix is the suffix of the name of a file that is not completely written.
 const draftSuffix = ".new"
 
 var (
-	// ErrStoreLost reports a store that the data folder lists although the store is missing or empty.
+	// ErrStoreLost reports a store that is missing or empty although the data folder lists it.
 	ErrStoreLost = errors.New("a store is lost")
-	// ErrStoreForeign reports a store that does not belong to its data folder.
+	// ErrStoreForeign reports a store that belongs to a different data folder.
 	ErrStoreForeign = errors.New("the store belongs to another folder")
 )
 
-// A claimState says what the identity file of the data folder states about a store.
+// A claimState tells what the identity file of the data folder says about a store.
 type claimState int
 
 const (
-	unlisted claimState = iota // the store was never used: it may be missing, or be the remains of a crash without data
-	adopting                   // the store exists, and was created by an earlier version: it may not have the id yet
-	listed                     // the store exists and has the id
+	unlisted claimState = iota // the store was never used: it may be missing, or left without data by a crash
+	adopting                   // the store was created by an earlier version, so it may not contain the id yet
+	listed                     // the store exists and contains the id
 )
 
-// A Claim says which store may be opened in a folder. The zero value is for a store that belongs to
-// no data folder: every store is allowed, and no id is written.
+// A Claim tells which store may be opened in a folder. The zero value allows every store and writes no id, for a store
+// outside a data folder.
 type Claim struct {
 	ID string // id of the data folder
 
@@ -43,9 +43,9 @@ type Claim struct {
 	state   claimState
 }
 
-// Check returns an error if the store at path does not fit the claim. exists says whether the
-// store exists, and carried is the id in the store. If Check returns nil and carried is not the id
-// of the claim, the caller writes the claim's id to the store.
+// Check returns an error if the store at path does not fit the claim. exists tells whether the store exists; carried is
+// the id in the store. If Check returns nil and carried differs from the id of the claim, the caller must write the
+// claim's id to the store.
 func (c Claim) Check(path string, exists bool, carried string) error {
 	switch {
 	case c.ID == "":
@@ -66,11 +66,11 @@ func (c Claim) Check(path string, exists bool, carried string) error {
 	}
 }
 
-// Make is [Make] for the folder of a store, and writes a file with the id to the folder. It fails,
-// and changes nothing, if the folder does not fit the claim.
+// Make creates the folder of a store, like the function [Make], and writes a file with the id. If an existing folder
+// does not fit the claim, Make fails and changes nothing.
 func (c Claim) Make(dir string) error { return c.MakeOn(dir, Sync) }
 
-// MakeOn is Make with the function sync instead of [Sync].
+// MakeOn is Make with sync in place of [Sync].
 func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if c.ID == "" {
 		return MakeOn(dir, sync)
@@ -89,11 +89,11 @@ func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if err := MakeOn(dir, sync); err != nil || carried == c.ID {
 		return err
 	}
-	// A crash before the file is written leaves an empty folder, which counts as a missing store.
+	// A crash before this line leaves an empty folder, which counts as a missing store.
 	return ReplaceFile(dir, MarkFile, []byte(c.ID+"\n"))
 }
 
-// hasEntries reports whether a folder exists and contains more than a draft of the MarkFile.
+// hasEntries reports whether a folder contains anything besides a draft of the MarkFile.
 func hasEntries(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func hasEntries(dir string) (bool, error) {
 	return false, nil
 }
 
-// readMark returns the id in the folder of a store, or "" if the folder has no id.
+// readMark returns the id in the MarkFile of a store, or "" if there is none.
 func readMark(dir string) (string, error) {
 	text, err := readSmallFile(dir, MarkFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,8 +122,7 @@ func readMark(dir string) (string, error) {
 // maxSmallFile is the maximum size of a file that readSmallFile reads.
 const maxSmallFile = 64 << 10
 
-// readSmallFile reads a file of a folder. It does not follow links: the target may be a file
-// that must stay private.
+// readSmallFile reads a file in a folder. It does not follow links, because a link could point to a private file.
 func readSmallFile(dir, name string) (text []byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A syncRecorder records which folders were synced.
+// A syncRecorder records the folders that are synced.
 type syncRecorder struct {
 	System
 	synced []string
@@ -42,7 +42,7 @@ func TestOpen_SyncsTheFoldersOfANewStore(t *testing.T) {
 	require.ErrorContains(t, err, "no sync")
 }
 
-// TestOpen_IgnoresATornMetaPage gives the newer meta page an invalid root. Only its checksum shows
+// TestOpen_IgnoresATornMetaPage writes an invalid root to the newer meta page. Only the checksum of the page reveals
 // the damage.
 func TestOpen_IgnoresATornMetaPage(t *testing.T) {
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func TestOpen_IgnoresATornMetaPage(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestDamageOfAnOpenFile_IsAnErrorAndNoCrash overwrites or truncates the file of an open store.
+// TestDamageOfAnOpenFile_IsAnErrorAndNoCrash overwrites or truncates the file while the store is open.
 func TestDamageOfAnOpenFile_IsAnErrorAndNoCrash(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"overwritten": func(path string) error {
@@ -94,12 +94,12 @@ func TestDamageOfAnOpenFile_IsAnErrorAndNoCrash(t *testing.T) {
 			require.ErrorIs(t, s.Update(t.Context(), func(tx Tx) error { tx.Get([]byte("7")); return nil }), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), putPairs("7", "new")), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), putPairs("8", "new")), ErrBroken)
-			_ = s.Close() // Close must return; an error is allowed
+			_ = s.Close() // Close may return an error, but must return
 		})
 	}
 }
 
-// TestOpen_FindsDamagedPages damages pages in ways that no checksum detects.
+// TestOpen_FindsDamagedPages damages pages that have no checksum.
 func TestOpen_FindsDamagedPages(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
@@ -137,11 +137,11 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 			return image
 		},
 		"is not one of": func(image []byte) []byte {
-			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // changes the first child of each branch
+			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // change the first child of each branch page
 			return image
 		},
 		"beyond the page": func(image []byte) []byte {
-			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // changes the length of the first key of each leaf
+			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // change the length of the first key of each leaf page
 			return image
 		},
 	} {
@@ -155,8 +155,7 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 	}
 }
 
-// A damaged page makes bbolt panic when an update reads the page. The panic fails only this update;
-// all other updates succeed.
+// A damaged page makes bbolt panic when an update reads the page. Only this update must fail.
 func TestUpdate_ReportsAPanicOfItsReadsAsDamage(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)

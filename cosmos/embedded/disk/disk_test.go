@@ -113,8 +113,8 @@ func TestUpdate_ReturnsAPanicAsItsError(t *testing.T) {
 	})
 }
 
-// TestUpdates_GiveTheStateOfAMap compares both stores with a map after random updates and
-// reads.
+// TestUpdates_GiveTheStateOfAMap executes random updates and reads on both stores and on a map, and compares the
+// results.
 func TestUpdates_GiveTheStateOfAMap(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		model := map[string]string{}
@@ -203,7 +203,7 @@ func scanBackLike(r Reader, model map[string]string, from, to string) error {
 	return nil
 }
 
-// TestScanBack_CrossesPages reads more pairs than a page of the file holds.
+// TestScanBack_CrossesPages scans more pairs than fit on a page of the file.
 func TestScanBack_CrossesPages(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		const pairs = 5000
@@ -243,8 +243,8 @@ func TestScanBack_CrossesPages(t *testing.T) {
 func TestOnCommit_RunsInTheOrderOfTheUpdates(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		const writers, rounds = 8, 50
-		var order []int // order of the calls, without a lock because the calls are serial
-		next := 0       // number of the next update; updates are serial
+		var order []int // order of the OnCommit calls; no lock, because the calls are serial
+		next := 0       // number of the next update; no lock, because updates are serial
 		failed := errors.New("failed")
 		var running sync.WaitGroup
 		for range writers {
@@ -273,8 +273,7 @@ func TestOnCommit_RunsInTheOrderOfTheUpdates(t *testing.T) {
 	})
 }
 
-// The caller of an update may stop waiting. If the update is committed nevertheless, OnCommit is
-// called.
+// If an update is committed although its caller stopped waiting, OnCommit is called.
 func TestOnCommit_RunsAlthoughTheCallerStoppedWaiting(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
@@ -289,7 +288,7 @@ func TestOnCommit_RunsAlthoughTheCallerStoppedWaiting(t *testing.T) {
 	if err != nil {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.NoError(t, s.Close()) // Close waits for the update
+	require.NoError(t, s.Close()) // Close waits until the update is committed
 	require.Equal(t, 1, calls)
 }
 
@@ -312,7 +311,7 @@ func TestScan_StopsWhenVisitReturnsFalse(t *testing.T) {
 
 func TestUpdate_FailsAfterAFailedCommit(t *testing.T) {
 	dir := t.TempDir()
-	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // the file has room for a few documents, then the disk is full
+	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // the disk becomes full after a few documents
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Context(), putPairs("first", "1")))
 	large := bytes.Repeat([]byte("x"), 4<<20)

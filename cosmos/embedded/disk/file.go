@@ -11,36 +11,34 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// maxUpdatesPerCommit bounds the updates that share a commit, so that the first update does not wait
-// too long.
+// maxUpdatesPerCommit limits the updates that share a commit, so that the first one does not wait too long.
 const maxUpdatesPerCommit = 256
 
-// fill is the part of a page that stays filled when bbolt splits the page. Most writes append to a
-// range of keys: there, the default of one half would waste the other half. Keys in random order,
-// such as the ids of documents, need some free space.
+// fill is how full bbolt leaves a page when it splits the page. Most writes append to a range of keys, for which
+// bbolt's default of one half would waste space. Keys in random order, such as document ids, need some free space.
 const fill = 0.75
 
 var bucketName = []byte("store")
 
-// The bucket and the key under which the id of the store's data folder is stored.
+// The bucket and the key that contain the id of the store's data folder.
 var identityBucket, identityKey = []byte("identity"), []byte("folder")
 
-// fileStore is a Store in one bbolt file. One goroutine, which Open starts and Close waits for,
-// does all writes: it dequeues the waiting updates, runs them in one transaction, syncs, and
-// completes them. Under load, the updates that arrive during a sync share the next transaction.
+// fileStore is a Store in one bbolt file. One goroutine executes all writes: it runs the waiting updates in one
+// transaction, syncs, and reports the results. Under load, all updates that arrive during a sync share the next
+// transaction. Open starts the goroutine, and Close waits for it.
 type fileStore struct {
 	db      *bbolt.DB
 	updates chan *queuedUpdate
-	done    chan struct{} // closed when the goroutine has ended
+	done    chan struct{} // closed after the goroutine has ended
 
-	mu     sync.RWMutex // held for reading while an update is enqueued
+	mu     sync.RWMutex // read-locked while an update is added to the queue
 	closed bool
 }
 
 type queuedUpdate struct {
 	fn     func(Tx) error
 	ctx    context.Context
-	answer chan error // buffered, so that the writer never waits for a caller
+	answer chan error // has a buffer, so that the writer does not wait for the caller
 }
 
 func (f *fileStore) Update(ctx context.Context, fn func(Tx) error) error {
@@ -70,10 +68,10 @@ func (f *fileStore) enqueue(u *queuedUpdate) error {
 	}
 }
 
-// runWriter commits updates until their channel is closed and empty.
+// runWriter commits updates until the channel of updates is closed and empty.
 func (f *fileStore) runWriter() {
 	defer close(f.done)
-	debug.SetPanicOnFault(true) // applies to this goroutine, in which only bbolt's mapped file can fault
+	debug.SetPanicOnFault(true) // affects only this goroutine, where only bbolt's mapped file can fault
 	var broken error
 	for first := range f.updates {
 		waiting := f.gatherUpdates(first)
@@ -101,11 +99,11 @@ func (f *fileStore) gatherUpdates(first *queuedUpdate) []*queuedUpdate {
 	return waiting
 }
 
-// commitUpdates runs the updates in one transaction and completes all of them. It returns an
-// error if the store must accept no more writes.
+// commitUpdates runs the updates in one transaction and reports the result of each. It returns an error if the store
+// must accept no more writes.
 //
-// A failed update, too, is completed after the commit: it may have failed because of a write of an
-// earlier update, and its caller must not learn about that write before the commit.
+// A failed update, too, waits for the commit: it may have failed because of an earlier update's write, which its caller
+// must not see before the commit.
 func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	outcomes := make([]error, len(waiting))
 	calls, err := f.tryCommit(waiting, outcomes)
@@ -121,8 +119,8 @@ func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	return nil
 }
 
-// tryCommit commits the updates that succeed, and sets the outcome of each update. It returns the
-// functions that the committed updates passed to OnCommit.
+// tryCommit commits the updates that succeed, and stores the result of each update in outcomes. It returns the
+// functions that committed updates passed to OnCommit.
 func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls commitHooks, err error) {
 	tx, err := f.db.Begin(true)
 	if err != nil {
@@ -137,12 +135,12 @@ func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls 
 	bucket.FillPercent = fill
 	wrote := false
 	for i, u := range waiting {
-		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // the caller no longer waits
+		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // the caller has stopped waiting
 			continue
 		}
 		o := &updateOverlay{bucket: bucket}
 		if outcomes[i] = callUpdate(u.fn, o); outcomes[i] != nil {
-			if errors.Is(outcomes[i], errPanic) { // a panic of bbolt on a damaged page, as in View
+			if errors.Is(outcomes[i], errPanic) { // bbolt panicked on a damaged page, as it can in View
 				outcomes[i] = fmt.Errorf("%w: reading it failed: %w", ErrDamaged, outcomes[i])
 			}
 			continue
@@ -159,7 +157,7 @@ func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls 
 	return calls, tx.Commit()
 }
 
-// rollBack ends a transaction in which bbolt panicked, so that the file can be closed.
+// rollBack ends a transaction in which bbolt panicked. Otherwise the file could not be closed.
 func rollBack(tx *bbolt.Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -175,8 +173,8 @@ func answerAll(updates []*queuedUpdate, err error) {
 	}
 }
 
-// View returns an error if bbolt panics or faults on a damaged file, which would otherwise end
-// the process.
+// View runs fn on the newest state. If bbolt panics or faults on a damaged file, View returns an error, because the
+// panic would end the process.
 func (f *fileStore) View(fn func(Reader) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

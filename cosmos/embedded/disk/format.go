@@ -6,26 +6,24 @@ import (
 	"fmt"
 )
 
-// A Format describes the layout of an engine's data in a store. The store holds the number of the
-// format, and the version of the program that wrote it, which an older program names in its error.
+// A Format describes how an engine stores its data. The store contains the number of the format and the version of the
+// program that wrote it, which an older program names in its error.
 type Format struct {
-	Number  uint64 // number of the layout that this program reads and writes
-	Version string // version of this program; "": no version is stored
-	Key     []byte // key of the number; all keys with this prefix belong to the format
+	Number  uint64 // number of the format that this program reads and writes
+	Version string // version of this program; "" stores no version
+	Key     []byte // key of the format number; all keys with this prefix are reserved for Format
 
-	IsNew func(State) bool // reports whether the engine has stored no data yet
-	Steps map[uint64]Step  // steps by the format that they convert; each converts to the next format
+	IsNew func(State) bool // reports whether the engine has not stored any data yet
+	Steps map[uint64]Step  // the step from each old format to the next format
 }
 
-// A Step converts the part of a store at position from one format to the next, and returns the
-// position of the next part. The position is nil at the start, and after the last part.
+// A Step converts one part of a store to the next format. It starts at position, which is nil at first, and returns the
+// position of the next part, or nil after the last part.
 type Step func(tx Tx, position []byte) (next []byte, err error)
 
-// Prepare brings a store to a format. In a new store it writes the number. In an older store it
-// runs the steps to the current format; each part is one update, which also stores the position
-// of the next part. A crash loses at most one part, and the next Prepare continues. It fails
-// with ErrFormat, and changes nothing, if the store has a newer format, or an older format that has
-// no step.
+// Prepare converts a store to the format. A new store gets the format number. An older store runs the steps; each part
+// is one update, which also stores the next position. After a crash, the next Prepare continues there. If the format is
+// newer or no step exists, Prepare changes nothing and returns ErrFormat.
 func (f *Format) Prepare(ctx context.Context, store Store) error {
 	isDone := false
 	err := store.View(func(r Reader) error {
@@ -41,7 +39,7 @@ func (f *Format) Prepare(ctx context.Context, store Store) error {
 	return err
 }
 
-// runPart runs one part of a step. isDone is true if the store already has the format.
+// runPart runs one part of a step. isDone reports that the store already has the format.
 func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	if f.IsNew(tx) {
 		f.storeNumber(tx, f.Number)
@@ -68,7 +66,7 @@ func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	return false, nil
 }
 
-// readNumber returns the stored number, or 0 if no number is stored.
+// readNumber returns the stored format number, or 0 if there is none.
 func (f *Format) readNumber(s State) uint64 {
 	text := s.Get(f.Key)
 	if len(text) != 8 {
@@ -77,7 +75,7 @@ func (f *Format) readNumber(s State) uint64 {
 	return binary.BigEndian.Uint64(text)
 }
 
-// storeNumber stores a number, and the version of this program.
+// storeNumber stores a format number and the version of this program.
 func (f *Format) storeNumber(tx Tx, number uint64) {
 	tx.Put(f.Key, binary.BigEndian.AppendUint64(nil, number))
 	if f.Version != "" {
@@ -85,10 +83,10 @@ func (f *Format) storeNumber(tx Tx, number uint64) {
 	}
 }
 
-// formatKey returns a key that belongs to the format.
+// formatKey returns one of the keys that are reserved for Format.
 func (f *Format) formatKey(name byte) []byte { return append(f.Key[:len(f.Key):len(f.Key)], name) }
 
-// newFormatError returns the error of a store that this program cannot read.
+// newFormatError returns the error for a store that this program cannot read.
 func (f *Format) newFormatError(s State, found uint64) error {
 	if version := s.Get(f.formatKey('v')); len(version) > 0 && found > f.Number {
 		return fmt.Errorf("%w: it has format %d, and this version reads %d; version %.40q wrote it, so use that one or a newer one", ErrFormat, found, f.Number, version)

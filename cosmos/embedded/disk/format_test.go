@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// newFormat returns the format with this number of an engine that stores letters. A later format
-// stores each letter twice.
+// newFormat returns a format of a test engine that stores letters. Format number 2 stores each letter twice, and so on.
 func newFormat(number uint64, version string) *disk.Format {
 	return &disk.Format{
 		Number: number, Version: version, Key: []byte("format"),
@@ -19,8 +18,7 @@ func newFormat(number uint64, version string) *disk.Format {
 	}
 }
 
-// doublingStep returns a step that doubles two letters at a time. If failAt is not 0, the part with
-// this number fails.
+// doublingStep returns a step that doubles two letters in each part. If failAt is not 0, part number failAt fails.
 func doublingStep(failAt int, parts *int) disk.Step {
 	return func(tx disk.Tx, position []byte) ([]byte, error) {
 		*parts++

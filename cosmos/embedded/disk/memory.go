@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// maxPastStates is the number of past states that a memory store retains for ViewPast. The states
-// share unchanged nodes.
+// maxPastStates is the number of past states that a memory store retains for ViewPast. States share the nodes that are
+// equal.
 const maxPastStates = 64
 
 type pair struct{ key, value []byte }
@@ -21,13 +21,13 @@ func newTree() *tree {
 		btree.Options{NoLocks: true})
 }
 
-// memoryStore holds every state as an immutable tree. An update changes a copy of the newest tree,
-// which copies only the changed nodes, and publishes the copy if the update succeeds.
+// memoryStore stores every state as an immutable tree. An update changes a copy of the newest tree, in which only
+// changed nodes are copied. If the update succeeds, the copy becomes the newest state.
 type memoryStore struct {
-	writing sync.Mutex // held for a whole update, because updates are serial
+	writing sync.Mutex // locked for the duration of an update, because updates are serial
 
-	mu     sync.Mutex // guards the fields below; not held while the function of a View or Update runs
-	states []*tree    // the newest last
+	mu     sync.Mutex // guards the fields below; not locked while the function of a View or Update runs
+	states []*tree    // the last state is the newest
 	closed bool
 	views  sync.WaitGroup
 }
@@ -46,8 +46,8 @@ func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {
 		m.mu.Unlock()
 		return ErrClosed
 	}
-	// Copy marks the nodes of the original tree as shared. The marks are written only in this line,
-	// while both locks are held, and readers do not read the marks.
+	// Copy marks the nodes of the original tree as shared. Only this line writes the marks, while both mutexes are
+	// locked; readers do not read them.
 	next := m.states[len(m.states)-1].Copy()
 	m.mu.Unlock()
 
@@ -60,7 +60,7 @@ func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {
 	return nil
 }
 
-// publishState makes next the newest state.
+// publishState makes next the newest state of the store.
 func (m *memoryStore) publishState(next *tree) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

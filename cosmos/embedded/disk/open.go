@@ -19,17 +19,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// FileName is the name of a store's only file in its folder.
+// FileName is the name of the only file in a store's folder.
 const FileName = "store.db"
 
 const (
 	lockTimeout = 300 * time.Millisecond
 )
 
-// initialMapSize is the size of the first mapping of a file. It is address space, not memory.
-// Growing the mapping waits for all readers, including a [Snapshot], and delays all writers, so
-// the mapping starts large. It is small on Windows, which makes the file as large as the mapping,
-// and on 32-bit systems, which have little address space.
+// initialMapSize is how much of the address space a file is mapped to at first. It needs no memory. Growing the mapping
+// waits for all readers, including a [Snapshot], and delays all writers, so it starts large. It is small on Windows,
+// where the file is as large as the mapping, and on 32-bit systems.
 var initialMapSize = func() int {
 	const small, large = 1 << 30, 64 << 30 & math.MaxInt
 	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
@@ -38,26 +37,24 @@ var initialMapSize = func() int {
 	return large
 }()
 
-// Open opens the store in folder dir, and creates the folder if it does not exist. It
-// starts one goroutine, which ends with Close. It fails with ErrLocked, ErrReadOnly,
-// ErrNotFolder, ErrDamaged or ErrFull if the cause is known, otherwise with another error.
+// Open opens the store in dir, and creates the folder if it does not exist. It starts a goroutine, which Close ends. If
+// the cause of a failure is known, the error wraps ErrLocked, ErrReadOnly, ErrNotFolder, ErrDamaged or ErrFull.
 func Open(dir string) (Store, error) { return openStore(dir, 0, System{}, datafolder.Claim{}) }
 
-// A FileSystem opens the file of a store. It must return a real file, because bbolt maps it
-// into memory and syncs it by its descriptor. Tests return other files, or change the file
-// behind the descriptor.
+// A FileSystem opens the file of a store. It must return a real file, because bbolt maps the file and syncs its
+// descriptor. Tests can return a different file, or replace the file behind the descriptor.
 type FileSystem interface {
 	// OpenFile is os.OpenFile.
 	OpenFile(name string, flag int, mode os.FileMode) (*os.File, error)
 
-	// SyncFolder makes the names in a folder durable.
+	// SyncFolder makes new and changed file names in a folder durable.
 	SyncFolder(dir string) error
 }
 
 // System is the FileSystem of the operating system.
 type System struct{}
 
-// OpenFile implements FileSystem. It does not follow a link that leads out of the folder.
+// OpenFile implements FileSystem. It does not follow a symbolic link out of the folder.
 func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -70,24 +67,24 @@ func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error
 // SyncFolder implements FileSystem.
 func (System) SyncFolder(dir string) error { return datafolder.Sync(dir) }
 
-// OpenOn is Open on another file system.
+// OpenOn is Open with a different file system.
 func OpenOn(dir string, files FileSystem) (Store, error) {
 	return OpenClaimed(dir, files, datafolder.Claim{})
 }
 
-// OpenClaimed is OpenOn for a store of a data folder. It writes the id of the data folder to the
-// file. It fails, and changes nothing, if the file does not fit the claim.
+// OpenClaimed is OpenOn for a store in a data folder. It writes the id of the data folder to a new store. If an
+// existing store does not fit the claim, it fails and changes nothing.
 func OpenClaimed(dir string, files FileSystem, claim datafolder.Claim) (Store, error) {
 	return openStore(dir, 0, files, claim)
 }
 
-// OpenUnsynced is OpenOn without syncs, for measurements: an update is confirmed before it is on
-// the disk. Updates survive the death of the process; a power failure may lose the whole store.
+// OpenUnsynced is OpenOn without syncs, for measurements: updates are confirmed before they are on disk. They survive
+// the death of the process, but a power failure may destroy the store.
 func OpenUnsynced(dir string, files FileSystem) (Store, error) {
 	return openStore(dir, 0, files, datafolder.Claim{}, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
 }
 
-// openStore limits the file to maxSize bytes, unless maxSize is 0.
+// openStore opens a store. If maxSize is not 0, it limits the size of the file.
 func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim, with ...func(*bbolt.Options)) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, openError(dir, ErrNotFolder)
@@ -97,7 +94,7 @@ func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim
 	}
 	path := filepath.Join(dir, FileName)
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		if err := claim.Check(path, false, ""); err != nil { // check before bbolt creates the file
+		if err := claim.Check(path, false, ""); err != nil { // check the claim before bbolt creates the file
 			return nil, openError(path, err)
 		}
 	}
@@ -116,10 +113,9 @@ func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim
 	return f, nil
 }
 
-// makeBucket creates the bucket of a new file, and writes the id of the data folder in the same
-// commit: after a crash the file has both or neither. makeBucket does not write to a file that has
-// the bucket and the required id: the file may be of another version, which the engine checks when
-// it reads the content.
+// makeBucket creates the bucket of a new file. The same commit writes the id of the data folder, so after a crash the
+// file has both or neither. It does not write to a file that already has both, because the file may be of another
+// version; the engine checks that later.
 func makeBucket(db *bbolt.DB, path string, claim datafolder.Claim) error {
 	var exists bool
 	var carried string
@@ -148,10 +144,10 @@ func makeBucket(db *bbolt.DB, path string, claim datafolder.Claim) error {
 	})
 }
 
-// openFile checks the bbolt file and opens it for writing. It recovers from panics, because a damaged
-// page can make bbolt panic, or access memory beyond the end of the file.
+// openFile checks a bbolt file and opens it for writing. It recovers from panics, because on a damaged page bbolt may
+// panic or read beyond the end of the file.
 func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Options)) (db *bbolt.DB, err error) {
-	var file *os.File // bbolt does not close the file when it panics
+	var file *os.File // after a panic of bbolt, this function must close the file
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -174,7 +170,7 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	}
 	options := &bbolt.Options{
 		Timeout:         lockTimeout,
-		NoFreelistSync:  true, // bbolt rebuilds the free list on opening, instead of writing it with every commit
+		NoFreelistSync:  true, // bbolt rebuilds the free list when it opens the file, so it need not write it with each commit
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: initialMapSize,
 		MaxSize:         maxSize,
@@ -187,9 +183,8 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	return bbolt.Open(path, datafolder.PrivateFile, options)
 }
 
-// checkPages checks all pages of an existing file. It does not use bbolt's check, which runs in
-// another goroutine: a panic in that goroutine would end the process, and after several faults the
-// goroutine never ends.
+// checkPages checks all pages of an existing file. bbolt's own check is no alternative: it runs in another goroutine,
+// where a panic ends the process, and which may never end after several faults.
 func checkPages(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
 	db, err := bbolt.Open(path, datafolder.PrivateFile, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true, OpenFile: open})
 	if err != nil {
@@ -217,8 +212,8 @@ func checkFile(path string, pageSize int64) error {
 
 func openError(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }
 
-// classifyError wraps an error of the operating system in an error of this package, which says what
-// the operator must do.
+// classifyError wraps an error of the operating system in an error of this package, which tells the operator what to
+// do.
 func classifyError(err error) error {
 	var known error
 	switch {
@@ -242,5 +237,5 @@ func classifyError(err error) error {
 	return fmt.Errorf("%w (%w)", known, err)
 }
 
-// commitError describes the failure of a commit.
+// commitError returns the error for a failed commit.
 func commitError(err error) error { return fmt.Errorf("%w: %w", ErrBroken, classifyError(err)) }

@@ -6,13 +6,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// An updateOverlay is the Tx of one update in a commit that several updates share. It buffers the
-// writes until the update's function has succeeded. If the function fails, the writes are
-// dropped, and the shared transaction is unchanged.
+// An updateOverlay is the Tx of one update in a transaction that several updates share. It buffers writes until the
+// update's function has succeeded. If the function fails, the writes are dropped, so the shared transaction does not
+// change.
 type updateOverlay struct {
 	commitHooks
 	bucket *bbolt.Bucket
-	writes *tree // a nil value stands for a deletion
+	writes *tree // a nil value represents a deletion
 }
 
 func (o *updateOverlay) Get(key []byte) []byte {
@@ -40,7 +40,7 @@ func (o *updateOverlay) setPair(p pair) {
 	o.writes.Set(p)
 }
 
-// Scan merges the bucket with the writes, which take precedence.
+// Scan merges the buffered writes with the bucket. For equal keys, the writes take precedence.
 func (o *updateOverlay) Scan(from, to []byte, visit func(key, value []byte) bool) {
 	var mine []pair
 	if o.writes != nil {
@@ -77,7 +77,7 @@ func (o *updateOverlay) Scan(from, to []byte, visit func(key, value []byte) bool
 	}
 }
 
-// applyWrites moves the writes into the shared transaction.
+// applyWrites applies the buffered writes to the shared transaction.
 func (o *updateOverlay) applyWrites() (err error) {
 	if o.writes == nil {
 		return nil
@@ -93,8 +93,8 @@ func (o *updateOverlay) applyWrites() (err error) {
 	return err
 }
 
-// scanBucketBack is only for read-only transactions: in a write transaction, bbolt's cursor stops
-// at a page that the transaction has emptied.
+// scanBucketBack scans in descending order. It must not be used in a write transaction, in which bbolt's cursor stops
+// at an emptied page.
 func scanBucketBack(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {
 	c := b.Cursor()
 	step := c.Prev

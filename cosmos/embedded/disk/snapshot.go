@@ -9,20 +9,20 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// ErrNoFile reports a store in memory, which has no snapshots.
+// ErrNoFile reports a store in memory, of which no snapshot can be taken.
 var ErrNoFile = errors.New("the store is in memory and has no file")
 
-// A Snapshot is the file of a store in the state of one moment. Until the caller closes the
-// Snapshot, no page of the store is reused: the file grows with every write, and Store.Close waits.
+// A Snapshot is the file of a store at one point in time. Until it is closed, no page of the store is reused: the file
+// grows with every write, and Store.Close waits.
 type Snapshot struct{ tx *bbolt.Tx }
 
 // Size returns the length of the file in bytes.
 func (s *Snapshot) Size() int64 { return s.tx.Size() }
 
-// WriteTo writes the whole file. It may be called once.
+// WriteTo writes the whole file to w. It may be called only once.
 func (s *Snapshot) WriteTo(w io.Writer) (int64, error) { return s.tx.WriteTo(w) }
 
-// Close releases the pages. Closing twice does no harm.
+// Close releases the pages. Further calls have no effect.
 func (s *Snapshot) Close() error {
 	if err := s.tx.Rollback(); !errors.Is(err, bbolterrors.ErrTxClosed) {
 		return err
@@ -30,11 +30,9 @@ func (s *Snapshot) Close() error {
 	return nil
 }
 
-// TakeSnapshot returns a snapshot with every update that was confirmed before the call. If
-// meanwhile is not nil, it is called at the moment of the snapshot, while no update is
-// committed, so that it can read the state of other stores at the same moment. meanwhile must be
-// fast and must not use store; TakeSnapshot returns its error. A store in memory fails with
-// ErrNoFile.
+// TakeSnapshot returns a snapshot that includes every update confirmed before the call. If meanwhile is not nil, it is
+// called at the time of the snapshot, while no update is committed, so that it can read other stores at the same time.
+// It must be fast and must not use store; TakeSnapshot returns its error. A store in memory fails with ErrNoFile.
 func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Snapshot, error) {
 	f, ok := store.(*fileStore)
 	if !ok {
@@ -56,7 +54,7 @@ func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Sn
 	})
 	select {
 	case s := <-taken:
-		if err != nil { // the shared commit has failed, or ctx has ended
+		if err != nil { // the commit has failed, or ctx has ended
 			return nil, errors.Join(err, s.Close())
 		}
 		return s, nil
@@ -65,8 +63,8 @@ func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Sn
 	}
 }
 
-// ReadSnapshot returns a snapshot of the newest commit. It does not wait for updates, and does not
-// delay them. A store in memory fails with ErrNoFile.
+// ReadSnapshot returns a snapshot of the newest commit, and does not wait for updates. A store in memory fails with
+// ErrNoFile.
 func ReadSnapshot(store Store) (*Snapshot, error) {
 	f, ok := store.(*fileStore)
 	if !ok {

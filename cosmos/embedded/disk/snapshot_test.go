@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reopenSnapshot returns the content of a snapshot's file.
+// reopenSnapshot writes a snapshot to a file, opens it, and returns its content.
 func reopenSnapshot(t testing.TB, s *Snapshot) map[string]string {
 	t.Helper()
 	var b bytes.Buffer
@@ -68,8 +68,8 @@ func TestSnapshot_OfAStoreInMemoryIsRefused(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A value moves between two stores: it is written to one store before it is removed from the other
-// store. So at least one of two snapshots of the same moment contains the value.
+// A value moves between two stores: it is written to one store before it is deleted from the other. Therefore at least
+// one of two snapshots that are taken together must contain the value.
 func TestSnapshotsOfOneMoment_ContainAMovedValue(t *testing.T) {
 	documents, err := Open(t.TempDir())
 	require.NoError(t, err)

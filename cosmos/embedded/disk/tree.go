@@ -8,18 +8,18 @@ import (
 	"io"
 )
 
-// A bbolt file has two meta pages, then pages of trees. This file checks them before bbolt
-// opens the file for writing, because bbolt does not validate what it reads: a damaged tree can
-// end the process by a panic in a goroutine of bbolt, or lead a search to a wrong page.
+// A bbolt file has two meta pages, followed by pages of trees. This file checks the pages before bbolt opens the file
+// for writing. bbolt validates nothing: on a damaged tree, it may panic in its own goroutine, which ends the process,
+// or find a wrong page.
 //
-// The check runs at every start, so it must be fast: it reads only the parts of a page that hold
-// keys, reads them once, and stores one bit for each page.
+// The check must be fast, because it runs at every start: it reads only the parts of pages that contain keys, once, and
+// stores one bit per page.
 const (
 	metaMagic      = 0xED0CDAED
-	headerBytes    = 16 // header of a page: its id, flags, count and overflow
+	headerBytes    = 16 // a page header consists of id, flags, count and overflow
 	branchFlag     = 1
 	leafFlag       = 2
-	bucketFlag     = 1 // flag of an element that is a bucket
+	bucketFlag     = 1 // flag of an element whose value is a bucket
 	elementBytes   = 16
 	deepestTree    = 64
 	largestPage    = 1 << 16
@@ -27,22 +27,21 @@ const (
 	checksummedOff = 56
 )
 
-// A treeChecker reads the file without mapping it, so that damage cannot cause a memory fault.
+// A treeChecker checks a file. It reads the file without mapping it, so that damage cannot cause a memory fault.
 type treeChecker struct {
 	file     io.ReaderAt
 	pageSize int64
-	pages    uint64              // upper bound of page ids: all pages in use have smaller ids
-	seen     []uint64            // one bit for each page: set if the page was visited
-	buffers  [deepestTree][]byte // a buffer for one page at each depth
+	pages    uint64              // all pages in use have an id below this number
+	seen     []uint64            // one bit per page, set after the page was visited
+	buffers  [deepestTree][]byte // one page buffer for each depth
 }
 
 func wrongTree(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// checkTree reads all pages that are in use. Every page must have the id that leads to it, and must
-// be used once. Its keys must be in order, and within the bounds that the page above sets. The file
-// must have all pages that its meta page counts.
+// checkTree reads all pages in use. Every page must contain its own id and be used once. Its keys must be sorted, and
+// lie within the bounds of the parent page. The file must be as long as the meta page states.
 func checkTree(file io.ReaderAt, pageSize int64) error {
 	c := &treeChecker{file: file, pageSize: pageSize}
 	root, err := c.readRoot()
@@ -53,7 +52,7 @@ func checkTree(file io.ReaderAt, pageSize int64) error {
 	return c.checkSubtree(root, nil, nil, 0)
 }
 
-// readRoot returns the root of the newest meta page that has a valid checksum.
+// readRoot returns the root in the newest meta page whose checksum is valid.
 func (c *treeChecker) readRoot() (root uint64, err error) {
 	newest, found := uint64(0), false
 	for i := range int64(2) {
@@ -81,14 +80,13 @@ type treePage struct {
 	id     uint64
 	leaf   bool
 	count  int
-	length int64  // length of the page with its overflow
-	first  []byte // first part of the page, before its overflow
+	length int64  // length of the page, including its overflow
+	first  []byte // the page without its overflow
 	at     int64
 	file   io.ReaderAt
 }
 
-// readBytes returns n bytes of a page. It reads the file only if the bytes lie in the overflow of
-// the page.
+// readBytes returns n bytes of a page. It reads the file only for bytes in the overflow of the page.
 func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	if from+n > p.length {
 		return nil, wrongTree("page %d: an element extends beyond the page", p.id)
@@ -103,7 +101,7 @@ func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// readPage reads the page at a depth of the tree, and marks it as used.
+// readPage reads a page and marks it as used. depth is its depth in the tree.
 func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 	if id < 2 || id >= c.pages {
 		return nil, wrongTree("page %d is not one of %d", id, c.pages)
@@ -138,12 +136,12 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 	return p, nil
 }
 
-// An element is the entry of one key in a page.
+// An element is the entry for one key in a page.
 type element struct {
 	key   []byte
-	flags uint32 // flags of a leaf element
-	value []byte // value of a leaf element; set only if flags is not 0
-	child uint64 // page id in a branch element
+	flags uint32 // only in leaf pages: the flags
+	value []byte // only in leaf pages, and only if flags is not 0: the value
+	child uint64 // only in branch pages: the id of the child page
 }
 
 func (p *treePage) elementAt(i int) (e element, err error) {
@@ -169,14 +167,14 @@ func (p *treePage) elementAt(i int) (e element, err error) {
 	return e, err
 }
 
-// checkSubtree checks a page and the pages below it. Keys must be at least low and, unless high
-// is nil, below high.
+// checkSubtree checks a page and all pages below it. Their keys must be at least low and, unless high is nil, less than
+// high.
 func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error {
 	p, err := c.readPage(id, depth)
 	if err != nil {
 		return err
 	}
-	leads := !p.leaf // only the elements of a branch lead to other pages
+	leads := !p.leaf // only elements of a branch page lead to other pages
 	last := low
 	for i := range p.count {
 		e, err := p.elementAt(i)
@@ -196,7 +194,7 @@ func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error
 	return nil
 }
 
-// checkChild checks the page that an element leads to, if any.
+// checkChild checks the child page of an element, if it has one.
 func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) error {
 	e, err := p.elementAt(i)
 	if err != nil {
@@ -219,7 +217,7 @@ func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) err
 	case len(e.value) < headerBytes:
 		return wrongTree("page %d: a bucket has no root", p.id)
 	}
-	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // a root of 0 means that the bucket is stored in this page
+	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // the root 0 means that the page contains the bucket itself
 		return c.checkSubtree(root, nil, nil, depth+1)
 	}
 	return nil

@@ -1,10 +1,10 @@
-// Package httpserve runs the HTTP server of an embedded engine: with limits against clients
-// that hold connections, and with a shutdown that leaves no goroutine behind.
+// Package httpserve runs the HTTP server of an embedded engine. It limits clients that occupy connections, and its
+// shutdown waits for all goroutines.
 //
-//	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
-//	                │ after CancelAfter
-//	                ▼
-//	            the contexts of all running requests end
+// 	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
+// 	                │ after CancelAfter
+// 	                ▼
+// 	            the contexts of all running requests end
 package httpserve
 
 import (
@@ -23,38 +23,37 @@ import (
 )
 
 const (
-	headerTimeout = time.Minute     // maximum time for the header of a request
-	idleTimeout   = 2 * time.Minute // maximum time between requests; clients close idle connections sooner
+	headerTimeout = time.Minute     // maximum time to receive the header of a request
+	idleTimeout   = 2 * time.Minute // maximum time between requests; clients usually close idle connections sooner
 )
 
-// Options of Serve.
+// Options configure Serve.
 type Options struct {
 	Handler http.Handler // required
-	TLS     *tls.Config  // default: no TLS
+	TLS     *tls.Config  // nil disables TLS
 	Logger  *slog.Logger // default: discards
-	Server  string       // name of the server in the log, such as "the account"
+	Server  string       // name of the server in log messages, such as "the account"
 
-	// MaxConnections bounds the open connections. At the limit, a new connection closes the
-	// connection that has been idle the longest. If no connection is idle, connlimit.OverLimit
-	// reports the new connection to Handler. Default: half of the file descriptors of the process.
+	// MaxConnections limits the open connections. At the limit, a new connection replaces the connection that has been
+	// idle longest. If none is idle, connlimit.OverLimit reports the new connection to Handler. Default: half of the
+	// file descriptors of the process.
 	MaxConnections int
 
-	// MaxHeader bounds the bytes of a request's header. Default: 64 KB.
+	// MaxHeader limits the bytes of a request header. Default: 64 KB.
 	MaxHeader int
 
-	// Grace is the time that requests have to complete after ctx has ended. Default: 0.
+	// Grace is how long running requests may continue after ctx has ended. Default: 0.
 	Grace time.Duration
 
-	// ConnContext derives the context for the requests of a new connection from the server's
-	// context. Default: the server's context.
+	// ConnContext derives the context of a connection's requests from the server's context. By default, they are equal.
 	ConnContext func(context.Context, net.Conn) context.Context
 
-	// CancelAfter is the part of Grace after which the contexts of requests end.
+	// CancelAfter is the part of Grace after which the contexts of running requests are canceled.
 	CancelAfter time.Duration
 }
 
-// Serve serves the clients of listener until ctx ends. It then closes the listener and all
-// connections, and returns nil. It returns an error if serving fails before ctx ends.
+// Serve serves the clients of listener until ctx ends. Then it closes the listener and all connections, and returns
+// nil. If serving fails earlier, Serve returns the error.
 func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
@@ -98,7 +97,7 @@ func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	return err
 }
 
-// stopServer lets requests complete within opts.Grace, and closes all connections.
+// stopServer waits up to opts.Grace for running requests, and then closes all connections.
 func stopServer(server *http.Server, opts Options, cancelRequests func()) {
 	if opts.Grace > 0 {
 		cancelling := time.AfterFunc(opts.CancelAfter, cancelRequests)
@@ -109,6 +108,6 @@ func stopServer(server *http.Server, opts Options, cancelRequests func()) {
 			return
 		}
 	}
-	_ = server.Close() // close connections before requests are cancelled, so that no cancelled request has a response
+	_ = server.Close() // close connections before canceling requests, so that a canceled request sends no response
 	cancelRequests()
 }

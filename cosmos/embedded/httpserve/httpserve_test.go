@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// A testListener first fails with errs, then accepts the connections of dialPipe.
+// A testListener returns the errors in errs, then accepts the connections that dialPipe opens.
 type testListener struct {
 	errs  []error
 	conns chan net.Conn
@@ -63,7 +63,7 @@ func (l *testListener) dialPipe() net.Conn {
 	return near
 }
 
-// sendRequest sends a request and returns its response, or the error of the connection.
+// sendRequest sends a request on conn, and returns the response or the error.
 func sendRequest(conn net.Conn) (*http.Response, error) {
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func sendRequest(conn net.Conn) (*http.Response, error) {
 	return answer, errors.Join(err, answer.Body.Close())
 }
 
-// slowHandler returns a handler that responds after d, or when its context ends.
+// slowHandler returns a handler that responds after d, or earlier if its context ends.
 func slowHandler(d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(d)
@@ -90,8 +90,8 @@ func slowHandler(d time.Duration) http.Handler {
 	})
 }
 
-// stopDuringRequest ends the context of Serve a second after a request began. It returns the status
-// of the response, or 0 without a response, and the time that Serve took to return.
+// stopDuringRequest ends the context of Serve one second after a request began. It returns the status of the response
+// (0 if there is none) and how long Serve took to return.
 func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -194,8 +194,8 @@ func TestServe_EncryptsWithACertificate(t *testing.T) {
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(text))
-	// The test uses TCP without a bubble: closing a TLS connection blocks on mutexes, during which
-	// the time of a bubble does not advance.
+	// The test uses TCP and real time, because closing a TLS connection blocks on a mutex, and synthetic time does not
+	// advance during that.
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,20 +24,20 @@ import (
 	"strings"
 )
 
-// IsAddr reports whether only this machine can reach a listener on addr.
+// IsAddr reports whether a listener on addr can be reached only from this machine.
 func IsAddr(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
 
-// IsHost reports whether a Host header, with or without a port, names this machine.
+// IsHost reports whether a Host header names this machine. The port is optional.
 func IsHost(host string) bool {
 	name := hostName(host)
 	return IsDestination(name) || strings.HasSuffix(name, ".localhost")
 }
 
-// IsDestination reports whether a connection to host, a name or an address without a
-// port, stays on this machine.
+// IsDestination reports whether a connection to host stays on this machine. The host is a name or an address without a
+// port.
 func IsDestination(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -46,9 +46,9 @@ func IsDestination(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// CheckHost returns a handler that accepts only requests for this machine and for hosts. It
-// rejects all other requests with 421 and the text refusal. If other machines can reach addr, it returns
-// next, because the check would not protect it.
+// CheckHost returns a handler that accepts requests whose Host header names this machine or one of hosts. It rejects
+// all other requests with 421 and the text refusal. If other machines can reach addr, CheckHost returns next, because
+// the check would not protect it.
 func CheckHost(addr net.Addr, next http.Handler, refusal string, hosts ...string) http.Handler {
 	if !IsAddr(addr) {
 		return next
@@ -66,7 +66,7 @@ func CheckHost(addr net.Addr, next http.Handler, refusal string, hosts ...string
 	})
 }
 
-// hostName returns a Host header without its port and brackets, in lower case.
+// hostName returns the host of a Host header in lower case, without port and brackets.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

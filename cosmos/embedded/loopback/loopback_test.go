@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// hosts has the expected results of IsHost and IsDestination for each host.
+// hosts contains the expected results of IsHost and IsDestination.
 var hosts = []struct {
 	host                  string
 	isHost, isDestination bool
@@ -23,12 +23,12 @@ var hosts = []struct {
 	{"::1", true, true},
 	{"::ffff:127.0.0.1", true, true},
 
-	{"localhost:8080", true, false}, // a port is not part of a destination
+	{"localhost:8080", true, false}, // a destination must not have a port
 	{"127.0.0.1:8080", true, false},
 	{"[::1]", true, false},
 	{"[::1]:8080", true, false},
 
-	{"x.localhost", true, false}, // some resolvers query the network for this name
+	{"x.localhost", true, false}, // some resolvers send this name to a name server
 	{"a.B.LocalHost:8080", true, false},
 
 	{"", false, false},
@@ -61,7 +61,7 @@ func TestIsAddr(t *testing.T) {
 	require.False(t, loopback.IsAddr(&net.UnixAddr{Name: "127.0.0.1"}))
 }
 
-// requestHost returns the response of a server on address to a request for host.
+// requestHost sends a request with the given Host header to a server on address, and returns the response.
 func requestHost(address, host string) *httptest.ResponseRecorder {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	handler := loopback.CheckHost(&net.TCPAddr{IP: net.ParseIP(address), Port: 1}, next, "not here", "Hub.internal:99", "192.0.2.1")

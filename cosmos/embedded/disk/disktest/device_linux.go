@@ -10,17 +10,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// These devices can replace the file of a store.
+// Devices that can replace the file of a store.
 const (
-	Full       = "/dev/full" // every write fails
-	Unsyncable = "/dev/null" // every write succeeds, and fsync fails
+	Full       = "/dev/full" // on this device, every write fails
+	Unsyncable = "/dev/null" // on this device, every write succeeds, but fsync fails
 )
 
-// A Device is a [disk.FileSystem] that can fail. The memory that was mapped before the failure stays
-// valid, so reads succeed, as on a disk that fails to write.
+// A Device is a [disk.FileSystem] whose file can be replaced. Memory that was mapped before stays valid, so reads
+// succeed, as on a disk that only fails to write.
 type Device struct {
 	disk.System
-	opened *os.File // the file that was opened last
+	opened *os.File // the last file that OpenFile opened
 }
 
 // OpenFile implements [disk.FileSystem].
@@ -30,8 +30,8 @@ func (d *Device) OpenFile(name string, flag int, mode os.FileMode) (*os.File, er
 	return file, err
 }
 
-// Become replaces the file that was opened last with a device or another file, under the same
-// descriptor. This releases the lock of the file.
+// Become replaces the last opened file with a device or another file, but keeps the descriptor. This releases the lock
+// of the first file.
 func (d *Device) Become(t testing.TB, name string) {
 	t.Helper()
 	file, err := os.OpenFile(name, os.O_RDWR, 0)

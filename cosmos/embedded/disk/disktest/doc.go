@@ -1,3 +1,3 @@
-// Package disktest simulates a failing disk, for tests of packages that use package disk. It
-// needs Linux, which has a device that is always full, and a device that cannot be synced.
+// Package disktest simulates a failing disk for tests that use package disk. It requires Linux, which has one device
+// that is always full and one that cannot be synced.
 package disktest

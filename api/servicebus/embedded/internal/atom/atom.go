@@ -87,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients search for a plain apostrophe; it is valid here, because all attributes are in double quotes
+	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients search for a plain apostrophe; attributes use double quotes
 	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) //nolint:gosec // escaped by xml.Marshal; the client may be gone
