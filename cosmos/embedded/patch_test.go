@@ -85,7 +85,7 @@ func TestDocument_IsReturnedAsItWasSent(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for sent, want := range map[string]string{
 		` { "id" : "a" , "pk" : "p" , "x" : [ 1 , { } ] } `:              `{"id":"a","pk":"p","x":[1,{}],`,
-		`{"id":"a","pk":"p","big":9007199254740993}`:                     `"big":9007199254740992,`, // a number that needs rounding becomes the nearest double
+		`{"id":"a","pk":"p","big":9007199254740993}`:                     `"big":9007199254740992,`, // rounded to the nearest double
 		`{"id":"a","pk":"p","_etag":"old","_ts":1,"_rid":"x","tail":1}`:  `{"id":"a","pk":"p","tail":1,"_rid":`,
 		`{"_self":"x","id":"a","pk":"p","text":"é\u00e9\n\"\\","e":1e2}`: `{"id":"a","pk":"p","text":"é\u00e9\n\"\\","e":100,`,
 		`{"id":"a","pk":"p","long":"` + strings.Repeat("x", 9000) + `"}`: `xxx","_rid":`,

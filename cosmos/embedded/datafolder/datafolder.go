@@ -24,11 +24,11 @@ const (
 // ErrLocked reports that another process holds a lock.
 var ErrLocked = errors.New("another process has locked the file")
 
-// Make creates dir and its missing parents durably. It is [os.MkdirAll] with PrivateFolder and
-// a sync of every folder in which a name was created.
+// Make creates dir and its missing parents durably. It is [os.MkdirAll] with mode PrivateFolder, and syncs every folder
+// in which it creates a name.
 func Make(dir string) error { return MakeOn(dir, Sync) }
 
-// MakeOn is Make with the function sync instead of [Sync].
+// MakeOn is Make with sync in place of [Sync].
 func MakeOn(dir string, sync func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil {
@@ -57,7 +57,7 @@ func requireFolder(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-// Sync makes the names in a folder durable.
+// Sync makes new and changed file names in a folder durable.
 func Sync(dir string) error { return syncFile(os.Open(dir)) }
 
 // SyncIn is Sync for a folder below root.
@@ -73,14 +73,13 @@ func syncFile(dir *os.File, err error) error {
 // A HeldLock is a file that this process has locked.
 type HeldLock struct{ file *os.File }
 
-// Close releases the lock, then closes the file. Closing alone is not enough: a process that is
-// being started inherits the open file for an instant, and would keep the lock.
+// Close releases the lock and closes the file. Closing the file would not suffice: a child process that is being
+// started inherits the file for an instant, and with it the lock.
 func (l *HeldLock) Close() error { return errors.Join(releaseLock(l.file), l.file.Close()) }
 
-// Lock opens a file of root, or creates it if it is missing, and locks it until the lock is
-// closed or the process dies. It fails with ErrLocked if another process has the lock. It does not
-// follow links. On systems other than Unix, Lock does not lock: the operator must ensure that only
-// one process uses a folder.
+// Lock opens or creates a file in root, and locks it until the HeldLock is closed or the process dies. It fails with
+// ErrLocked if another process has locked the file. It does not follow links. On systems other than Unix, it does not
+// lock, so the operator must ensure that only one process uses the folder.
 func Lock(root *os.Root, name string) (*HeldLock, error) {
 	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is a link, or no file; remove it", name)

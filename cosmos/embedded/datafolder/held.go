@@ -12,13 +12,11 @@ import (
 	"sync"
 )
 
-// HeldFolder is the folder with the files that were removed during a Hold. No stored object has
-// this name.
+// HeldFolder is the folder to which removed files are moved during a Hold. No stored object has this name.
 const HeldFolder = "+held"
 
-// A Remover removes files and folders from a folder. During a Hold it moves them to HeldFolder
-// instead, where only [Hold.Each] finds them. The zero value is ready to use. A Remover is safe for
-// concurrent use.
+// A Remover removes files and folders from a folder. During a Hold, it moves them to HeldFolder, where only [Hold.Each]
+// finds them. The zero value is ready to use. A Remover is safe for concurrent use.
 type Remover struct {
 	mu   sync.RWMutex
 	hold *Hold
@@ -30,13 +28,13 @@ type Hold struct {
 	root    *os.Root
 
 	mu      sync.Mutex
-	removed []string // original names of the files 0, 1, … in HeldFolder
+	removed []string // removed[n] is the original name of the file n in HeldFolder
 }
 
-// ErrHeld reports a call of Hold before the previous Hold was released.
+// ErrHeld reports that Hold was called before the last Hold was released.
 var ErrHeld = errors.New("the last hold was not released")
 
-// CleanHeld removes the files that a crash left in HeldFolder. Call it before a folder is used.
+// CleanHeld removes the files that a crash has left in HeldFolder. It must be called before the folder is used.
 func CleanHeld(root *os.Root) error { return root.RemoveAll(HeldFolder) }
 
 // Hold starts to retain the files that are removed from root. It fails with ErrHeld if the last
@@ -54,8 +52,7 @@ func (r *Remover) Hold(root *os.Root) (*Hold, error) {
 	return r.hold, nil
 }
 
-// Remove calls remove with the name of a file or folder or, during a hold, moves the file or folder
-// to HeldFolder.
+// Remove calls remove with a name. During a Hold, it instead moves the file or folder of this name to HeldFolder.
 func (r *Remover) Remove(name string, remove func(name string) error) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -75,9 +72,9 @@ func (h *Hold) moveAside(name string) error {
 	return nil
 }
 
-// Each calls visit for every file that was in the folder when the hold began, and for some files
-// that were created later, with the original name of the file. It omits the folders and files named
-// in skip. A file that is removed while Each runs may be visited twice.
+// Each calls visit with every file that was in the folder when the Hold began, and its original name. It may also visit
+// files that were created later. It skips the files and folders in skip. A file that is removed while Each runs may be
+// visited twice.
 func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info fs.FileInfo) error) error {
 	if err := walkFiles(h.root, ".", append(skip[:len(skip):len(skip)], HeldFolder), func(name string) error {
 		return visitFile(h.root, name, name, visit)
@@ -98,8 +95,7 @@ func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info f
 	return nil
 }
 
-// walkFiles calls visit for every file at or below from. It omits files that are removed while it
-// runs.
+// walkFiles calls visit for every file at or below from. It skips files that are removed while it runs.
 func walkFiles(root *os.Root, from string, skip []string, visit func(name string) error) error {
 	return fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
 		switch {

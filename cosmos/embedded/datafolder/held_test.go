@@ -25,7 +25,7 @@ func openRoot(t *testing.T, files ...string) (*os.Root, string) {
 	return root, dir
 }
 
-// visitAll returns the files that a hold visits. It calls meanwhile during the first visit.
+// visitAll returns the names and contents of the files that a Hold visits. It calls meanwhile during the first visit.
 func visitAll(t *testing.T, h *datafolder.Hold, meanwhile func()) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -52,7 +52,7 @@ func TestHold_VisitsRemovedFiles(t *testing.T) {
 	require.NoError(t, r.Remove("a", root.Remove))
 	require.ErrorIs(t, r.Remove("a", root.Remove), fs.ErrNotExist)
 	require.NoFileExists(t, filepath.Join(dir, "a"))
-	files := visitAll(t, h, func() { // runs while the first file is read
+	files := visitAll(t, h, func() { // this function runs during the first visit
 		require.NoError(t, r.Remove("c", root.RemoveAll))
 		require.NoError(t, r.Remove("g/h", root.Remove))
 		require.NoError(t, r.Remove("b", root.Remove))

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// IdentityFile is the file in a data folder that holds the folder's identity.
+// IdentityFile is the name of the file that contains the identity of a data folder.
 const IdentityFile = "identity"
 
-// IdentityFormat is the newest format of the IdentityFile that this version reads.
+// IdentityFormat is the newest format of the IdentityFile that this version can read.
 const IdentityFormat = 1
 
 // A Store is a folder in a data folder.
 type Store struct {
 	Name string
-	File string // file whose presence shows that the store has data; "": the folder suffices
-	Used bool   // the process that opens the data folder uses the store
+	File string // a file that exists if the store has data; "" means that an existing folder suffices
+	Used bool   // true if the process that opens the data folder uses the store
 }
 
 // An Identity distinguishes a data folder from other data folders, and a lost store from a store
@@ -41,19 +41,18 @@ type Identity struct {
 	Format  int
 	ID      string
 	Created time.Time
-	Stores  []string // names of the stores that have the id
+	Stores  []string // names of stores that contain the id
 
-	adopting []string // names of the stores that exist and may not have the id yet
+	adopting []string // names of stores that exist but may not contain the id yet
 	isNew    bool
 	adopts   bool
 	dir      string
-	others   map[string]json.RawMessage // members of the file that this version does not know
+	others   map[string]json.RawMessage // members of the file that this version does not interpret
 }
 
-// OpenIdentity reads the identity of the folder dir. If the folder has no identity, OpenIdentity
-// writes a new identity with this id. The caller holds the lock of the folder. OpenIdentity refuses a
-// folder, and does not change it, if a used store of an earlier version is missing, or if the
-// IdentityFile is missing although a store has an id.
+// OpenIdentity reads the identity of the folder dir, or writes a new one with the given id. The caller must hold the
+// lock of the folder. It fails, and changes nothing, if a used store of an earlier version is missing, or if a store
+// has an id but there is no IdentityFile.
 func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identity, error) {
 	i := &Identity{dir: dir}
 	text, err := readSmallFile(dir, IdentityFile)
@@ -91,8 +90,7 @@ func (i *Identity) Claim(store string) Claim {
 	return c
 }
 
-// List adds a store to the file. The store must have been opened with its claim, so that it has the
-// id.
+// List adds a store to the IdentityFile. The store must already contain the id, because it was opened with its claim.
 func (i *Identity) List(store string) error {
 	if i == nil || slices.Contains(i.Stores, store) {
 		return nil
@@ -175,8 +173,8 @@ func (i *Identity) decodeFile(text []byte) error {
 	return nil
 }
 
-// writeFile replaces the file. A crash before the rename leaves the previous file, and a draft
-// that the next write replaces.
+// writeFile replaces the IdentityFile. A crash before the rename leaves the previous file and a draft, which the next
+// write replaces.
 func (i *Identity) writeFile() error {
 	members := make(map[string]any, len(i.others)+5)
 	for name, value := range i.others {
@@ -195,13 +193,13 @@ func (i *Identity) writeFile() error {
 	return ReplaceFile(i.dir, IdentityFile, append(text, '\n'))
 }
 
-// ReplaceFile replaces a file of a folder durably and atomically.
+// ReplaceFile durably and atomically replaces a file in a folder.
 func ReplaceFile(dir, name string, text []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // the error is ignored: all writes are synced
+	defer func() { _ = root.Close() }() // the error does not matter, because all writes are synced
 	draft := name + draftSuffix
 	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

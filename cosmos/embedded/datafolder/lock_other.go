@@ -4,7 +4,7 @@ package datafolder
 
 import "os"
 
-// tryLock does nothing, because these systems have no flock.
+// tryLock does nothing, because this system has no flock.
 func tryLock(*os.File) error { return nil }
 
 func releaseLock(*os.File) error { return nil }

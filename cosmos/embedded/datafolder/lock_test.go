@@ -34,7 +34,8 @@ func TestLock_HoldsUntilTheFileIsClosed(t *testing.T) {
 	require.NoError(t, first.Close())
 }
 
-// A process that is being started has the open files of its parent until it executes its program.
+// A lock must be released even if a child process has inherited the file: a process that is being started has the open
+// files of its parent until it executes its program.
 func TestLock_IsReleasedWhileAnotherProcessHasTheFile(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

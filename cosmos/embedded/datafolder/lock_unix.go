@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock locks the file until it is closed. It fails with ErrLocked if another process has the lock.
+// tryLock locks the file until it is closed. It fails with ErrLocked if another process has locked the file.
 func tryLock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

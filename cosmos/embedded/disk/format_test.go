@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// newFormat returns a format of a test engine that stores letters. Format number 2 stores each letter twice, and so on.
+// newFormat returns a format of a test engine that stores letters. Each step to the next format doubles every stored
+// letter.
 func newFormat(number uint64, version string) *disk.Format {
 	return &disk.Format{
 		Number: number, Version: version, Key: []byte("format"),

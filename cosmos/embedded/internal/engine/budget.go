@@ -9,9 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 )
 
-// Budgets returns the budgets that pay for a request to a physical partition of c; nil means
-// all partitions. A container divides its throughput evenly. Containers that share the
-// throughput of their database share one budget.
+// Budgets returns the budgets that a request is charged to. If at is nil, the request reads all physical partitions.
+// The partitions of a container have equal budgets; containers with shared throughput share one budget.
 func (e *Engine) Budgets(c *Container, at *Range) []physics.Budget {
 	offer := c.offer
 	if offer == nil {
@@ -35,8 +34,8 @@ func (e *Engine) Budgets(c *Container, at *Range) []physics.Budget {
 	return all
 }
 
-// Autoscale returns the maximum request units per second to which a container, or the database
-// whose throughput it shares, scales; 0 without autoscale.
+// Autoscale returns the maximum request units per second of a container, or of the database whose throughput it shares.
+// It returns 0 without autoscale.
 func (e *Engine) Autoscale(c *Container) int {
 	offer := c.offer
 	if db, err := e.Database(c.Database); offer == nil && err == nil {
@@ -48,7 +47,7 @@ func (e *Engine) Autoscale(c *Container) int {
 	return offer.Autoscale
 }
 
-// splitFullRanges splits ranges that hold too many bytes of documents.
+// splitFullRanges splits ranges whose documents exceed the size limit.
 func (e *Engine) splitFullRanges(ctx context.Context, c *Container) error {
 	if e.sizeOfContainer(c.number).Load() <= e.rangeBytes*int64(len(c.ranges)) {
 		return nil
@@ -69,10 +68,10 @@ func (e *Engine) splitFullRanges(ctx context.Context, c *Container) error {
 	})
 }
 
-// maxRememberedCommits is the maximum number of commits that a read may lag behind.
+// maxRememberedCommits is the maximum number of commits by which a read may be stale.
 const maxRememberedCommits = 64
 
-// noteCommit records the time of a commit. viewState needs it for Options.Lag.
+// noteCommit records the time of a commit for viewState, if Options.Lag is set.
 func (e *Engine) noteCommit() {
 	if e.lag == nil {
 		return
@@ -85,7 +84,7 @@ func (e *Engine) noteCommit() {
 	}
 }
 
-// commitsSince returns the number of remembered commits after the time at.
+// commitsSince returns how many recorded commits are later than at.
 func (e *Engine) commitsSince(at time.Time) (n int) {
 	e.lagging.Lock()
 	defer e.lagging.Unlock()

@@ -94,13 +94,13 @@ func (e *Engine) Database(id string) (*Database, error) {
 	return nil, notFound("database", id)
 }
 
-// IsDatabaseRID reports whether text has the form of a database's resource id.
+// IsDatabaseRID reports whether text is formatted like the resource id of a database.
 func IsDatabaseRID(text string) bool {
 	id, err := parseRID(text)
 	return err == nil && len(id) == 4
 }
 
-// DatabaseByRID returns the database with this resource id, or nil.
+// DatabaseByRID returns the database whose resource id is rid, or nil.
 func (e *Engine) DatabaseByRID(rid string) *Database {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -112,7 +112,7 @@ func (e *Engine) DatabaseByRID(rid string) *Database {
 	return nil
 }
 
-// ContainerByRID returns the container of a database with this resource id, or nil.
+// ContainerByRID returns the container of a database whose resource id is rid, or nil.
 func (e *Engine) ContainerByRID(database, rid string) *Container {
 	db, err := e.Database(database)
 	if err != nil {
@@ -148,14 +148,14 @@ func (e *Engine) Container(database, id string) (*Container, error) {
 	return nil, notFound("container", id)
 }
 
-// changeDatabase runs fn in one transaction with a new write number, and publishes the returned
-// database under id; nil removes the database.
+// changeDatabase runs fn in a transaction with a new write number. It then publishes the database that fn returned as
+// id; nil removes the database.
 func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.Tx, version uint64) (*Database, error)) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	var db *Database
-	// The transaction ignores cancellation: otherwise Update could return early although the
-	// transaction commits, and the catalog would miss the change.
+	// The transaction ignores cancellation. Otherwise Update could return before the transaction commits, and the
+	// catalog would not have the change.
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx disk.Tx) (err error) {
 		version := decodeNumber(tx.Get(counterKey)) + 1
 		tx.Put(counterKey, appendNumber(version))
@@ -176,8 +176,7 @@ func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.
 	return nil
 }
 
-// CreateDatabase creates a database from its JSON. Containers without a throughput of
-// their own share the throughput of the database.
+// CreateDatabase creates a database from its JSON. Its containers share the throughput t, unless they have their own.
 func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) (*Database, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -211,7 +210,7 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) 
 	return db, err
 }
 
-// DeleteDatabase removes a database with its containers if ifMatch is its etag or empty.
+// DeleteDatabase deletes a database and its containers, if ifMatch is empty or the etag of the database.
 func (e *Engine) DeleteDatabase(ctx context.Context, id, ifMatch string) error {
 	return e.changeDatabase(ctx, id, func(tx disk.Tx, _ uint64) (*Database, error) {
 		db, err := e.Database(id)
@@ -238,7 +237,7 @@ func (e *Engine) CreateContainer(ctx context.Context, database string, body []by
 	return e.putContainer(ctx, database, "", "", body, t)
 }
 
-// ReplaceContainer changes the properties of a container if ifMatch is its etag or empty. The
+// ReplaceContainer changes the properties of a container, if ifMatch is empty or the etag of the container. The
 // partition key cannot change.
 func (e *Engine) ReplaceContainer(ctx context.Context, database, id, ifMatch string, body []byte) (*Container, error) {
 	return e.putContainer(ctx, database, id, ifMatch, body, Throughput{})
@@ -324,7 +323,7 @@ func (db *Database) withContainer(c *Container) *Database {
 	return &copied
 }
 
-// DeleteContainer removes a container with its documents if ifMatch is its etag or empty.
+// DeleteContainer deletes a container and its documents, if ifMatch is empty or the etag of the container.
 func (e *Engine) DeleteContainer(ctx context.Context, database, id, ifMatch string) error {
 	return e.changeDatabase(ctx, database, func(tx disk.Tx, _ uint64) (*Database, error) {
 		c, err := e.Container(database, id)
@@ -364,7 +363,7 @@ func removeContainer(tx disk.Tx, c *Container) {
 func putRecord(tx disk.Tx, key []byte, r resourceRecord) {
 	b, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // numbers and checked JSON always marshal
+		panic(err) // cannot fail for numbers and valid JSON
 	}
 	tx.Put(key, append(binary.BigEndian.AppendUint32(nil, checksum.Compute(b)), b...))
 }

@@ -2,13 +2,12 @@ package engine
 
 import "strconv"
 
-// A Charge is an amount of request units, counted in millionths so that sums
-// are exact and the same on every machine.
+// A Charge is an amount of request units, in millionths, so that sums are exact on every machine.
 type Charge int64
 
 const requestUnit Charge = 1_000_000
 
-// String formats the charge as in response headers.
+// String formats the charge for a response header.
 func (c Charge) String() string {
 	return strconv.FormatFloat(float64(c)/float64(requestUnit), 'f', -1, 64)
 }
@@ -28,7 +27,7 @@ var (
 	}
 )
 
-// lookUpCharge interpolates between the sizes of the table.
+// lookUpCharge interpolates between the item sizes in the table.
 func lookUpCharge(table *[12]Charge, size int) Charge {
 	if size <= 1024 {
 		return table[0]
@@ -59,8 +58,8 @@ func writeCharge(size int) Charge { return max(minWriteCharge, lookUpCharge(&wri
 func createCharge(size, terms int) Charge { return writeCharge(size) + perTerm*Charge(terms) }
 func deleteCharge(size, terms int) Charge { return createCharge(size, terms) }
 
-// replaceCharge returns the charge of a replacement in which changed terms were removed or added.
-// A changed value removes a term and adds one: 0.4 RU.
+// replaceCharge returns the charge of a replacement that removes or adds changed terms. A changed value removes one
+// term and adds one, which costs 0.4 RU.
 func replaceCharge(before, now, changed int) Charge {
 	return writeCharge(before) + writeCharge(now) + perTerm*Charge(changed)
 }
@@ -68,7 +67,7 @@ func replaceCharge(before, now, changed int) Charge {
 // refusedCharge is the charge of a write that failed because of a precondition or conflict.
 func refusedCharge(existing int) Charge { return max(requestUnit, readCharge(existing)) }
 
-// loadCharge returns the charge for each document that a query loads.
+// loadCharge returns the charge for a document of the given size that a query loads.
 func (e *Engine) loadCharge(size int) Charge {
 	if e.pessimistic {
 		return readCharge(size)

@@ -8,15 +8,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A Census holds the totals that Check counted.
+// A Census contains the totals that Check has counted.
 type Census struct {
 	Databases, Containers, Documents int
 	Bytes                            int64 // bytes of all documents
 	Problems                         int
 }
 
-// Check reads the whole store and calls report for each inconsistency. It compares documents
-// with their checksums, and every index with the documents in both directions.
+// Check reads the whole store and calls report for each inconsistency. It verifies the checksums of documents, and that
+// documents and index entries match each other.
 func (e *Engine) Check(report func(problem string)) (Census, error) {
 	var census Census
 	err := e.store.View(func(r disk.Reader) error {
@@ -68,7 +68,7 @@ func (k *accountChecker) checkAll() {
 	})
 }
 
-// scanKeys visits all keys of a kind. It passes the keys without their common prefix.
+// scanKeys calls visit for all keys of a kind, without their common prefix.
 func (k *accountChecker) scanKeys(kind byte, visit func(rest, value []byte)) (n int) {
 	prefix := containerPrefix(kind, k.c.number)
 	k.r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {

@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestCheck_FindsEveryKindOfDamage removes, changes or adds one entry of each kind that a
-// document has.
+// TestCheck_FindsEveryKindOfDamage removes, changes or adds one entry of each kind. Check must report each.
 func TestCheck_FindsEveryKindOfDamage(t *testing.T) {
 	const pk = Partition(`["p"]`)
 	build := func(t *testing.T) (*Engine, *Container) {
@@ -43,7 +42,7 @@ func TestCheck_FindsEveryKindOfDamage(t *testing.T) {
 			"cut short": func(tx disk.Tx, key, value []byte) { tx.Put(key, value[:3]) },
 		} {
 			if kind == 'P' && name == "lost" {
-				continue // a missing record means that the partition has no writes
+				continue // a partition without a record has no writes
 			}
 			e, c := build(t)
 			prefix := containerPrefix(kind, c.number)

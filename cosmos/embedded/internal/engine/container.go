@@ -51,7 +51,7 @@ type Container struct {
 	nextRange int // the lowest unused range id
 }
 
-// A resourceRecord is the stored form of a database or container.
+// A resourceRecord is a database or container as it is stored.
 type resourceRecord struct {
 	Number uint32          `json:"number"`
 	Parent uint32          `json:"parent,omitempty"`
@@ -103,8 +103,8 @@ func newDatabase(r resourceRecord) (*Database, error) {
 	return &Database{ID: p.ID, number: r.Number, rid: p.RID, etag: p.ETag, JSON: r.JSON, offer: r.Offer, containers: map[string]*Container{}}, nil
 }
 
-// A definition is the part of a container's JSON that the engine interprets. All other members
-// are stored and returned unchanged.
+// A definition is the part of a container's JSON that the engine interprets. The remaining members are stored and
+// returned unchanged.
 type definition struct {
 	ID           string          `json:"id"`
 	PartitionKey *partitionPaths `json:"partitionKey"`
@@ -126,7 +126,7 @@ type partitionPaths struct {
 // 1, because azcosmos and other clients compute version 1 in different ways.
 const defaultHashVersion = 2
 
-// hashVersion returns the version of the hash. Keys of several paths always have version 2.
+// hashVersion returns the version of the hash. A key with several paths always has version 2.
 func (p *partitionPaths) hashVersion() int {
 	if p.Version == 2 || len(p.Paths) > 1 {
 		return 2
@@ -206,9 +206,8 @@ func parseDefinition(raw []byte) (*definition, error) {
 	return d, err
 }
 
-// checkNew refuses settings that only containers of earlier versions of the engine may have: a
-// null TTL, a TTL without an index (which Cosmos DB needs to find expired documents), and
-// computed properties, which the engine does not evaluate.
+// checkNew refuses settings that only containers of earlier versions may have: a null TTL, a TTL without an index (with
+// which Cosmos DB finds expired documents), and computed properties.
 func (d *definition) checkNew(body []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// MaxItem is the largest document, in bytes of JSON.
+	// MaxItem is the maximum size of a document, in bytes of JSON.
 	MaxItem = 2 << 20
-	// maxID is the longest document id, in bytes.
+	// maxID is the maximum length of a document id, in bytes.
 	maxID = 1023
-	// systemPropertiesSize is an upper bound for the bytes of a document's system properties.
+	// systemPropertiesSize is an upper limit for the bytes of a document's system properties.
 	systemPropertiesSize = 320
-	// maxInlineSize is the largest JSON, in bytes, that is stored under key D; see the package comment.
+	// maxInlineSize is the maximum size, in bytes, of JSON that is stored under key D, as the package comment
+	// describes.
 	maxInlineSize = 4 << 10
 )
 
@@ -30,21 +31,21 @@ const (
 type Document struct {
 	ID        string
 	Partition Partition
-	text      []byte // space for the stored header, then the JSON
+	text      []byte // room for the stored header, followed by the JSON
 	terms     int
 	ttl       int32 // time to live in seconds; 0 if the document has no ttl
 }
 
 func (d Document) compactJSON() []byte { return d.text[headerSize:] }
 
-// newTextBuffer returns a buffer that starts with an empty header and has capacity for size
-// bytes of JSON and the system properties.
+// newTextBuffer returns a buffer with an empty header and enough capacity for size bytes of JSON and the system
+// properties.
 func newTextBuffer(size int) []byte {
 	return make([]byte, headerSize, headerSize+size+systemPropertiesSize)
 }
 
-// ParseDocument checks a document that a client wants to store in c. With anyID, it accepts ids
-// that Azure accepts although some gateways cannot address them.
+// ParseDocument checks a document that a client wants to store in c. If anyID is true, it accepts ids that Azure
+// accepts but that some gateways cannot address.
 func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if len(body) > MaxItem {
 		return Document{}, newErrorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
@@ -95,8 +96,8 @@ func isMetadata(name []byte) bool {
 	return isSystem(name)
 }
 
-// removeSystemMembers removes the system properties of a compact object. A client sends them when it
-// writes back a document that it read.
+// removeSystemMembers removes the system properties from a compact object. Clients send them when they write back a
+// document that they have read.
 func removeSystemMembers(doc []byte) ([]byte, error) { return removeMembers(doc, isSystem) }
 
 func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
@@ -106,7 +107,7 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 	found := false
 	var names [][]byte
 	twice := ""
-	_ = rawjson.EachMember(doc, func(name, _ []byte) bool { // doc is valid
+	_ = rawjson.EachMember(doc, func(name, _ []byte) bool { // cannot fail, because doc is valid
 		found = found || isSystem(name)
 		for _, have := range names {
 			if string(have) == string(name) {
@@ -142,7 +143,7 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 // readIDAndTTL returns the id and the time to live of a document.
 func readIDAndTTL(doc []byte) (id string, ttl int32, err error) {
 	var raw, life []byte
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is valid
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // cannot fail, because doc is valid
 		switch {
 		case raw == nil && rawjson.IsName(name, "id"):
 			raw = value
@@ -166,8 +167,7 @@ func readIDAndTTL(doc []byte) (id string, ttl int32, err error) {
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkID refuses ids that the documentation forbids, and ids that Azure's gateway accepts in a
-// create but cannot address afterwards.
+// checkID refuses ids that the documentation forbids, and ids that Azure accepts in a create but cannot address later.
 func checkID(id string) error {
 	switch {
 	case strings.ContainsAny(id, "/\\#"):
@@ -182,19 +182,19 @@ func checkID(id string) error {
 	return nil
 }
 
-// A storedDocument is a document in the store: a header of fixed length, followed by the JSON
-// unless the JSON is stored under key B.
+// A storedDocument is a document in the store: a header of fixed length, followed by small JSON. Large JSON is stored
+// under key B.
 type storedDocument struct {
 	version uint64 // number of the write that created this version
 	changed int64  // _ts
 	terms   int
-	user    int    // length of the JSON before the system properties
+	user    int    // length of the JSON without the system properties
 	size    int    // length of the JSON
 	ttl     int32  // time to live in seconds; 0 if the document has no ttl
-	sum     uint32 // checksum of summed and the JSON
-	summed  []byte // part of the header that sum covers
+	sum     uint32 // checksum of summed and of the JSON
+	summed  []byte // part of the header that the checksum includes
 	small   []byte
-	key     []byte // key in the store; valid during the reader's transaction
+	key     []byte // key in the store; valid only during the transaction
 }
 
 const (
@@ -215,7 +215,7 @@ func (s storedDocument) writeHeader(b, doc []byte) {
 
 func checksumOf(header, doc []byte) uint32 { return checksum.Update(checksum.Compute(header), doc) }
 
-// readStored never fails: readJSON reports unreadable headers.
+// readStored decodes the header of a document. It never fails, because readJSON detects damaged headers.
 func readStored(key, b []byte) storedDocument {
 	if len(b) < headerSize {
 		return storedDocument{size: -1, key: key}
@@ -234,8 +234,8 @@ func readStored(key, b []byte) storedDocument {
 	}
 }
 
-// readJSON checks the checksum and returns the document with its system properties. The result
-// is valid during the reader's transaction.
+// readJSON verifies the checksum and returns the document with its system properties. The result is valid only during
+// the transaction.
 func (s storedDocument) readJSON(r disk.State, c *Container) ([]byte, error) {
 	doc := s.readUnchecked(r, c)
 	if len(doc) != s.size || s.user >= s.size || checksumOf(s.summed, doc) != s.sum {
@@ -251,7 +251,7 @@ func (s storedDocument) readUnchecked(r disk.State, c *Container) []byte {
 	return s.small
 }
 
-// newDamageError returns an error that names the damaged document and says how to repair it.
+// newDamageError returns an error that names the damaged document and describes how to repair it.
 func (c *Container) newDamageError(s storedDocument) error {
 	place, pk := string(s.key), Partition("")
 	if n := len(s.key); n > 7+8 {
@@ -263,8 +263,7 @@ func (c *Container) newDamageError(s storedDocument) error {
 		disk.ErrDamaged, c.Database, c.ID, place)}
 }
 
-// appendSystemProperties appends the system properties to doc, which is a compact JSON object
-// with at least an id.
+// appendSystemProperties appends the system properties to doc, a compact JSON object that contains at least an id.
 func (e *Engine) appendSystemProperties(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
 	id := formatRID(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
 	doc = append(doc[:len(doc)-1], `,"_rid":"`...)

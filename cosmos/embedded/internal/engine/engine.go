@@ -17,21 +17,21 @@ import (
 // Options configure an Engine.
 type Options struct {
 	Clock              func() time.Time
-	Stale              func() int           // returns the number of commits that a read does not see; nil: every read is fresh
-	Lag                func() time.Duration // returns the age of the state that a read sees; nil: every read is fresh
+	Stale              func() int           // returns how many commits old a read should be; nil: reads are never stale
+	Lag                func() time.Duration // returns how old the state of a read should be; nil: reads are never stale
 	Pessimistic        bool                 // charge queries with a point read for each loaded document
-	StrictIndex        bool                 // charge a query in a partition with a scan if the partition key is not indexed
-	OrderByOnlyIndexed bool                 // documents without the path of ORDER BY are not results under a policy of all paths
-	RangeBytes         int64                // bytes that a physical partition holds; 0: 50 GB
+	StrictIndex        bool                 // charge a query in a logical partition for a scan if the partition key is not indexed
+	OrderByOnlyIndexed bool                 // documents without the ORDER BY path are not results if the policy includes the path only by /*
+	RangeBytes         int64                // maximum bytes of documents in a physical partition; 0: 50 GB
 	Committed          func([]Change)       // called with the changes of each commit, in the order of the commits; may be nil
 	Limits             query.Limits         // limits of a query page; zero: query.DefaultLimits
 	Version            string               // version of the program, stored with the format of a new store
 }
 
-// A Change is a document after a commit.
+// A Change is a changed document, as it is after a commit.
 type Change struct {
 	Database, Container string
-	Partition           Partition // opaque; equal for equal partition keys
+	Partition           Partition // an opaque value; equal partition keys have equal values
 	ID                  string
 	JSON                []byte // must not be modified; nil if the document was deleted
 }
@@ -47,25 +47,24 @@ type Engine struct {
 	lag              func() time.Duration
 	committed        func([]Change)
 	lagging          sync.Mutex
-	commits          []time.Time // times of the last commits, guarded by lagging
+	commits          []time.Time // times of the last commits; guarded by lagging
 	identity         uint64
 	rangeBytes       int64
 	limits           query.Limits
-	sizes            sync.Map // *atomic.Int64 by container number: the bytes of the container's documents
+	sizes            sync.Map // container number to *atomic.Int64: the bytes of the container's documents
 
-	changing sync.Mutex   // held while a database or container is changed
-	mu       sync.RWMutex // guards catalog; never held during a transaction
+	changing sync.Mutex   // locked while a database or container changes
+	mu       sync.RWMutex // guards catalog; never locked during a transaction
 	catalog  map[string]*Database
 }
 
-// Open reads the databases and containers of a store. The caller closes the store.
+// Open reads the databases and containers from a store. The caller must close the store.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
 		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, committed: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, orderOnlyIndexed: o.OrderByOnlyIndexed, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
-	// A crash after Prepare leaves a new store with a format but without an identity. The next
-	// Open creates the identity.
+	// A crash after Prepare leaves a store with a format but without an identity. The next Open adds the identity.
 	if err := storeFormat(o.Version).Prepare(context.Background(), store); err != nil {
 		return nil, err
 	}
@@ -81,16 +80,16 @@ func Open(store disk.Store, o Options) (*Engine, error) {
 	return e, err
 }
 
-// sizeOfContainer returns the counter of a container's bytes of documents.
+// sizeOfContainer returns the counter for the bytes of a container's documents.
 func (e *Engine) sizeOfContainer(container uint32) *atomic.Int64 {
 	n, _ := e.sizes.LoadOrStore(container, new(atomic.Int64))
 	return n.(*atomic.Int64)
 }
 
-// Size returns the bytes of the documents of a container.
+// Size returns the total bytes of the documents in a container.
 func (e *Engine) Size(c *Container) int64 { return e.sizeOfContainer(c.number).Load() }
 
-// formatETag returns the quoted etag of the write with this number.
+// formatETag returns the quoted etag of the write number version.
 func (e *Engine) formatETag(version uint64) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], e.identity)
@@ -109,13 +108,13 @@ func (e *Engine) formatETag(version uint64) string {
 	return string(t[:])
 }
 
-// A Consistency describes what a read may see.
+// A Consistency determines how new the state of a read must be.
 type Consistency struct {
-	Session uint64 // number of the newest write that must be visible; 0 for none
-	Double  bool   // strong and bounded reads cost twice
+	Session uint64 // number of a write that the read must include; 0 means none
+	Double  bool   // the read costs twice as much, as with the levels Strong and BoundedStaleness
 }
 
-// viewState runs fn on a state that a read of this consistency may see.
+// viewState runs fn on a state that a read with this consistency may use.
 func (e *Engine) viewState(c Consistency, fn func(disk.Reader) error) error {
 	back := 0
 	if e.stale != nil {

@@ -29,8 +29,8 @@ func testContainer(t testing.TB, policy string) (*Engine, *Container) {
 	return e, c
 }
 
-// FuzzPatch applies arbitrary patches to a document. A patch fails, or leaves a valid document
-// with the same id and partition key.
+// FuzzPatch applies arbitrary patches to a document. Each patch must either fail or leave a valid document with the
+// same id and partition key.
 func FuzzPatch(f *testing.F) {
 	for _, s := range []string{
 		`{"operations":[{"op":"set","path":"/a/b","value":1}]}`,
@@ -103,7 +103,7 @@ func TestPolicy_CountsIncludedLeaves(t *testing.T) {
 		policy string
 		want   int
 	}{
-		{`{"indexingMode":"consistent"}`, 2 + 7}, // the terms of pk, b, 1, 2, d, e, "g h"
+		{`{"indexingMode":"consistent"}`, 2 + 7}, // the terms are pk, b, 1, 2, d, e and "g h"
 		{`{"indexingMode":"none","automatic":false}`, 0},
 		{`{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/a/*"}]}`, 2 + 3},
 		{`{"includedPaths":[{"path":"/a/b/?"}],"excludedPaths":[{"path":"/*"}]}`, 2 + 1},
@@ -153,8 +153,8 @@ func TestCharges_FollowTheTable(t *testing.T) {
 	require.Equal(t, "10.8", Charge(10_800_000).String())
 }
 
-// TestDelete_RemovesAllKeys compares the keys of a store before random writes with the keys after
-// all documents were deleted.
+// TestDelete_RemovesAllKeys makes random writes and deletes all documents. The store must then have the same keys as
+// before.
 func TestDelete_RemovesAllKeys(t *testing.T) {
 	e, c := testContainer(t, defaultPolicy)
 	count := func() (n int) {

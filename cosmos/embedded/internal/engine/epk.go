@@ -12,12 +12,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// effectiveKey returns the effective partition key of pk: the position of a logical partition
-// in the key space that the ranges divide. Clients compute the same value to choose a range, so
-// both values must be equal.
+// effectiveKey returns the effective partition key of pk, which is the position of a logical partition in the key space
+// that ranges divide. It must equal the value that clients compute to choose a range.
 func (c *Container) effectiveKey(pk Partition) string {
 	var values []query.Value
-	_ = rawjson.EachElement([]byte(pk), func(v []byte) bool { // a Partition is an array
+	_ = rawjson.EachElement([]byte(pk), func(v []byte) bool { // cannot fail, because a Partition is a JSON array
 		if string(v) == "{}" {
 			v = nil
 		}
@@ -41,8 +40,7 @@ func (c *Container) effectiveKey(pk Partition) string {
 	return b.String()
 }
 
-// hashV2 computes the hash of version 2. Its two top bits are cleared, so that FF is above
-// every hash.
+// hashV2 computes hash version 2. It clears the two highest bits, so that every hash is less than FF.
 func hashV2(values ...query.Value) string {
 	var text []byte
 	for _, v := range values {
@@ -56,10 +54,10 @@ func hashV2(values ...query.Value) string {
 	return strings.ToUpper(hex.EncodeToString(b[:]))
 }
 
-// appendComponent appends the encoding of a partition key value from which the hash is computed.
+// appendComponent appends one partition key value in the encoding that the hash uses.
 func appendComponent(b []byte, v query.Value, end byte) []byte {
 	switch v.Kind {
-	case query.Undefined, query.Array, query.Object: // arrays and objects are never keys
+	case query.Undefined, query.Array, query.Object: // arrays and objects cannot be keys
 		b = append(b, 0)
 	case query.Null:
 		return append(b, 1)

@@ -19,8 +19,7 @@ func newKeyedContainer(t testing.TB, version int, paths string, ranges int) *Con
 	return c
 }
 
-// The test vectors are from the clients of Cosmos DB. Their hashes of version 2 still contain the
-// two top bits, which are cleared later.
+// The test vectors are from Azure's clients. In their hashes of version 2, the two highest bits are not yet cleared.
 func TestEffectiveKey_IsThatOfTheClients(t *testing.T) {
 	for _, tc := range []struct{ pk, v1, v2 string }{
 		{`[""]`, "0000000000000000000000003CCCB0FF", "32E9366E637A71B4E710384B2F4970A0"},
@@ -41,8 +40,8 @@ func TestEffectiveKey_IsThatOfTheClients(t *testing.T) {
 		newKeyedContainer(t, 2, `["/a","/b","/c"]`, 1).effectiveKey(`["/path1","/path2","/path3"]`))
 }
 
-// TestSplitRanges_CoverTheKeySpace splits ranges repeatedly: every key is in
-// exactly one range, and no id is used twice.
+// TestSplitRanges_CoverTheKeySpace splits ranges repeatedly. Every key must be in exactly one range, and no id may be
+// reused.
 func TestSplitRanges_CoverTheKeySpace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		version := rapid.IntRange(1, 2).Draw(r, "version")

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// An Error describes a failed request, with the HTTP status that Cosmos DB returns.
+// An Error is the error of a failed request, with its HTTP status on Cosmos DB.
 type Error struct {
 	Status    int
 	SubStatus int
 	Message   string
 	Charge    Charge
 
-	RetryAfter time.Duration // retry delay of a 429
+	RetryAfter time.Duration // retry delay, only with status 429
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -22,7 +22,7 @@ func newErrorf(status int, format string, args ...any) *Error {
 	return &Error{Status: status, Message: fmt.Sprintf(format, args...)}
 }
 
-// A DamageError reports a damaged entry of the file. It wraps disk.ErrDamaged.
+// A DamageError reports a damaged entry in the file. It wraps disk.ErrDamaged.
 type DamageError struct {
 	Partition Partition // partition of the damaged entry; "" if unknown
 	err       error

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ttlNever is the time to live of documents that never expire.
+// ttlNever is the ttl value with which a document never expires.
 const ttlNever = -1
 
-// parseTTL reads the property ttl of a document.
+// parseTTL parses the ttl property of a document.
 func parseTTL(raw []byte) (int32, error) {
 	if raw == nil || string(raw) == "null" {
 		return 0, nil
@@ -33,11 +33,10 @@ func parseDefaultTTL(n *json.Number) (*int32, error) {
 	return &ttl, nil
 }
 
-// hasExpired reports whether a document has expired. An expired document is invisible, but
-// occupies its space until a sweep removes it.
+// hasExpired reports whether a document has expired. An expired document is invisible; a sweep frees its space.
 func (c *Container) hasExpired(s storedDocument, now time.Time) bool {
 	if c.ttl == nil {
-		return false // the ttl of a document has an effect only if the container has one
+		return false // the ttl of a document is ignored unless the container has one
 	}
 	life := *c.ttl
 	if s.ttl != 0 {
@@ -46,8 +45,7 @@ func (c *Container) hasExpired(s storedDocument, now time.Time) bool {
 	return life != ttlNever && now.Unix() >= s.changed+int64(life)
 }
 
-// expiryTime returns the time for hasExpired. If no document of c can expire, it does not read
-// the clock.
+// expiryTime returns the current time for hasExpired. It skips reading the clock if no document of c can expire.
 func (e *Engine) expiryTime(c *Container) (now time.Time) {
 	if c.ttl != nil {
 		now = e.clock()

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Line is one line of an exported account: a database, a container of the database above it,
-// or a document of the container above it.
+// A Line is one line of an exported account: a database, a container of the last database, or a document of the last
+// container.
 type Line struct {
 	Database   string          `json:"database,omitempty"`
 	Container  string          `json:"container,omitempty"`
@@ -30,8 +30,8 @@ func (o *Offer) toThroughput() *Throughput {
 	return &Throughput{Manual: o.Manual, Autoscale: o.Autoscale}
 }
 
-// Export visits each database, then its containers, then their documents as clients wrote them,
-// in the order of insertion within a logical partition. It reads one state of the account.
+// Export visits each database, then its containers, then their documents. Documents are as clients wrote them, in the
+// order of insertion within each logical partition. All data is from one state of the account.
 func (e *Engine) Export(visit func(Line) error) error {
 	now := e.clock()
 	return e.store.View(func(r disk.Reader) error {
@@ -75,8 +75,8 @@ func (e *Engine) Export(visit func(Line) error) error {
 // importBatch is the number of documents in one transaction of an import.
 const importBatch = 100
 
-// An Importer writes an exported account into the account of the engine. It replaces documents
-// with the same ids and keeps all other data.
+// An Importer adds an exported account to an engine. It replaces documents with the same id, and changes no other
+// existing data.
 type Importer struct {
 	e         *Engine
 	database  string
@@ -85,10 +85,10 @@ type Importer struct {
 	Documents int
 }
 
-// Importer returns an Importer that writes into e.
+// Importer returns an Importer that adds to e.
 func (e *Engine) Importer() *Importer { return &Importer{e: e} }
 
-// Add imports the next line. Call Flush after the last line.
+// Add imports the next line. After the last line, the caller must call Flush.
 func (i *Importer) Add(ctx context.Context, l Line) error {
 	if l.Document != nil {
 		return i.addDocument(ctx, l.Document)
@@ -143,7 +143,7 @@ func (i *Importer) addDocument(ctx context.Context, body []byte) error {
 	return i.Flush(ctx)
 }
 
-// Flush writes the documents that Add collected.
+// Flush writes the documents that Add has collected.
 func (i *Importer) Flush(ctx context.Context) error {
 	if len(i.ops) == 0 {
 		return nil

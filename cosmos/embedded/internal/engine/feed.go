@@ -10,31 +10,30 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A FeedRequest requests one page of the change feed: the newest version of
-// each document that was created or changed, in the order of the changes.
-// The feed does not contain deletions.
+// A FeedRequest requests one page of the change feed. The feed contains the newest version of each created or changed
+// document, in the order of the changes. It does not contain deletions.
 type FeedRequest struct {
-	Partition   Partition // the only partition that is read, if Scoped
+	Partition   Partition // the only partition to read, if Scoped is set
 	Scoped      bool
 	Prefix      Partition // see QueryRequest
 	Range       *Range
 	After       uint64    // number of the last change that the client received
-	FromNow     bool      // return no change that precedes the request
-	Since       time.Time // only changes after this second; zero for all changes
+	FromNow     bool      // return only changes that are made after the request
+	Since       time.Time // return only changes after this second; zero returns all
 	MaxItems    int       // maximum number of documents; -1 for no limit
 	Consistency Consistency
 }
 
-// A FeedPage is one page of the change feed. JSON is nil if the page has no changes.
+// A FeedPage is one page of the change feed. JSON is nil if there are no changes.
 type FeedPage struct {
 	JSON    []byte
 	Count   int
-	Last    uint64 // position of the next page
+	Last    uint64 // position at which the next page starts
 	Charge  Charge
 	Session uint64
 }
 
-// ChangeFeed reads one page of the change feed. It returns an error when ctx ends.
+// ChangeFeed reads one page of the change feed. It fails if ctx ends.
 func (e *Engine) ChangeFeed(ctx context.Context, c *Container, q FeedRequest) (FeedPage, error) {
 	var page FeedPage
 	now := e.expiryTime(c)
@@ -53,18 +52,18 @@ type feedReader struct {
 	c    *Container
 	r    disk.Reader
 	now  time.Time
-	epks map[Partition]bool // whether each visited partition is in the requested range
+	epks map[Partition]bool // tells for each visited partition whether it is in the requested range
 	last uint64             // number of the newest change on the page
 	page FeedPage
 }
 
 func (f *feedReader) readPage(ctx context.Context) error {
 	f.page.Session = decodeNumber(f.r.Get(counterKey))
-	f.page.Last = f.page.Session // position of the next page, unless this page fills up first
+	f.page.Last = f.page.Session // the next page starts here, unless this page becomes full
 	if f.q.FromNow {
 		return nil
 	}
-	if f.q.After > f.page.Session { // the position is newer than the state that this reader sees
+	if f.q.After > f.page.Session { // the client's position is newer than this state
 		f.page.Last = f.q.After
 		return nil
 	}
@@ -88,8 +87,8 @@ func (f *feedReader) readPage(ctx context.Context) error {
 	return err
 }
 
-// addChange adds one document if the request includes it. It returns false when the page is
-// full; the change then belongs to the next page.
+// addChange adds a changed document if the request includes it. It returns false if the page is full, so that the next
+// page returns the change.
 func (f *feedReader) addChange(version uint64, value []byte) (bool, error) {
 	if len(value) < 8 {
 		return false, f.c.newDamageError(storedDocument{})

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// findDocument looks up a document by its id. It fails if the index refers to another document
-// or a missing one.
+// findDocument finds a document by its id. It returns an error if the index entry refers to no document, or to one with
+// a different id.
 func (c *Container) findDocument(r disk.State, pk Partition, id string) (s storedDocument, seq uint64, found bool, err error) {
 	entry := r.Get(idKey(c.number, pk, id))
 	if entry == nil {
@@ -21,12 +21,12 @@ func (c *Container) findDocument(r disk.State, pk Partition, id string) (s store
 	return s, seq, err == nil, err
 }
 
-// readIndexed reads the document that the index entry of id refers to.
+// readIndexed reads the document to which the index entry of id refers.
 func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint64) (storedDocument, error) {
 	key := documentKey(c.number, pk, seq)
 	b := r.Get(key)
 	s := readStored(key, b)
-	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged document is reported when it is read, and can be deleted
+	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged document is accepted here, so that it can be deleted; reading it fails
 		return s, nil
 	}
 	return storedDocument{}, c.damagedIndex(pk, id)
@@ -37,14 +37,14 @@ func (c *Container) damagedIndex(pk Partition, id string) error {
 		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
 }
 
-// DocumentByRID returns the id of the document in partition pk with this resource id.
+// DocumentByRID returns the id of the document in partition pk whose resource id is rid.
 func (e *Engine) DocumentByRID(c *Container, pk Partition, rid string) (id string, found bool) {
 	text, err := parseRID(rid)
 	if err != nil || len(text) != len(c.ridBytes)+8 || !bytes.HasPrefix(text, c.ridBytes) {
 		return "", false
 	}
 	seq := binary.BigEndian.Uint64(text[len(c.ridBytes):])
-	_ = e.viewState(Consistency{}, func(r disk.Reader) error { // ignored: the request then reads the document, and reports the same error
+	_ = e.viewState(Consistency{}, func(r disk.Reader) error { // the error is ignored, because reading the document then reports it
 		key := documentKey(c.number, pk, seq)
 		b := r.Get(key)
 		if b == nil {
@@ -58,15 +58,15 @@ func (e *Engine) DocumentByRID(c *Container, pk Partition, rid string) (id strin
 	return id, found
 }
 
-// newIndexDamageError returns the error for an index entry that refers to a document with another id.
+// newIndexDamageError returns the error for an index entry whose document has a different id.
 func (c *Container) newIndexDamageError(pk Partition, seq uint64) error {
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index refers to document number %d "+
 		"that has another id; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
 }
 
-// hasID reports whether the document doc has this id.
+// hasID reports whether doc has the given id.
 func hasID(doc []byte, id string) (has bool) {
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // a truncated document has no id
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // a truncated document counts as having no id
 		if !rawjson.IsName(name, "id") {
 			return true
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestLogicalPartition_Holds20GB sets the recorded size of a partition to almost 20 GB.
+// TestLogicalPartition_Holds20GB changes the stored size of a partition to almost 20 GB, so that the next writes reach
+// the limit.
 func TestLogicalPartition_Holds20GB(t *testing.T) {
 	e, c := testContainer(t, defaultPolicy)
 	const pk = Partition(`["p"]`)

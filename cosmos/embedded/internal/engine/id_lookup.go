@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// findNamedIDs returns the ids to which a condition restricts the documents, or nil. The caller tests
-// the rest of the condition.
+// findNamedIDs returns the only ids that can satisfy a condition, or nil if there is no such restriction. The caller
+// tests the rest of the condition.
 func findNamedIDs(q *query.Query) []string {
 	for _, p := range q.Analyze().Predicates {
 		if !isID(p.Path) || p.In == nil {
@@ -27,8 +27,7 @@ func findNamedIDs(q *query.Query) []string {
 	return nil
 }
 
-// scanByID is scanPartition for a query that names the ids of its documents: it looks them up
-// in the id index.
+// scanByID is scanPartition for a query that names ids. It looks the ids up in the id index.
 func (r *pageBuilder) scanByID(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
@@ -45,7 +44,7 @@ func (r *pageBuilder) scanByID(pk Partition, last uint64, visit func(seq uint64,
 	r.visitFound(pk, seqs, last, visit)
 }
 
-// lookUpIDs finds the documents of a partition that have one of the ids.
+// lookUpIDs finds the documents of a partition whose id the query names.
 func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	for _, id := range r.ids {
 		if err := r.ctx.Err(); err != nil {
@@ -63,12 +62,11 @@ func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	return seqs, nil
 }
 
-// idsBeforeJump is the number of ids of a partition that are read before the scan seeks.
+// idsBeforeJump is how many ids of a partition are read one by one before the scan seeks.
 const idsBeforeJump = 16
 
-// eachPartitionWithID visits the partitions with a document that has one of the ids. It reads
-// only the id index. In a partition with many ids, it reads the first idsBeforeJump ids, then
-// seeks the requested ids.
+// eachPartitionWithID visits each partition that contains a document with one of the ids. It reads only the id index:
+// the first idsBeforeJump ids of a partition, and then only the requested ids.
 func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	ids := slices.Sorted(slices.Values(r.ids))
 	from := containerPrefix('I', r.c.number)
@@ -77,8 +75,8 @@ func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 		start := from
 		from = nil
 		var partition []byte // key prefix of the current partition
-		read := 0            // number of ids of the partition read so far
-		found := false       // the partition has one of ids
+		read := 0            // number of ids that were read in this partition
+		found := false       // true if the partition contains one of the ids
 		r.reader.Scan(start, end, func(key, _ []byte) bool {
 			if partition == nil || !bytes.HasPrefix(key, partition) {
 				if partition = idPrefix(key); partition == nil {
@@ -107,7 +105,7 @@ func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	}
 }
 
-// idPrefix returns the part of an id index key before the id, or nil if key is not such a key.
+// idPrefix returns the part of an id index key in front of the id. It returns nil if key has a different form.
 func idPrefix(key []byte) []byte {
 	if len(key) < 7 {
 		return nil
@@ -118,8 +116,7 @@ func idPrefix(key []byte) []byte {
 	return nil
 }
 
-// visitFound visits the documents in seqs that were inserted after last. seqs is in the order
-// of insertion.
+// visitFound visits the documents in seqs that were inserted after last. seqs must be in the order of insertion.
 func (r *pageBuilder) visitFound(pk Partition, seqs []uint64, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	from, _ := slices.BinarySearch(seqs, last+1)
 	for _, seq := range seqs[from:] {

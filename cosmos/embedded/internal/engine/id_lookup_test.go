@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// newFilledContainer returns a container with documents "0" to "99" in each of the partitions
-// p, q and r, inserted alternately. Their property n descends.
+// newFilledContainer creates a container. Each of its partitions p, q and r has documents with the ids "0" to "99",
+// inserted alternately. Their property n descends.
 func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	t.Helper()
 	e, c := testContainer(t, defaultPolicy)
@@ -29,8 +29,7 @@ func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	return e, c
 }
 
-// readAllPages reads all pages of a query and returns the results, and the number of documents that
-// were read.
+// readAllPages reads all pages of a query. It returns the results, and how many documents the engine read.
 func readAllPages(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
 	q, err := e.ParseQuery(context.Background(), text, nil)
 	require.NoError(t, err)
@@ -80,8 +79,8 @@ func TestQuery_ReadsOnlyWhatItsConditionNames(t *testing.T) {
 	}
 }
 
-// TestQuery_FindsWhatALoopFinds compares the pages of queries with a loop over all documents.
-// The random conditions may name ids.
+// TestQuery_FindsWhatALoopFinds runs queries with random conditions, some of which name ids. It compares the pages with
+// a loop over all documents.
 func TestQuery_FindsWhatALoopFinds(t *testing.T) {
 	e, c := newFilledContainer(t)
 	everything, _ := readAllPages(t, e, c, "SELECT * FROM c", "", -1)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// An idRange is the range of ids from low, inclusive, to high, exclusive.
+// An idRange is the range low <= id < high.
 type idRange struct {
 	low, high string
 	bounded   bool // high applies
@@ -17,9 +17,8 @@ type idRange struct {
 // nextID returns the smallest string greater than id.
 func nextID(id string) string { return id + "\x00" }
 
-// findIDRange returns the range to which the indexed part of a condition restricts the ids, or
-// nil. A document outside the range is not charged, so the charge is the same whether it is
-// read or not.
+// findIDRange returns the range of ids that the indexed part of a condition allows, or nil. Documents outside the range
+// are never charged, so using the range does not change the charge.
 func findIDRange(plan query.Plan) *idRange {
 	var within *idRange
 	for _, p := range plan.Confines {
@@ -36,12 +35,12 @@ func findIDRange(plan query.Plan) *idRange {
 
 func isID(path rawjson.Path) bool { return len(path) == 1 && !path[0].Array && path[0].Name == "id" }
 
-// narrowTo restricts the range to ids for which the predicate p can hold.
+// narrowTo narrows the range to ids for which p can be true.
 func (i *idRange) narrowTo(p query.Predicate) {
 	low, high := i.low, ""
 	bounded := false
 	for _, b := range []*query.Bound{p.Low, p.High} {
-		if b != nil && b.Value.Kind != query.String { // a range lies within one type, and ids are strings
+		if b != nil && b.Value.Kind != query.String { // ids are strings, so a bound of any other type excludes all ids
 			i.high, i.bounded = "", true
 			return
 		}
@@ -62,11 +61,10 @@ func (i *idRange) narrowTo(p query.Predicate) {
 	}
 }
 
-// hasID reports whether an id is in the range.
+// hasID reports whether the range includes an id.
 func (i *idRange) hasID(id string) bool { return id >= i.low && (!i.bounded || id < i.high) }
 
-// idKeys returns the key range of the query in the id index of a partition; without a range of
-// ids, the whole index.
+// idKeys returns the key range in a partition's id index that the query needs: its range of ids, or the whole index.
 func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 	prefix := partitionPrefix('I', r.c.number, pk)
 	from, to = prefix, endOfPrefix(prefix)
@@ -79,23 +77,22 @@ func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 	return from, to
 }
 
-// A rangeWalk reads the entries of one partition's id index in the query's range. It can be
-// interrupted and continued.
+// A rangeWalk reads the query's range of one partition's id index. It can stop and continue.
 type rangeWalk struct {
-	from, to  []byte // the rest of the range
+	from, to  []byte // the unread rest of the range
 	seqs      []uint64
-	done      bool   // the whole range was read: seqs has all its documents, in the order of insertion
-	duplicate uint64 // sequence number of a document to which two entries refer because of damage, or 0
+	done      bool   // the range is completely read; seqs contains all documents, in the order of insertion
+	duplicate uint64 // sequence number to which two damaged entries refer, or 0
 }
 
 const (
-	// firstWalkEntries is the number of id index entries that are read before any document.
+	// firstWalkEntries is how many id index entries are read before any document.
 	firstWalkEntries = 1024
-	// walkEntriesPerScan is the number of id index entries that are read for each scanned document.
+	// walkEntriesPerScan is how many id index entries are read per scanned document.
 	walkEntriesPerScan = 16
 )
 
-// advanceWalk reads up to n more entries of a walk.
+// advanceWalk reads up to n more entries of the index.
 func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 	if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil || w.done {
 		return
@@ -120,11 +117,10 @@ func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 	}
 }
 
-// scanRange is scanPartition for a query that restricts the ids to a range. The results must be
-// in the order of insertion, which the id index does not have, so the whole range must be known
-// before the first result. If the range is most of the partition, a scan finds a page of
-// results sooner. So scanRange alternates between scanning the partition and reading the range of
-// the index. When it has read the range, it looks up the remaining documents.
+// scanRange is scanPartition for a query with a range of ids. Results must be in the order of insertion, but the id
+// index is sorted by id, so the whole range must be read before the first result. If the range is most of the
+// partition, scanning finds a page of results sooner. scanRange therefore alternates between a scan of the partition
+// and a walk through the range. After the walk it looks up the remaining documents.
 func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	w := r.openWalk(pk)
 	if !w.done {
@@ -152,7 +148,7 @@ func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64
 	})
 }
 
-// openWalk returns the walk of the query's range of ids in a partition.
+// openWalk returns the rangeWalk for a partition. It continues an existing one.
 func (r *pageBuilder) openWalk(pk Partition) *rangeWalk {
 	w := r.walks[pk]
 	if w == nil {

@@ -16,11 +16,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Each document of these tests repeats its id as copy, and its partition key as own, which the
-// engine does not index. A query with c.copy in place of c.id and c.own in place of c.pk has
-// the same results, and is evaluated by scanning.
+// The documents of these tests repeat their id as copy and their partition key as own. The engine indexes neither. A
+// query on c.copy and c.own therefore scans, but must return the same results as the query on c.id and c.pk.
 
-// An idFixture is a container of documents that repeat their keys.
+// An idFixture is a container whose documents repeat their keys.
 type idFixture struct {
 	e   *Engine
 	c   *Container
@@ -59,12 +58,12 @@ func drawID(r *rapid.T) string {
 func quoteJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // text and numbers always marshal
+		panic(err) // cannot fail for text and numbers
 	}
 	return string(b)
 }
 
-// writeRandom executes random writes.
+// writeRandom makes random writes.
 func (w *idFixture) writeRandom(r *rapid.T, limit int) {
 	for range rapid.IntRange(0, limit).Draw(r, "writes") {
 		id, pk := drawID(r), rapid.SampledFrom([]string{"p", "p", "q", "r"}).Draw(r, "partition")
@@ -96,8 +95,7 @@ func (w *idFixture) deleteDocument(r *rapid.T, id, pk string) {
 	require.NoError(r, err)
 }
 
-// replaceLast sometimes deletes the last document of a page, and sometimes creates a new document
-// with the same id.
+// replaceLast sometimes deletes the last document of a page. It sometimes also creates a new document with this id.
 func (w *idFixture) replaceLast(r *rapid.T, p *pageReader) {
 	var at pagePosition
 	if p.done || at.parseToken(p.req) != nil || len(at.keys) == 0 || at.keys[0].Kind != query.String {
@@ -111,7 +109,7 @@ func (w *idFixture) replaceLast(r *rapid.T, p *pageReader) {
 	}
 }
 
-// drawConfining returns a condition on ids, with NAME for the path.
+// drawConfining returns a random condition on ids, in which NAME stands for the path.
 func drawConfining(r *rapid.T, params map[string]query.Value) string {
 	param := func() string {
 		name := fmt.Sprintf("@p%d", len(params))
@@ -136,7 +134,7 @@ func drawConfining(r *rapid.T, params map[string]query.Value) string {
 	return "NAME" + rapid.SampledFrom([]string{" < ", " <= ", " > ", " >= ", " > ", " < ", " = "}).Draw(r, "operator") + param()
 }
 
-// drawQuery returns a query with NAME for the path of the id, and its parameters.
+// drawQuery returns a random query and its parameters. NAME stands for the path of the id.
 func drawQuery(r *rapid.T, simple bool) (string, map[string]query.Value) {
 	params := map[string]query.Value{}
 	var conditions []string
@@ -194,9 +192,8 @@ func (p *pageReader) readPage(r *rapid.T, w *idFixture) Page {
 	return page
 }
 
-// TestQuery_ByIDReturnsWhatAScanReturns compares every page of queries that the id index serves
-// with the page of a scan: its bytes, its charge and whether another page follows. Random writes
-// happen between the pages.
+// TestQuery_ByIDReturnsWhatAScanReturns compares pages that the id index serves with pages of a scan: their bytes,
+// their charges, and whether another page follows. It makes random writes between the pages.
 func TestQuery_ByIDReturnsWhatAScanReturns(t *testing.T) {
 	for name, open := range map[string]func(*rapid.T) disk.Store{
 		"memory": func(*rapid.T) disk.Store { return disk.NewMemory() },
@@ -242,7 +239,7 @@ func compareWithScan(r *rapid.T, w *idFixture) {
 		require.Equal(r, string(want.JSON), string(got.JSON), text)
 		require.Equal(r, want.Count, got.Count, text)
 		require.Equal(r, scanned.done, indexed.done, text)
-		if !namesIDs(indexed.req.Query) { // a query that names ids is charged only for these documents
+		if !namesIDs(indexed.req.Query) { // a query that names ids is charged only for the documents with these ids
 			require.Equal(r, want.Charge, got.Charge, text)
 			require.Equal(r, want.Loaded, got.Loaded, text)
 		}
@@ -253,7 +250,7 @@ func compareWithScan(r *rapid.T, w *idFixture) {
 
 func namesIDs(q *query.Query) bool { return findNamedIDs(q) != nil }
 
-// TestQuery_ByIDReadsOnlyItsPage counts the documents that pages of ordered queries read.
+// TestQuery_ByIDReadsOnlyItsPage counts how many documents the pages of ordered queries read.
 func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 	e, c := newFilledContainer(t)
 	const p = Partition(`["p"]`)
@@ -261,7 +258,7 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 		query            string
 		in               Partition
 		page             int
-		scanned, results int // sums over all pages
+		scanned, results int // totals of all pages
 	}{
 		{"SELECT TOP 5 * FROM c ORDER BY c.id", p, -1, 5, 5},
 		{"SELECT TOP 5 * FROM c ORDER BY c.id DESC", p, -1, 5, 5},
@@ -287,8 +284,7 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 	}
 }
 
-// A condition that no index answers loads and charges all documents of the range, as a scan of
-// the partition does.
+// If no index answers a condition, all documents of the range are loaded and charged, as in a scan of the partition.
 func TestQuery_ByIDLoadsTheRangeForOtherConditions(t *testing.T) {
 	e, c := newFilledContainer(t)
 	q, err := e.ParseQuery(t.Context(), "SELECT * FROM c WHERE STARTSWITH(c.id, '7') AND c.n != 80 ORDER BY c.id", nil)
@@ -300,9 +296,8 @@ func TestQuery_ByIDLoadsTheRangeForOtherConditions(t *testing.T) {
 	require.Equal(t, 11, page.Scanned)
 }
 
-// TestQuery_ByIDContinuesAmongNewDocuments deletes and creates documents around the position
-// where a page ended. If the last returned document is deleted and created again, it is a new
-// document, which the next page returns.
+// TestQuery_ByIDContinuesAmongNewDocuments deletes and creates documents near the end of a page. If the last returned
+// document is deleted and created again, the next page must return the new document.
 func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 	for order, want := range map[string][][]string{"ASC": {{"b", "d"}, {"d", "e", "f"}}, "DESC": {{"f", "d"}, {"d", "c", "b"}}} {
 		e, c := testContainer(t, `{"includedPaths":[{"path":"/*"}]}`)
@@ -331,8 +326,8 @@ func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 	}
 }
 
-// TestQuery_RangesTakeTurnsWithScanning has more documents in the range than firstWalkEntries. The
-// range is at the start or at the end of the order of insertion, or spread over it.
+// TestQuery_RangesTakeTurnsWithScanning uses ranges of more than firstWalkEntries documents. They are at the start or
+// at the end of the insertion order, or spread over it.
 func TestQuery_RangesTakeTurnsWithScanning(t *testing.T) {
 	const documents = 6000
 	for name, number := range map[string]func(i int) int{

@@ -16,16 +16,16 @@ const (
 	minAutoscale      = 1000
 	maxThroughput     = 1_000_000
 	defaultThroughput = 400
-	autoscaleFactor   = 10 // ratio of the highest throughput to the lowest
+	autoscaleFactor   = 10 // ratio of an offer's highest to its lowest throughput
 )
 
-// An Offer is the throughput of a container, or of a database that shares it among its
-// containers. It is immutable; a change creates a new one.
+// An Offer is the throughput of a container, or of a database that shares its throughput. It is immutable; a change
+// creates a new one.
 type Offer struct {
 	Number    uint32 `json:"number"`
 	Manual    int    `json:"manual,omitempty"`
 	Autoscale int    `json:"autoscale,omitempty"` // maximum RU/s; 0 for a manual offer
-	Highest   int    `json:"highest"`             // highest throughput ever set, which determines the minimum
+	Highest   int    `json:"highest"`             // highest throughput so far, which determines the minimum
 	Version   uint64 `json:"version"`
 	Changed   int64  `json:"changed"` // time of the last change, in seconds since 1970
 }
@@ -36,7 +36,7 @@ func (o *Offer) ID() string {
 	return "0000"[min(4, len(id)):] + id
 }
 
-// Throughput returns the maximum request units per second of the offer.
+// Throughput returns the maximum throughput of the offer in request units per second.
 func (o *Offer) Throughput() int { return max(o.Manual, o.Autoscale) }
 
 // MinThroughput returns the lowest throughput to which the offer can be set.
@@ -49,13 +49,13 @@ func (o *Offer) MinThroughput() int {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// A Throughput is a requested throughput. The zero value requests none.
+// A Throughput is the throughput that a request asks for. The zero value asks for none.
 type Throughput struct {
 	Manual    int `json:"manual,omitempty"`
 	Autoscale int `json:"autoscale,omitempty"` // maximum
 }
 
-// Check refuses values that Cosmos DB does not offer.
+// Check returns an error for a throughput that Cosmos DB does not offer.
 func (t Throughput) Check() error {
 	switch {
 	case t.Manual != 0 && t.Autoscale != 0:
@@ -75,7 +75,7 @@ func (e *Engine) newOffer(number uint32, t Throughput, version uint64) *Offer {
 	return &Offer{Number: number, Manual: t.Manual, Autoscale: t.Autoscale, Highest: max(t.Manual, t.Autoscale), Version: version, Changed: e.clock().Unix()}
 }
 
-// A Provisioned is a database or container with its offer.
+// A Provisioned is an offer with the database or container to which it belongs.
 type Provisioned struct {
 	*Offer
 	Database  string
@@ -84,14 +84,14 @@ type Provisioned struct {
 	etag      string
 }
 
-// JSON returns the offer as clients read it.
+// JSON returns the offer as JSON for clients.
 func (p Provisioned) JSON() []byte {
 	content := map[string]any{
 		"offerThroughput": p.Manual, "offerIsRUPerMinuteThroughputEnabled": false,
 		"offerMinimumThroughputParameters": map[string]int{"maxThroughputEverProvisioned": p.Highest},
 	}
 	if p.Autoscale > 0 {
-		content["offerThroughput"] = p.Autoscale / autoscaleFactor // the lowest throughput that is billed
+		content["offerThroughput"] = p.Autoscale / autoscaleFactor // lowest throughput that Azure bills
 		content["offerAutopilotSettings"] = map[string]int{"maxThroughput": p.Autoscale}
 	}
 	b, err := json.Marshal(map[string]any{
@@ -99,13 +99,12 @@ func (p Provisioned) JSON() []byte {
 		"offerVersion": "V2", "offerType": "Invalid", "resource": p.self, "offerResourceId": p.rid, "content": content,
 	})
 	if err != nil {
-		panic(err) // strings and numbers always marshal
+		panic(err) // cannot fail for strings and numbers
 	}
 	return b
 }
 
-// Migrated returns the throughput of the offer after a migration between manual and autoscale.
-// The maximum stays the same.
+// Migrated returns the throughput after a migration between manual and autoscale. The maximum does not change.
 func (p Provisioned) Migrated(toAutoscale bool) (Throughput, error) {
 	switch {
 	case toAutoscale == (p.Autoscale > 0):
@@ -143,8 +142,8 @@ func (e *Engine) Offer(id string) (Provisioned, error) {
 	return Provisioned{}, notFound("offer", id)
 }
 
-// ReplaceOffer changes a throughput if ifMatch is the etag of the offer or empty. If the
-// container needs more physical partitions, ranges split; ranges never merge.
+// ReplaceOffer changes an offer, if ifMatch is empty or the etag of the offer. It splits ranges if more physical
+// partitions are needed; ranges never merge.
 func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Throughput) (Provisioned, error) {
 	if err := t.Check(); err != nil {
 		return Provisioned{}, err
@@ -190,7 +189,7 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 	return e.Offer(id)
 }
 
-// countRanges returns the number of physical partitions that the container needs.
+// countRanges returns how many physical partitions the container needs.
 func (e *Engine) countRanges(c *Container) int {
 	throughput := 0
 	if c.offer != nil {

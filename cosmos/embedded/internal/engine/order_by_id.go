@@ -7,17 +7,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// isServedByID reports whether the id index of a logical partition can serve a page of an ORDER
-// BY without the documents of other pages. The indexes must answer the whole condition: otherwise
-// every candidate must be loaded, and charged, before the order is known.
+// isServedByID reports whether a page of an ORDER BY can be read from the id index of a logical partition. If an index
+// does not answer the whole condition, it cannot: every candidate must be loaded, and charged, before the order is
+// known.
 func (r *pageBuilder) isServedByID() bool {
 	orders := r.q.Query.Orders()
 	return r.q.Scoped && r.ids == nil && len(orders) == 1 && isID(orders[0].Path) && r.plan.IndexOnly()
 }
 
-// fillOrderedByID adds the documents of one logical partition in the order of their ids. A page
-// starts at the id at which the previous page ended, even if that document was deleted. A new
-// document with the same id was inserted later, so the page begins with the new document.
+// fillOrderedByID adds documents of one logical partition in the order of their ids. A page starts at the last id of
+// the previous page. If that document was deleted and created again, it is newer, so the page returns it.
 func (r *pageBuilder) fillOrderedByID() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
@@ -61,8 +60,8 @@ func (r *pageBuilder) fillOrderedByID() {
 	})
 }
 
-// keysAfterPosition narrows the key range of the id index to the keys that are not before the
-// position of the continuation token, in the order of the query.
+// keysAfterPosition narrows a key range of the id index to the keys that come after the continuation token, in the
+// order of the query.
 func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, high []byte) {
 	at := r.at.keys[0]
 	id := idKey(r.c.number, r.q.Partition, string(at.Text))
@@ -71,7 +70,7 @@ func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, 
 		return from, lowerKey(to, append(id, 0))
 	case at.Kind == query.String:
 		return higherKey(from, id), to
-	case (at.Kind > query.String) != descending: // ids are strings, and all strings are before the position
+	case (at.Kind > query.String) != descending: // ids are strings, and strings sort before this position
 		return to, to
 	}
 	return from, to
@@ -91,7 +90,7 @@ func higherKey(a, b []byte) []byte {
 	return b
 }
 
-// readIndexed reads the document that an entry of the id index refers to.
+// readIndexed reads the document to which an entry of the id index refers.
 func (r *pageBuilder) readIndexed(id string, seq uint64) (storedDocument, []byte) {
 	s, err := r.c.readIndexed(r.reader, r.q.Partition, id, seq)
 	if r.broken = cmp.Or(r.broken, err); r.broken != nil {

@@ -5,21 +5,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPartitionKey is the longest partition key value, in bytes. The documented limit of 101 bytes
-// for containers without hash version 2 is not enforced, because the tests of azcosmos write longer
-// values.
+// maxPartitionKey is the maximum size of a partition key value, in bytes. Without hash version 2, the documented limit
+// is 101 bytes; it is not enforced, because the tests of azcosmos exceed it.
 const maxPartitionKey = 2048
 
-// A Partition is the value of a partition key in one canonical form: a JSON
-// array in which equal values are equal text. {} stands for undefined.
+// A Partition is a partition key value in canonical form: a JSON array, with equal text for equal values. {} represents
+// undefined.
 type Partition string
 
-// KeyMismatch is the substatus of a write whose partition key differs from that of the
-// document.
+// KeyMismatch is the substatus of a write whose partition key differs from the key in the document.
 const KeyMismatch = 1001
 
-// ParsePartition parses the partition key header of an item request, which must have a value
-// for every path of the container.
+// ParsePartition parses the partition key header of an item request. The header must contain a value for every path of
+// the container.
 func (c *Container) ParsePartition(header string) (Partition, error) {
 	values, err := parseKey(header)
 	if err != nil {
@@ -50,7 +48,7 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	return "", pk.keyPrefix(), nil
 }
 
-// keyPrefix returns the prefix of all longer keys that start with the values of p.
+// keyPrefix returns the common prefix of all longer keys that start with the values of p.
 func (p Partition) keyPrefix() Partition { return p[:len(p)-1] + "," }
 
 func parseKey(header string) ([]query.Value, error) {
@@ -74,7 +72,7 @@ func parseKey(header string) ([]query.Value, error) {
 	return values, nil
 }
 
-// encodePartition encodes the values of all paths, or of the first paths, as a Partition.
+// encodePartition encodes the values of all paths, or of the first few, as a Partition.
 func (c *Container) encodePartition(values []query.Value) (Partition, error) {
 	pk, size := []byte{'['}, 0
 	for i, v := range values {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzPartitionKeyHeader parses arbitrary partition key headers. A header is refused, or its
-// Partition is canonical and has a range, and bbolt accepts its keys.
+// FuzzPartitionKeyHeader parses arbitrary partition key headers. A header must be refused, or its Partition must be
+// canonical, have a range, and fit into a bbolt key.
 func FuzzPartitionKeyHeader(f *testing.F) {
 	for _, s := range []string{
 		`["p"]`, `[1]`, `[1.0]`, `[-0]`, `[1e2]`, `[null]`, `[true]`, `[{}]`, `[ ]`, `[[]]`, `[{"a":1}]`, `["a","b"]`, `["a",null,{}]`,

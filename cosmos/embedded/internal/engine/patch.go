@@ -14,26 +14,25 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPatch bounds the operations of a patch.
+// maxPatch is the maximum number of operations in a patch.
 const maxPatch = 10
 
 // A PatchDoc is the checked body of a patch request.
 type PatchDoc struct {
 	condition  *query.Query // nil: the patch has no condition
 	operations []patchOp
-	grows      int // approximate number of bytes by which the document may grow
+	grows      int // approximate number of bytes that the patch can add to the document
 }
 
 type patchOp struct {
 	op    string
 	path  []string
-	text  string   // the path as sent
+	text  string   // the path as the client sent it
 	from  []string // source path of a move
 	value []byte   // compact JSON; nil if op is remove
 }
 
-// conditionLimits bound the condition of a patch, which is evaluated while no other write can
-// run.
+// conditionLimits limit the condition of a patch, because no other write can run during its evaluation.
 var conditionLimits = query.Limits{Document: query.DefaultLimits.Document / 10}
 
 // evaluateCondition reports whether the condition of the patch is true for doc.
@@ -125,7 +124,7 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 	return p, nil
 }
 
-// splitPointer splits a JSON pointer into its unescaped steps.
+// splitPointer splits a JSON pointer into unescaped steps.
 func splitPointer(path string) ([]string, error) {
 	if len(path) < 2 || path[0] != '/' {
 		return nil, badRequest("patch path %q must start with / and name a property", path)
@@ -143,7 +142,7 @@ func splitPointer(path string) ([]string, error) {
 	return steps, nil
 }
 
-// applyAll executes the operations in order. doc must be compact, and its memory is reused.
+// applyAll executes the operations in order. doc must be compact; its memory is reused.
 func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	for _, op := range p.operations {
 		for i, key := range c.keyPaths {
@@ -159,7 +158,7 @@ func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	return doc, nil
 }
 
-// isAffected reports whether a change at path may change the value at key.
+// isAffected reports whether a change at path can change the value at key.
 func isAffected(path []string, key rawjson.Path) bool {
 	for i := 0; i < len(path) && i < len(key); i++ {
 		if path[i] != key[i].Name {
@@ -169,23 +168,22 @@ func isAffected(path []string, key rawjson.Path) bool {
 	return true
 }
 
-// A patchTarget is the location of a path in a document: an existing value, or the position at
-// which a new value is inserted.
+// A patchTarget is the location of a path in a document: an existing value, or the place for a new one.
 type patchTarget struct {
-	start, end int  // bounds of the value, if it exists
-	from       int  // start of the member or element, including its name
+	start, end int  // bounds of the existing value
+	from       int  // start of the existing member, including its name, or of the existing element
 	array      bool // the parent is an array
 	exists     bool
-	insert     int  // position for a new member or element, if the path does not exist
+	insert     int  // where a new member or element must be inserted
 	first      bool // the parent is empty
 }
 
-// isPrefix reports whether path equals prefix or lies below it.
+// isPrefix reports whether path equals prefix or is below it.
 func isPrefix(prefix, path []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(prefix, path[:len(prefix)])
 }
 
-// applyMove removes the value at from, and adds it at the path.
+// applyMove removes the value at from and adds it at path.
 func (o patchOp) applyMove(doc []byte) ([]byte, error) {
 	source := patchOp{op: o.op, path: o.from, text: "/" + strings.Join(o.from, "/")}
 	at, err := source.locateTarget(doc)
@@ -257,7 +255,7 @@ func (o patchOp) incrementNumber(raw []byte) ([]byte, error) {
 }
 
 func spliceBytes(doc []byte, start, end int, with []byte) []byte {
-	if start == end && end == len(doc)-1 { // a new last property is appended without copying the document
+	if start == end && end == len(doc)-1 { // a new last member is appended in place, without copying the document
 		last := doc[end]
 		return append(append(doc[:end], with...), last)
 	}
@@ -267,7 +265,7 @@ func spliceBytes(doc []byte, start, end int, with []byte) []byte {
 	return append(out, doc[end:]...)
 }
 
-// removeMember removes the member and one comma.
+// removeMember removes a member or element and one comma.
 func removeMember(doc []byte, at patchTarget) []byte {
 	from, end := at.from, at.end
 	if doc[end] == ',' {
@@ -278,7 +276,7 @@ func removeMember(doc []byte, at patchTarget) []byte {
 	return spliceBytes(doc, from, end, nil)
 }
 
-// locateTarget finds the location of the path. All steps except the last must exist.
+// locateTarget locates the path in doc. All steps except the last must exist.
 func (o patchOp) locateTarget(doc []byte) (patchTarget, error) {
 	start, end := 0, len(doc)
 	for i, step := range o.path {
@@ -300,7 +298,7 @@ func (o patchOp) locateTarget(doc []byte) (patchTarget, error) {
 func findChild(doc []byte, start, end int, step string) (patchTarget, error) {
 	parent := doc[start:end]
 	at := patchTarget{insert: end - 1, first: len(parent) == 2, array: parent[0] == '['}
-	// offset returns the position of part within doc.
+	// offset returns the index of part in doc
 	offset := func(part []byte) int { return cap(doc) - cap(part) }
 	if parent[0] == '{' {
 		err := rawjson.EachMember(parent, func(name, value []byte) bool {

@@ -12,10 +12,10 @@ import (
 
 const defaultPolicy = `{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`
 
-// A policy is the indexing policy of a container. The engine indexes only ids: a policy determines
-// charges, and whether an ORDER BY is refused.
+// A policy is the indexing policy of a container. It only affects charges and whether an ORDER BY is refused, because
+// the engine has an index for ids only.
 type policy struct {
-	none       bool // indexing mode none
+	none       bool // true with indexing mode none
 	root       *policyNode
 	composites [][]composite
 }
@@ -33,11 +33,11 @@ const (
 	excluded
 )
 
-// A policyNode is a node in the tree of paths. It says whether the value at its path (/a/?) and
-// all values below the path (/a/*) are indexed.
+// A policyNode is a node in the tree of paths. It tells whether the value at its path (/a/?) and the values below its
+// path (/a/*) are indexed.
 type policyNode struct {
 	here, below inclusion
-	next        map[string]*policyNode // child nodes by property name; "[]" is the node of all array elements
+	next        map[string]*policyNode // children by property name; "[]" stands for all array elements
 }
 
 type pathJSON struct {
@@ -185,7 +185,7 @@ func (p *policy) isIndexed(path rawjson.Path) bool {
 	return says == included
 }
 
-// checkOrder refuses an ORDER BY that no index of Cosmos DB could serve.
+// checkOrder returns an error for an ORDER BY that Cosmos DB could not serve by an index.
 func (p *policy) checkOrder(orders []query.Order) error {
 	if len(orders) == 1 && !p.isIndexed(orders[0].Path) {
 		return badRequest("The index path corresponding to the specified order-by item is excluded.")
@@ -196,8 +196,8 @@ func (p *policy) checkOrder(orders []query.Order) error {
 	return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
 }
 
-// hasOrder reports whether a composite index has the paths of orders, with all directions the
-// same or all directions reversed.
+// hasOrder reports whether a composite index has the paths of orders, with the same directions or with all of them
+// reversed.
 func hasOrder(index []composite, orders []query.Order) bool {
 	if len(index) != len(orders) {
 		return false
@@ -216,7 +216,7 @@ const systemTerms = 2
 
 var termSeed = maphash.MakeSeed()
 
-// A term is the hash of a path and a value in the index.
+// A term is the hash of an indexed path and value.
 type term uint64
 
 // countTerms returns the number of index entries of a document without its system properties.
@@ -258,12 +258,12 @@ func (p *policy) listTerms(doc []byte) []term {
 	return terms
 }
 
-// eachTerm visits the indexed scalars of doc except id.
+// eachTerm calls visit for the indexed scalars of doc, except id.
 func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
 	if p.none || p.root.below == excluded && len(p.root.next) == 0 {
 		return
 	}
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc was checked to be an object
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // cannot fail, because doc was checked to be an object
 		if !rawjson.IsName(name, "id") {
 			p.root.visitChild(string(name), name, p.root.below, 0, value, visit)
 		}

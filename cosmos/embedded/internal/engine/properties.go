@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// withDefaults adds the defaults of members that body omits: the indexing policy, the hash version
-// of partition keys, which clients need, and the policies that the engine only stores.
+// withDefaults adds defaults for members that body omits: the indexing policy, the hash version of partition keys
+// (which clients need), and policies that the engine only stores.
 func withDefaults(body []byte, d *definition) ([]byte, error) {
 	var all, key map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -44,8 +44,8 @@ var containerDefaults = map[string]string{
 // etagPath is the path that every indexing policy excludes.
 const etagPath = `/"_etag"/?`
 
-// completePolicy adds the members that the indexing policy raw omits, and adds etagPath to the
-// excluded paths.
+// completePolicy adds the default members that the indexing policy raw omits. It also adds etagPath to the excluded
+// paths.
 func completePolicy(raw json.RawMessage) (json.RawMessage, error) {
 	var policy map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &policy); err != nil {

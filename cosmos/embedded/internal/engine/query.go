@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// maxPage bounds the bytes of documents on one result page.
+// maxPage is the maximum number of bytes of documents on a result page.
 const maxPage = 4 << 20
 
 // A QueryRequest requests one result page.
 type QueryRequest struct {
 	Query        *query.Query
-	Text         string // text of the query; a continuation token is valid only with the same text
+	Text         string // text of the query; a continuation token is valid only for the text that created it
 	Partition    Partition
-	Scoped       bool      // only Partition is read; otherwise the condition may restrict the partitions
-	Prefix       Partition // only partitions with this prefix of a hierarchical key are read
-	Range        *Range    // the only physical partition that is read; nil: all
-	AllowCross   bool      // the request allows a query over several partitions
+	Scoped       bool      // read only Partition; otherwise the condition may restrict the partitions
+	Prefix       Partition // read only partitions with this prefix of a hierarchical key
+	Range        *Range    // read only this physical partition; nil reads all
+	AllowCross   bool      // allow the query to read several partitions
 	MaxItems     int       // maximum number of results; -1 for no limit
 	Continuation string
 	Consistency  Consistency
@@ -31,7 +31,7 @@ type QueryRequest struct {
 
 // A Page is one result page.
 type Page struct {
-	JSON         []byte // the whole body of the response
+	JSON         []byte // the complete body of the response
 	Count        int
 	Continuation string // "" on the last page
 	Charge       Charge
@@ -40,25 +40,23 @@ type Page struct {
 	Loaded       int // number of documents that were loaded because no index answers the condition
 }
 
-// gatewayRefusal is the text by which clients recognise a query that needs a plan.
+// gatewayRefusal is the error text from which clients know that a query needs a plan.
 const gatewayRefusal = "BadRequest: the provided cross partition query can not be directly served by the gateway. " +
 	"Only filters and projections are; scope the query to one partition key, or use a client that follows query plans."
 
-// NeedsPlan is the substatus of a query that the client must execute with a query plan.
+// NeedsPlan is the substatus of a query for which the client needs a query plan.
 const NeedsPlan = 1004
 
-// ParseQuery parses a query. Its functions of the current time use the clock of the engine.
+// ParseQuery parses a query. Functions such as GetCurrentDateTime use the clock of the engine.
 func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]query.Value) (*query.Query, error) {
 	return query.Parse(ctx, text, params, query.WithClock(e.clock))
 }
 
-// Query reads one result page. It returns an error when ctx ends. When a query over several
-// partitions fails with a DamageError, the continuation of the Page starts after the damaged
-// document.
+// Query reads one result page. It fails if ctx ends. If a query over several partitions fails with a DamageError, the
+// continuation of the returned Page starts after the damaged document.
 //
-// The first physical partition evaluates the Source of a query over the whole container. In all
-// other physical partitions the Source has no results. So a client that combines the results of
-// all physical partitions obtains the results of the query.
+// A query over the whole container is evaluated in the first physical partition. In the remaining ones, its Source has
+// no results, so that a client can combine the results of all physical partitions.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Base().Orders()); err != nil {
 		return Page{}, err
@@ -66,7 +64,7 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if err := c.Scope(&q); err != nil {
 		return Page{}, err
 	}
-	alone := q.Scoped || q.Range != nil // the query reads one partition, logical or physical
+	alone := q.Scoped || q.Range != nil // the query reads a single logical or physical partition
 	if !alone && !q.AllowCross {
 		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
 	}
@@ -112,17 +110,17 @@ type pageBuilder struct {
 	at      pagePosition // position at which the previous page ended
 	resumed bool
 
-	derived     []*query.Query // queries over the results of q.Query, the outermost first
+	derived     []*query.Query // queries over the results of q.Query, outermost first
 	isElsewhere bool           // another physical partition evaluates the source of derived
 
-	ids   []string               // ids that the condition names; nil: any
-	found map[Partition][]uint64 // sequence numbers of the documents with these ids, in the order of insertion
+	ids   []string               // ids that the condition allows; nil allows all
+	found map[Partition][]uint64 // sequence numbers of the documents that have one of ids, in the order of insertion
 
 	lookedUp int // number of ids looked up before the first result
 
-	partitions []Partition              // partitions to which the condition restricts the documents; nil: any
-	idRange    *idRange                 // range to which the condition restricts the ids; nil: any
-	walks      map[Partition]*rangeWalk // walks of idRange, by partition
+	partitions []Partition              // partitions that the condition allows; nil allows all
+	idRange    *idRange                 // range of ids that the condition allows; nil allows all
+	walks      map[Partition]*rangeWalk // the walk through idRange in each partition
 
 	ctx    context.Context //nolint:containedctx // context of the request
 	reader disk.Reader
@@ -130,12 +128,12 @@ type pageBuilder struct {
 	slots  *query.Slots
 	page   Page
 
-	skip    int    // number of results of a JOIN that OFFSET still skips
-	partial uint64 // sequence number of the document within which the page ends
-	row     int    // number of results of partial on the page
+	skip    int    // number of JOIN results that OFFSET must still skip
+	partial uint64 // sequence number of a document of which only some results fit on the page
+	row     int    // number of results of the document partial on the page
 
-	broken   error  // error of an unreadable document, which ends the query
-	brokenAt uint64 // sequence number of the unreadable document if it is damaged, else 0
+	broken   error  // error for an unreadable document, which ends the query
+	brokenAt uint64 // sequence number of a damaged document, or 0
 }
 
 func (r *pageBuilder) buildPage(reader disk.Reader) error {
@@ -149,7 +147,7 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 	}
 	switch {
 	case r.q.Scoped && r.q.Range != nil && !r.q.Range.hasKey(r.c.effectiveKey(r.q.Partition)):
-		// The partition is not in the requested range, so the page has no results.
+		// the partition is outside the requested range, so there are no results
 	case len(r.derived) > 0 || r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.fillCollected()
 	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
@@ -184,7 +182,7 @@ func (r *pageBuilder) scanPartition(pk Partition, last uint64, visit func(seq ui
 	}
 }
 
-// scanDocuments is scanPartition without the id index.
+// scanDocuments is scanPartition, but never uses the id index.
 func (r *pageBuilder) scanDocuments(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
@@ -230,8 +228,8 @@ func (r *pageBuilder) readJSON(seq uint64, s storedDocument) []byte {
 	return doc
 }
 
-// testCondition extracts the values that the query needs from doc and tests the condition. It
-// counts the document as loaded if no index answers the whole condition.
+// testCondition extracts the values that the query needs from doc, and tests the condition. If an index does not answer
+// the whole condition, it counts the document as loaded.
 func (r *pageBuilder) testCondition(s storedDocument, doc []byte) bool {
 	if r.c.hasExpired(s, r.now) {
 		return false
@@ -251,7 +249,7 @@ func (r *pageBuilder) countLoaded(s storedDocument) {
 	r.page.Charge += r.e.loadCharge(s.size)
 }
 
-// remainingResults returns the number of results that the query may still return, -1 without a limit.
+// remainingResults returns how many more results the query may return, or -1 if there is no limit.
 func (r *pageBuilder) remainingResults() int {
 	if limit := r.q.Query.Limit(); limit != query.NoLimit {
 		return limit - r.at.given - r.page.Count
@@ -261,8 +259,7 @@ func (r *pageBuilder) remainingResults() int {
 
 func (r *pageBuilder) isPageFull() bool { return r.q.MaxItems >= 0 && r.page.Count >= r.q.MaxItems }
 
-// addDocument adds the query's projection of doc to the page. It returns false and adds nothing
-// if the page has no room.
+// addDocument adds the query's projection of doc to the page. If there is no room, it adds nothing and returns false.
 func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 	if r.isPageFull() {
 		return false
@@ -272,7 +269,7 @@ func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 		page = append(page, ',')
 	}
 	if need := len(page) + len(doc); need > cap(page) {
-		// Grow in larger steps than append does: pages reach 4 MB.
+		// grow in larger steps than append does, because pages can reach 4 MB
 		page = slices.Grow(page, max(need, min(4*need, maxPage+16<<10))-len(page))
 	}
 	page = r.q.Query.Project(page, doc, r.slots)
@@ -292,10 +289,10 @@ func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 func (r *pageBuilder) fillInserted() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
-		skip = 0 // the first page skipped the offset
+		skip = 0 // the first page has already skipped the offset
 	}
 	last := r.at.seq
-	scanned := last // sequence number of the last document that was read
+	scanned := last // sequence number of the last document read
 	r.scanPartition(r.q.Partition, last, func(seq uint64, s storedDocument, doc []byte) bool {
 		if r.remainingResults() == 0 {
 			return false
@@ -314,8 +311,8 @@ func (r *pageBuilder) fillInserted() {
 			return true
 		}
 		if !r.addDocument(s, doc) {
-			// This document shows that another page follows. It is not charged here, because
-			// the next page reads it again.
+			// This document only tells that another page follows. It is not charged here, because the next page reads
+			// it again.
 			r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
 			r.continueAfter(pagePosition{seq: last})
 			return false
@@ -325,9 +322,8 @@ func (r *pageBuilder) fillInserted() {
 	})
 }
 
-// endPage ends a page that has reached its work limit; the next page starts after the document
-// last. The query fails if OFFSET has more results to skip, because a continuation token does
-// not hold their number.
+// endPage ends a page at its work limit. The next page starts after the document last. If OFFSET must still skip
+// results, the query fails, because continuation tokens do not contain this number.
 func (r *pageBuilder) endPage(last uint64, skip int) bool {
 	if !r.slots.Exhausted() {
 		return false

@@ -14,15 +14,12 @@ type sortCandidate struct {
 	s   storedDocument
 }
 
-// fillOrdered adds the documents of one partition, logical or physical, in the order of ORDER
-// BY; documents with equal keys are in the order of insertion. It sorts the
-// documents, unless the id index has the order: see fillOrderedByID.
+// fillOrdered adds documents of one logical or physical partition in the order of ORDER BY. Documents with equal keys
+// are in the order of insertion. It sorts, unless fillOrderedByID can use the id index.
 //
-// The first page reads the whole partition and keeps the smallest documents. If the documents of
-// a logical partition carry an ascending number, this order is the order of insertion. The token
-// of the page then says so, and later pages continue from a sequence number without reading the
-// whole partition. The token also holds the number of the partition's last write, because a later
-// write may change the order.
+// The first page reads the whole partition and retains the smallest documents. If the sorted order turns out to be the
+// order of insertion, the continuation token says so, and later pages continue from a sequence number. The token also
+// contains the number of the partition's last write, because later writes may change the order.
 func (r *pageBuilder) fillOrdered() {
 	written := readUsage(r.reader.Get(partitionKey(r.c.number, r.q.Partition))).version
 	if r.resumed && r.at.inOrder && r.at.written == written {
@@ -56,8 +53,8 @@ func (r *pageBuilder) fillOrdered() {
 	}
 }
 
-// maxCandidates returns the maximum number of candidates of a page: one more than the page
-// holds, to know whether another page follows. 0 means all.
+// maxCandidates returns how many candidates a page needs: the size of the page, plus one to know whether another page
+// follows. 0 means all.
 func (r *pageBuilder) maxCandidates(skip int) int {
 	n := r.q.MaxItems
 	if n < 0 {
@@ -69,8 +66,8 @@ func (r *pageBuilder) maxCandidates(skip int) int {
 	return skip + n + 1
 }
 
-// findSmallest returns the first n documents after the position, in order, and whether the
-// order of all documents after it is the order of insertion.
+// findSmallest returns the first n documents after the position, in order. inOrder reports whether the order of all
+// documents after the position is the order of insertion.
 func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	q := r.q.Query
 	order := func(a, b sortCandidate) int {
@@ -80,7 +77,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 		return cmp.Compare(a.seq, b.seq)
 	}
 	start := sortCandidate{key: r.at.keys, seq: r.at.seq}
-	full := false // the first n candidates in best are sorted, and the smallest of an earlier sort
+	full := false // the first n candidates are sorted, and are the smallest so far
 	inOrder = r.q.Scoped
 	var key, previous []query.Value
 	r.scanAll(func(seq uint64, s storedDocument, doc []byte) bool {
@@ -122,7 +119,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	return best, inOrder
 }
 
-// candidateSize returns the approximate size of a candidate in bytes.
+// candidateSize estimates the size of a candidate in bytes.
 func candidateSize(c sortCandidate) int {
 	const fields = 160
 	n := fields
@@ -132,7 +129,7 @@ func candidateSize(c sortCandidate) int {
 	return n
 }
 
-// cloneKey copies a sort key, which points into documents. It reuses the memory of into.
+// cloneKey copies a sort key that points into documents, using the memory of into.
 func cloneKey(key, into []query.Value) []query.Value {
 	if cap(into) < len(key) {
 		into = make([]query.Value, len(key))
@@ -146,7 +143,7 @@ func cloneKey(key, into []query.Value) []query.Value {
 	return into
 }
 
-// fillInInsertionOrder continues a query whose order is known to be the order of insertion.
+// fillInInsertionOrder continues a query whose order was found to be the order of insertion.
 func (r *pageBuilder) fillInInsertionOrder(written uint64) {
 	last := sortCandidate{key: r.at.keys, seq: r.at.seq}
 	var key []query.Value

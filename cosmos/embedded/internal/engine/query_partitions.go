@@ -10,13 +10,12 @@ import (
 // A partitionScan is the scan of one partition in a query over several partitions.
 type partitionScan struct {
 	pk    Partition
-	first uint64 // sequence number of the partition's oldest document
+	first uint64 // sequence number of the oldest document in the partition
 	seq   uint64 // sequence number of the next document to scan
 }
 
-// fillAcrossPartitions adds the documents of all partitions in the order of insertion. A page
-// that reaches its item limit does not look ahead, so the last page may be empty, as on Cosmos
-// DB.
+// fillAcrossPartitions adds documents of all partitions in the order of insertion. A page that has reached its item
+// limit does not look for further results, so the last page may be empty, as on Cosmos DB.
 func (r *pageBuilder) fillAcrossPartitions() {
 	scans := scanHeap(r.findScans(r.at.seq)) // a sorted slice is a heap
 	last := r.at.seq
@@ -38,7 +37,7 @@ func (r *pageBuilder) fillAcrossPartitions() {
 		full := false
 		next := uint64(0)
 		r.scanPartition(first.pk, first.seq-1, func(seq uint64, s storedDocument, doc []byte) bool {
-			if seq != first.seq { // this document was read only to find the next sequence number of the partition
+			if seq != first.seq { // the document was read only for its sequence number
 				next = seq
 				r.page.Scanned--
 				return false
@@ -46,12 +45,12 @@ func (r *pageBuilder) fillAcrossPartitions() {
 			full = !r.addRows(seq, s, doc)
 			return !full
 		})
-		if r.brokenAt > first.seq { // the damage is reported when the query reaches the damaged document
+		if r.brokenAt > first.seq { // a later page reports the damage, when the query reaches the damaged document
 			next = r.brokenAt
 			r.broken, r.brokenAt = nil, 0
 		}
 		switch {
-		case r.brokenAt != 0 && r.page.Count > 0: // the page ends before the damage, and the next page fails with the error
+		case r.brokenAt != 0 && r.page.Count > 0: // this page ends before the damage; the next page fails
 			r.broken, r.brokenAt = nil, 0
 			r.continueAfter(pagePosition{seq: last})
 			return
@@ -77,7 +76,7 @@ func (r *pageBuilder) fillAcrossPartitions() {
 	}
 }
 
-// A scanHeap is a heap whose first scan has the document that comes next.
+// A scanHeap is a heap of scans; the scan with the oldest next document is first.
 type scanHeap []partitionScan
 
 func (h scanHeap) Len() int           { return len(h) }
@@ -97,8 +96,7 @@ func (r *pageBuilder) isInScope(pk Partition) bool {
 	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.hasKey(r.c.effectiveKey(pk)))
 }
 
-// findScans returns the scans of the partitions that can have results after the sequence number
-// last.
+// findScans returns the scans of all partitions that may have results after the sequence number last.
 func (r *pageBuilder) findScans(last uint64) []partitionScan {
 	var scans []partitionScan
 	add := func(pk Partition) bool {
@@ -129,8 +127,8 @@ func (r *pageBuilder) findScans(last uint64) []partitionScan {
 	return scans
 }
 
-// eachPartition visits the partitions of the container. It seeks from each partition to the next
-// without reading all documents.
+// eachPartition visits the partitions of the container. It seeks from one partition to the next and does not read all
+// documents.
 func (r *pageBuilder) eachPartition(visit func(pk Partition) bool) {
 	all := containerPrefix('D', r.c.number)
 	from, end := all, endOfPrefix(all)
@@ -145,7 +143,7 @@ func (r *pageBuilder) eachPartition(visit func(pk Partition) bool) {
 	}
 }
 
-// newScan returns the scan of a partition, if the query reads it.
+// newScan returns the scan of a partition. It returns false if the query does not read the partition.
 func (r *pageBuilder) newScan(pk Partition, last uint64) (partitionScan, bool) {
 	l := partitionScan{pk: pk}
 	seqs, known := r.lookUpCandidates(pk)
@@ -174,13 +172,12 @@ func (r *pageBuilder) newScan(pk Partition, last uint64) (partitionScan, bool) {
 	return l, l.seq > 0
 }
 
-// maxEarlyLookups bounds the ids that are looked up before the first result of a page. Further
-// ids are looked up when their partition is read, and count as work of the page.
+// maxEarlyLookups limits the ids that are looked up before the first result of a page. More ids are looked up when
+// their partition is read; then they count toward the work of the page.
 const maxEarlyLookups = 1 << 20
 
-// lookUpCandidates returns the documents of a partition whose ids the condition names, in the
-// order of insertion. known is false if the condition names no ids or too many, or if the id
-// index is damaged, which is reported when the partition is scanned.
+// lookUpCandidates looks up the documents whose ids the condition names, in the order of insertion. known is false if
+// the condition names no ids or too many, or if the id index is damaged (the scan of the partition reports the damage).
 func (r *pageBuilder) lookUpCandidates(pk Partition) (seqs []uint64, known bool) {
 	switch {
 	case r.ids != nil:

@@ -7,9 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// addRows adds the results of one document to the page; with JOIN there may be several. It
-// returns false if the page has no room for a result; the next page then continues within
-// the document.
+// addRows adds the results of one document to the page; a JOIN can have several. If there is no room for a result, it
+// returns false, and the next page continues within the document.
 func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	if r.q.Query.Streams() {
 		if !r.testCondition(s, doc) {
@@ -51,7 +50,7 @@ func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	return fits
 }
 
-// addResult adds a result to the page, and reports whether the page had room.
+// addResult adds a result to the page. It returns false if there is no room.
 func (r *pageBuilder) addResult(result []byte) bool {
 	if r.isPageFull() || r.page.Count > 0 && len(r.page.JSON)+1+len(result) > maxPage {
 		return false
@@ -67,7 +66,7 @@ func (r *pageBuilder) addResult(result []byte) bool {
 	return true
 }
 
-// fillJoined adds the rows of the documents of one partition in the order of insertion.
+// fillJoined adds the JOIN results of one partition's documents, in the order of insertion.
 func (r *pageBuilder) fillJoined() {
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
@@ -82,7 +81,7 @@ func (r *pageBuilder) fillJoined() {
 			return false
 		}
 		if !r.addRows(seq, s, doc) {
-			if r.page.Count == before.Count { // the document only shows that another page follows, as in fillInserted
+			if r.page.Count == before.Count { // the document only tells that another page follows
 				r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
 			}
 			r.continueAfter(pagePosition{seq: last})
@@ -93,15 +92,14 @@ func (r *pageBuilder) fillJoined() {
 	})
 }
 
-// fillCollected adds results that depend on several documents or on none. Each page computes
-// all results again, because the engine stores nothing between pages. The token holds the number
-// of results returned so far.
+// fillCollected adds results that depend on several documents or on none. Each page computes all results again, because
+// the engine stores nothing between pages. The token contains the number of results already returned.
 func (r *pageBuilder) fillCollected() {
 	want := query.NoLimit
 	if r.q.MaxItems >= 0 {
-		want = r.at.given + r.q.MaxItems + 1 // one more result shows whether another page follows
+		want = r.at.given + r.q.MaxItems + 1 // one more result tells whether another page follows
 	}
-	if r.isElsewhere { // evaluate the outermost query with an empty source
+	if r.isElsewhere { // here the outermost query has an empty source
 		var results [][]byte
 		results, r.slots = r.derived[0].Derive(nil, want, r.slots)
 		r.addRest(results)
@@ -140,8 +138,7 @@ func (r *pageBuilder) fillCollected() {
 	r.addRest(results)
 }
 
-// addRest adds the results that earlier pages did not return. results are all results of the
-// query.
+// addRest adds the results that earlier pages have not returned. results must contain all results of the query.
 func (r *pageBuilder) addRest(results [][]byte) {
 	for i := r.at.given; i < len(results); i++ {
 		if !r.addResult(results[i]) {
@@ -152,9 +149,9 @@ func (r *pageBuilder) addRest(results [][]byte) {
 	}
 }
 
-// planQuery splits the condition of q. With orderOnlyIndexed, documents without the path of ORDER
-// BY are not results if the policy includes the path only by a parent (/*). An index that names
-// the path contains these documents, and so does a composite index.
+// planQuery splits the condition of q into an indexed part and a rest. If orderOnlyIndexed is true, an ORDER BY path
+// that the policy includes only by a parent (/*) excludes documents without the path. A path that the policy names, or
+// that is in a composite index, does not.
 func (p *policy) planQuery(q *query.Query, orderOnlyIndexed bool) query.Plan {
 	plan := q.Plan(p.isIndexed)
 	if orders := q.Orders(); orderOnlyIndexed && len(orders) == 1 && !p.hasPath(orders[0].Path) {
@@ -163,7 +160,7 @@ func (p *policy) planQuery(q *query.Query, orderOnlyIndexed bool) query.Plan {
 	return plan
 }
 
-// hasPath reports whether the policy names path itself, not only a parent of it.
+// hasPath reports whether the policy names path itself, not only a parent.
 func (p *policy) hasPath(path rawjson.Path) bool {
 	at := p.root
 	for _, step := range path {

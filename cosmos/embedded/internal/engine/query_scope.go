@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Reach returns the parts of the key space that a query reads. alone is true if the query reads only
-// one logical partition.
+// Reach returns the ranges of the key space that a query reads. alone reports whether the query reads a single logical
+// partition.
 func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) {
 	if err := c.Scope(&q); err != nil {
 		return nil, false, err
@@ -23,7 +23,7 @@ func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) 
 	return []Range{{Min: "", Max: "FF"}}, false, nil
 }
 
-// firstKey returns the lower bound of the effective partition keys with a prefix, which may be empty.
+// firstKey returns the lowest effective partition key with a prefix, which may be empty.
 func (c *Container) firstKey(prefix Partition) string {
 	if prefix == "" {
 		return ""
@@ -31,12 +31,11 @@ func (c *Container) firstKey(prefix Partition) string {
 	return c.effectiveKey(prefix[:len(prefix)-1] + "]")
 }
 
-// maxPartitions is the maximum number of partitions that a condition can name. If it names
-// more, the query visits all partitions.
+// maxPartitions is how many partitions a condition can name. With more, the query visits all partitions.
 const maxPartitions = 10_000
 
-// findNamedPartitions returns the partitions to which the indexed part of a condition restricts the
-// documents, or nil. As with a range of ids, documents of other partitions are not charged.
+// findNamedPartitions returns the partitions that the indexed part of a condition allows, or nil. Documents of the
+// remaining partitions are not charged.
 func (c *Container) findNamedPartitions(plan query.Plan) []Partition {
 	tuples := [][]query.Value{{}}
 	for _, path := range c.keyPaths {
@@ -54,15 +53,15 @@ func (c *Container) findNamedPartitions(plan query.Plan) []Partition {
 	}
 	list := []Partition{}
 	for _, t := range tuples {
-		if pk, err := c.encodePartition(t); err == nil { // an invalid key is skipped, because no document has it
+		if pk, err := c.encodePartition(t); err == nil { // skip invalid keys, because no document has one
 			list = append(list, pk)
 		}
 	}
 	return list
 }
 
-// Scope narrows a query to the partition that its condition requires, or to the partitions with
-// a required prefix of a hierarchical key.
+// Scope restricts a query to the partition that its condition requires, or to the partitions with the prefix that it
+// requires.
 func (c *Container) Scope(q *QueryRequest) error {
 	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
 		values, ok := q.Query.Base().Equalities(c.keyPaths[:n])

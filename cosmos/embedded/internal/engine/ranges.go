@@ -12,28 +12,27 @@ import (
 const (
 	// throughputPerRange is the maximum throughput of one physical partition.
 	throughputPerRange = 10_000
-	// maxRangeBytes bounds the bytes of one physical partition.
+	// maxRangeBytes is the maximum number of bytes in one physical partition.
 	maxRangeBytes = 50 << 30
 )
 
-// A Range is a physical partition: the part of a container with effective partition keys from
-// Min, inclusive, to Max, exclusive.
+// A Range is a physical partition. It contains the effective partition keys with Min <= key < Max.
 type Range struct {
 	ID      string   `json:"id"`
 	Min     string   `json:"min"`
 	Max     string   `json:"max"`
-	Parents []string `json:"parents,omitempty"` // ids of the ranges from which this one was split, the oldest first
-	Version uint64   `json:"version"`           // number of the write that created the range
+	Parents []string `json:"parents,omitempty"` // ids of the ranges that were split to create this one, oldest first
+	Version uint64   `json:"version"`           // number of the write that created this range
 }
 
 func (r Range) hasKey(epk string) bool {
 	return compareEPK(r.Min, epk) <= 0 && (r.Max == "FF" || compareEPK(epk, r.Max) < 0)
 }
 
-// isAll reports whether the range is the whole key space.
+// isAll reports whether the range contains the whole key space.
 func (r Range) isAll() bool { return r.Min == "" && r.Max == "FF" }
 
-// Part returns the part of a range from low, inclusive, to high, exclusive.
+// Part returns the part of a range with low <= key < high.
 func (r Range) Part(low, high string) *Range {
 	if compareEPK(low, r.Min) > 0 {
 		r.Min = low
@@ -44,15 +43,14 @@ func (r Range) Part(low, high string) *Range {
 	return &r
 }
 
-// compareEPK compares effective partition keys. Missing digits of the shorter key count as
-// zeros: ranges of hierarchical keys may have bounds of different lengths.
+// compareEPK compares effective partition keys as if the shorter one ended in zeros, because ranges of hierarchical
+// keys have bounds of different lengths.
 func compareEPK(a, b string) int {
 	n := max(len(a), len(b))
 	return strings.Compare(a+strings.Repeat("0", n-len(a)), b+strings.Repeat("0", n-len(b)))
 }
 
-// keySpace returns the number of effective partition keys: version 2 clears two of 128 bits,
-// version 1 uses the last 32.
+// keySpace returns the number of effective partition keys. Version 2 uses 126 bits, version 1 uses 32.
 func keySpace(version int) *big.Int {
 	if version == 2 {
 		return new(big.Int).Lsh(big.NewInt(1), 126)
@@ -84,8 +82,8 @@ func firstRanges(n, keyVersion int, version uint64) []Range {
 	return ranges
 }
 
-// splitRanges halves the widest range until there are n ranges. It returns the ranges and the
-// next free id. The id of a range that was split is never used again.
+// splitRanges splits the widest range in half until there are n ranges. It returns the ranges and the next free id. Ids
+// of split ranges are never reused.
 func splitRanges(ranges []Range, n, next, keyVersion int, version uint64) ([]Range, int) {
 	space := keySpace(keyVersion)
 	ranges = slices.Clone(ranges)
@@ -118,11 +116,10 @@ func (r Range) parseBounds(space *big.Int) (low, high *big.Int) {
 	return low, high
 }
 
-// Ranges returns the physical partitions in the order of their keys. They
-// must not be changed.
+// Ranges returns the physical partitions in key order. The caller must not change them.
 func (c *Container) Ranges() []Range { return c.ranges }
 
-// RangesVersion returns a number that grows whenever a range splits.
+// RangesVersion returns a number that increases whenever a range splits.
 func (c *Container) RangesVersion() (newest uint64) {
 	for _, r := range c.ranges {
 		newest = max(newest, r.Version)
@@ -130,8 +127,8 @@ func (c *Container) RangesVersion() (newest uint64) {
 	return newest
 }
 
-// Range returns the range with this id. If the range was split or never existed, the client has
-// to read the ranges again.
+// Range returns the range with this id. If there is none, for example because it was split, the error makes the client
+// read the ranges again.
 func (c *Container) Range(id string) (*Range, error) {
 	for i := range c.ranges {
 		if c.ranges[i].ID == id {
@@ -141,7 +138,7 @@ func (c *Container) Range(id string) (*Range, error) {
 	return nil, &Error{Status: http.StatusGone, SubStatus: 1002, Message: "partition key range " + id + " is gone; read the ranges again"}
 }
 
-// RangeOf returns the range in which a logical partition lies.
+// RangeOf returns the range that contains a logical partition.
 func (c *Container) RangeOf(pk Partition) *Range {
 	if len(c.ranges) > 1 {
 		epk := c.effectiveKey(pk)
@@ -154,7 +151,7 @@ func (c *Container) RangeOf(pk Partition) *Range {
 	return &c.ranges[0]
 }
 
-// countRangesFor returns the number of physical partitions that a throughput and a size require.
+// countRangesFor returns how many physical partitions are needed for a throughput and a size.
 func countRangesFor(throughput int, bytes, limit int64) int {
 	n := max((throughput+throughputPerRange-1)/throughputPerRange, int((bytes+limit-1)/limit))
 	return max(1, n)

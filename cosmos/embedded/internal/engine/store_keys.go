@@ -13,9 +13,8 @@ var (
 	formatKey   = []byte("mformat")
 )
 
-// Format is the number of the layout of keys and values in this file. It increases when a newer
-// version cannot read an older store unchanged; steps then convert the older store. Formats 1 and 2
-// were never released, so no steps convert them.
+// Format is the version of the keys and values in this file. It must increase when this version cannot read existing
+// stores; steps then convert them. Formats 1 and 2 were never released, so there are no steps for them.
 const Format = 3
 
 // storeFormat returns the current format of the engine's stores.
@@ -34,8 +33,8 @@ func containerKey(database, id string) []byte {
 	return append(k, id...)
 }
 
-// partitionPrefix is the prefix of all keys of one kind in one logical partition. The length
-// before the partition ensures that no partition's prefix is a prefix of another's.
+// partitionPrefix is the common prefix of all keys of one kind in a logical partition. It contains the length of the
+// partition, so no prefix is a prefix of a different one.
 func partitionPrefix(kind byte, container uint32, pk Partition) []byte {
 	k := make([]byte, 0, 1+4+2+len(pk)+24)
 	k = append(k, kind)
@@ -60,18 +59,18 @@ func partitionKey(container uint32, pk Partition) []byte {
 	return partitionPrefix('P', container, pk)
 }
 
-// changeKey is the key of a document in the change feed.
+// changeKey is the change feed key of a document.
 func changeKey(container uint32, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(containerPrefix('L', container), version)
 }
 
-// maxPartitionBytes bounds the bytes of one logical partition.
+// maxPartitionBytes is the maximum number of bytes in one logical partition.
 const maxPartitionBytes = 20 << 30
 
-// A usage is the record of a logical partition.
+// A usage is the stored record of a logical partition.
 type usage struct {
 	version uint64 // number of the last write in the partition
-	bytes   int64  // bytes of its documents
+	bytes   int64  // total bytes of the documents in the partition
 }
 
 func readUsage(b []byte) usage {

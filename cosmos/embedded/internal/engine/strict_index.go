@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// isKeyIndexed reports whether all parts of the partition key are indexed, so that an index can
-// restrict a query to a logical partition.
+// isKeyIndexed reports whether all partition key paths are indexed, so that an index can restrict a query to a logical
+// partition.
 func (c *Container) isKeyIndexed() bool {
 	for _, path := range c.keyPaths {
 		if !c.policy.isIndexed(path) {
@@ -13,9 +13,8 @@ func (c *Container) isKeyIndexed() bool {
 	return true
 }
 
-// chargeScan charges a query in one logical partition for the documents of all other logical
-// partitions in the same physical partition. Without an index, Cosmos DB loads these documents to
-// compare their keys.
+// chargeScan charges a query in one logical partition for the rest of the physical partition, because without an index
+// Cosmos DB loads these documents to compare their keys.
 func (r *pageBuilder) chargeScan() {
 	own := r.c.effectiveKey(r.q.Partition)
 	i := slices.IndexFunc(r.c.ranges, func(p Range) bool { return p.hasKey(own) })

@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// sweepBatch bounds the documents that one transaction of Sweep removes, so that writers do not
-// wait long.
+// sweepBatch is how many documents a transaction of Sweep removes at most, so that writers do not wait long.
 const sweepBatch = 100
 
 // An expiredDocument is a document that has expired.
@@ -21,8 +20,8 @@ type expiredDocument struct {
 	rest int // terms
 }
 
-// Sweep removes expired documents. It calls pay with the charge of each removal, and stops when pay
-// returns false. It returns the number of removed documents.
+// Sweep removes expired documents and returns their number. It calls pay with the charge of each removal, and stops if
+// pay returns false.
 func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
 	for _, db := range e.Databases() {
 		for _, c := range db.containers {
@@ -61,8 +60,8 @@ func (e *Engine) sweepContainer(ctx context.Context, c *Container, pay func(*Con
 	return removed, nil
 }
 
-// findExpired returns a batch of expired documents from the key from on, and the key at which to
-// continue.
+// findExpired returns a batch of expired documents, starting at the key from. next is the key at which the next batch
+// starts.
 func (e *Engine) findExpired(c *Container, from []byte) (batch []expiredDocument, next []byte, err error) {
 	now := e.clock()
 	end := endOfPrefix(containerPrefix('D', c.number))
@@ -88,12 +87,12 @@ func (e *Engine) findExpired(c *Container, from []byte) (batch []expiredDocument
 	return batch, next, err
 }
 
-// partitionOfKey extracts the partition from the key of a document.
+// partitionOfKey returns the partition in the key of a document.
 func partitionOfKey(key []byte) Partition { return Partition(key[7 : len(key)-8]) }
 
 func documentID(doc []byte) string {
 	id := ""
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is valid
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // cannot fail, because doc is valid
 		if rawjson.IsName(name, "id") {
 			text, _ := rawjson.Unquote(value)
 			id = string(text)
@@ -117,7 +116,7 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []expire
 				return err
 			}
 			if !ok || !c.hasExpired(s, w.now) {
-				continue // the document was written again
+				continue // the document has been written again
 			}
 			w.removeDocument(o.id, s, seq)
 			if err := w.recordUsage(before, grown); err != nil {
@@ -128,7 +127,7 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []expire
 		return nil
 	})
 	var gone *Error
-	if errors.As(err, &gone) && gone.Status == 404 { // the container was deleted during the sweep
+	if errors.As(err, &gone) && gone.Status == 404 { // the container has been deleted
 		return 0, nil
 	}
 	return removed, err

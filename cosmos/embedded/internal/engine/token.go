@@ -11,32 +11,32 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A pagePosition is the position at which a result page ended. The continuation token encodes it,
-// and the next page needs no other state: the engine stores nothing between pages.
+// A pagePosition is the position at which a result page ended. It is encoded in the continuation token. The next page
+// needs nothing else, because the engine stores nothing between pages.
 type pagePosition struct {
-	seq     uint64        // sequence number of the last document returned
-	given   int           // number of results on all pages so far, for TOP and LIMIT
-	ordered bool          // the query has ORDER BY
-	keys    []query.Value // sort key of the last document
-	inOrder bool          // the order is the order of insertion, as of the write written
-	written uint64        // number of the partition's last write; set with inOrder
-	partial uint64        // sequence number of the document within which the page ended, or 0
-	row     int           // number of results of partial on the page
+	seq     uint64        // sequence number of the last returned document
+	given   int           // number of results on all pages so far, needed for TOP and LIMIT
+	ordered bool          // true if the query has ORDER BY
+	keys    []query.Value // sort key of the last returned document
+	inOrder bool          // the order equals the order of insertion, if the last write is still written
+	written uint64        // number of the partition's last write; set only with inOrder
+	partial uint64        // sequence number of a document of which only some results were returned, or 0
+	row     int           // number of returned results of the document partial
 }
 
 type tokenJSON struct {
-	Query   uint64            `json:"q"` // fingerprint of the query to which the token belongs
+	Query   uint64            `json:"q"` // fingerprint of the query that the token continues
 	Seq     uint64            `json:"s"`
 	Given   int               `json:"n,omitempty"`
 	Ordered bool              `json:"o,omitempty"`
-	Keys    []json.RawMessage `json:"k,omitempty"` // sort key: [] encodes undefined, [1] any array and {} any object
+	Keys    []json.RawMessage `json:"k,omitempty"` // sort key, in which [] stands for undefined, [1] for any array and {} for any object
 	InOrder bool              `json:"i,omitempty"`
 	Written uint64            `json:"w,omitempty"`
 	Partial uint64            `json:"p,omitempty"`
 	Row     int               `json:"r,omitempty"`
 }
 
-// queryFingerprint returns a hash of the request that is the same for all pages of a query.
+// queryFingerprint returns a hash of a query request, which is equal for all its pages.
 func queryFingerprint(q QueryRequest) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(q.Text)) // never fails
@@ -48,7 +48,7 @@ func queryFingerprint(q QueryRequest) uint64 {
 func (p pagePosition) encodeToken(q QueryRequest) string {
 	t := tokenJSON{Query: queryFingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written, Partial: p.partial, Row: p.row}
 	for _, v := range p.keys {
-		raw := json.RawMessage(`[]`) // an empty array encodes undefined
+		raw := json.RawMessage(`[]`) // [] stands for undefined
 		switch v.Kind {
 		case query.Undefined:
 		case query.Array:
@@ -62,7 +62,7 @@ func (p pagePosition) encodeToken(q QueryRequest) string {
 	}
 	b, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // numbers and valid JSON always marshal
+		panic(err) // cannot fail for numbers and valid JSON
 	}
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	return base64.RawURLEncoding.EncodeToString(b)

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// errRolledBack rolls back the transaction of a failed batch. The results hold the reason.
+// errRolledBack rolls back the transaction of a failed batch. The result contains the reason.
 var errRolledBack = errors.New("rolled back")
 
 // Write executes ops atomically in one logical partition.
@@ -23,16 +23,15 @@ type PlacedOp struct {
 	Partition Partition
 }
 
-// WriteEach executes each of ops, in any partitions. The operations share one transaction, but a
-// failed operation has no effect on the rest.
+// WriteEach executes each of ops, which may be in different partitions. They share a transaction, but an operation that
+// fails does not affect the rest.
 func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []PlacedOp, consistency Consistency) (WriteResult, error) {
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyEach(ops) })
 }
 
 func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consistency, do func(*writeTransaction) error) (WriteResult, error) {
-	// The transaction stores its results in w. w is read only if Update waited for the
-	// transaction. If ctx ends first, the caller receives an error, but Options.Committed is
-	// still called after the commit.
+	// The transaction stores its results in w, which is read only if Update has waited for the transaction. If ctx ends
+	// first, the caller gets an error, but Options.Committed is still called after the commit.
 	w := &writeTransaction{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
 		if err := w.beginWrite(tx); err != nil {
@@ -62,15 +61,14 @@ type writeTransaction struct {
 	double  bool
 	tx      disk.Tx
 	version uint64   // number of the newest write so far
-	grown   int64    // bytes of added documents minus bytes of removed documents
-	broken  error    // first error of an unreadable document, which fails the transaction
+	grown   int64    // bytes of added documents minus bytes of removed ones
+	broken  error    // first error for an unreadable document, which makes the transaction fail
 	changes []Change // changes to pass to Options.Committed
 	out     WriteResult
 }
 
 func (w *writeTransaction) beginWrite(tx disk.Tx) error {
-	// The container may have been deleted since the request was routed, and a new container
-	// created under the same name.
+	// The container may have been deleted after the request was routed, and a new one of the same name created.
 	if tx.Get(containerPrefix('N', w.c.number)) == nil {
 		return notFound("container", w.c.ID)
 	}
@@ -80,7 +78,7 @@ func (w *writeTransaction) beginWrite(tx disk.Tx) error {
 	return nil
 }
 
-// reportChanges runs after the commit, in the order of the commits.
+// reportChanges calls Options.Committed. It runs after the commit, in the order of the commits.
 func (w *writeTransaction) reportChanges() {
 	w.e.noteCommit()
 	w.e.sizeOfContainer(w.c.number).Add(w.grown)
@@ -89,7 +87,7 @@ func (w *writeTransaction) reportChanges() {
 	}
 }
 
-// applyAll executes the operations until one fails, which rolls back all of them.
+// applyAll executes the operations. If one fails, all are rolled back.
 func (w *writeTransaction) applyAll(pk Partition, ops []Op) error {
 	w.pk = pk
 	w.out.Results = make([]Result, len(ops))
@@ -114,7 +112,7 @@ func (w *writeTransaction) applyAll(pk Partition, ops []Op) error {
 	return w.recordUsage(before, grown)
 }
 
-// recordUsage updates the record of the partition.
+// recordUsage updates the stored size and last write of the partition.
 func (w *writeTransaction) recordUsage(before uint64, grown int64) error {
 	if w.version == before {
 		return nil
@@ -132,7 +130,7 @@ func (w *writeTransaction) recordUsage(before uint64, grown int64) error {
 	return nil
 }
 
-// applyEach executes each operation. It relies on the rule that a failed operation writes nothing.
+// applyEach executes each operation. A failed operation must not have written anything.
 func (w *writeTransaction) applyEach(ops []PlacedOp) error {
 	w.out.Results = make([]Result, len(ops))
 	for i := range ops {

@@ -14,8 +14,8 @@ const (
 	maxUniquePaths = 16
 )
 
-// A uniqueKey is a tuple of paths. Two documents of a logical partition may not have the same
-// values at these paths.
+// A uniqueKey is a list of paths. Within a logical partition, no two documents may have equal values at all these
+// paths.
 type uniqueKey struct {
 	text  []string
 	paths *rawjson.Extractor
@@ -70,8 +70,8 @@ func hasSameKeys(have []uniqueKey, want *uniquePolicy) bool {
 	return true
 }
 
-// uniqueEntries returns the keys that reserve the unique values of doc. A missing value counts
-// as null. Long values are stored as their hash.
+// uniqueEntries returns the keys that reserve the unique values of doc. A missing value counts as null. Long values are
+// hashed.
 func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 	var entries [][]byte
 	for i, k := range c.unique {
@@ -90,7 +90,7 @@ func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 	return entries
 }
 
-// isTaken reports whether a document other than the document seq has one of the entries.
+// isTaken reports whether one of the entries belongs to a document other than seq.
 func isTaken(r disk.State, entries [][]byte, seq uint64) bool {
 	return slices.ContainsFunc(entries, func(key []byte) bool {
 		owner := r.Get(key)

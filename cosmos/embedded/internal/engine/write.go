@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A Kind is the kind of an operation.
+// A Kind is the kind of operation, such as Create or Patch.
 type Kind int
 
 // The kinds of operations.
@@ -23,16 +23,16 @@ const (
 // An Op is one operation on one document.
 type Op struct {
 	Kind    Kind
-	ID      string    // id of the document, except for Create and Upsert
-	Doc     Document  // document of Create, Upsert and Replace
-	Patch   *PatchDoc // patch of Patch
-	IfMatch string    // a quoted etag, * or empty; Create and Read ignore it
+	ID      string    // document id; unused by Create and Upsert
+	Doc     Document  // document to write, for Create, Upsert and Replace
+	Patch   *PatchDoc // only for Patch
+	IfMatch string    // a quoted etag, * or empty; ignored by Create and Read
 }
 
 // A Result is the result of an Op.
 type Result struct {
 	Status  int
-	Message string // reason of a failure
+	Message string // reason, if the operation failed
 	Charge  Charge
 	ETag    string
 	JSON    []byte // the document after the operation; must not be modified
@@ -41,8 +41,8 @@ type Result struct {
 // A WriteResult is the result of Write.
 type WriteResult struct {
 	Results []Result
-	Failed  int    // index of the operation that failed the batch, -1 if none
-	Session uint64 // number of the newest write, for the session token
+	Failed  int    // index of the operation that made the batch fail, or -1
+	Session uint64 // number of the newest write, which becomes the session token
 	Charge  Charge
 }
 
@@ -73,7 +73,7 @@ func (w *writeTransaction) dispatchOp(op *Op) Result {
 		return Result{}
 	}
 	if exists && w.c.hasExpired(old, w.now) {
-		if _, err := old.readJSON(w.tx, w.c); err == nil { // the time to live of a damaged document may be damaged, too
+		if _, err := old.readJSON(w.tx, w.c); err == nil { // skipped for a damaged document, whose time to live may be damaged, too
 			w.removeDocument(id, old, seq)
 			exists = false
 		}
@@ -168,7 +168,7 @@ func (w *writeTransaction) replaceDocument(old storedDocument, seq uint64, doc D
 	return r
 }
 
-// removeVersion removes the entries of one version of a document.
+// removeVersion removes the index entries of one version of a document.
 func (w *writeTransaction) removeVersion(old storedDocument) {
 	w.tx.Delete(changeKey(w.c.number, old.version))
 	if old.size > maxInlineSize {
@@ -177,8 +177,7 @@ func (w *writeTransaction) removeVersion(old storedDocument) {
 	w.grown -= int64(old.size)
 }
 
-// userPart returns a copy of the document without its system properties, or nil if the policy
-// indexes no terms.
+// userPart returns a copy of the document without system properties. It returns nil if the policy indexes nothing.
 func (w *writeTransaction) userPart(doc []byte, user int) []byte {
 	if p := w.c.policy; p.none || p.root.below == excluded && len(p.root.next) == 0 {
 		return nil
@@ -186,7 +185,7 @@ func (w *writeTransaction) userPart(doc []byte, user int) []byte {
 	return append(append(make([]byte, 0, user+1), doc[:user]...), '}')
 }
 
-// putDocument stores a document under the current version. It reuses the memory of its text.
+// putDocument stores a document as the current version. It reuses the memory of d.
 func (w *writeTransaction) putDocument(d Document, seq uint64) Result {
 	text := w.e.appendSystemProperties(w.c, d.text, seq, w.version, w.now)
 	header, doc := text[:headerSize:headerSize], text[headerSize:]
@@ -204,7 +203,7 @@ func (w *writeTransaction) putDocument(d Document, seq uint64) Result {
 	return Result{ETag: w.e.formatETag(w.version), JSON: doc}
 }
 
-// removeDocument also removes a damaged document, which repairs the store.
+// removeDocument removes a document. It also removes a damaged one, which repairs the store.
 func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uint64) {
 	if len(w.c.unique) > 0 {
 		if doc, err := old.readJSON(w.tx, w.c); err == nil {
@@ -219,8 +218,7 @@ func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uin
 	w.removeVersion(old)
 }
 
-// releaseAllEntries releases the unique keys of a document that cannot be read. It scans the
-// partition for them.
+// releaseAllEntries releases the unique keys of a document that cannot be read. To find them, it scans the partition.
 func (w *writeTransaction) releaseAllEntries(seq uint64) {
 	var entries [][]byte
 	prefix := partitionPrefix('U', w.c.number, w.pk)

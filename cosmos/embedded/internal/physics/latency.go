@@ -9,23 +9,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A Latency describes the delay of a response: Base, PerKB for each kilobyte of request and
-// response, and a random time up to Jitter. SlowOf1000 of a thousand responses, chosen at random, are
-// delayed by Slow in addition.
+// A Latency describes the delay of a response: Base, plus PerKB for each kilobyte of request and response, plus a
+// random time of up to Jitter. A random SlowOf1000 of 1,000 responses also take Slow.
 type Latency struct {
 	Base, PerKB, Jitter time.Duration
 
 	Slow       time.Duration
 	SlowOf1000 int
 
-	// Seed makes the delays of sequential requests the same in every run.
+	// Seed makes the delays of sequential requests reproducible.
 	Seed uint64
 
 	// Sleep waits for d, or until ctx ends. Default: a timer.
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// A Delayer delays responses. It is safe for concurrent use.
+// A Delayer delays responses by a Latency. It is safe for concurrent use.
 type Delayer struct {
 	latency Latency
 
@@ -33,7 +32,7 @@ type Delayer struct {
 	random *rand.Rand
 }
 
-// NewDelayer returns a Delayer with the delays of l.
+// NewDelayer returns a Delayer for l.
 func NewDelayer(l Latency) *Delayer {
 	if l.Sleep == nil {
 		l.Sleep = func(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, d) }
@@ -41,7 +40,7 @@ func NewDelayer(l Latency) *Delayer {
 	return &Delayer{latency: l, random: rand.New(rand.NewPCG(l.Seed, 0))}
 }
 
-// Delay waits for the simulated latency of a request and its response with a total size of bytes.
+// Delay waits for the latency of a request. bytes is the total size of the request and its response.
 func (d *Delayer) Delay(ctx context.Context, bytes int64) {
 	wait := d.latency.Base + time.Duration(float64(d.latency.PerKB)*float64(bytes)/1024)
 	d.latency.Sleep(ctx, wait+d.drawDelay())

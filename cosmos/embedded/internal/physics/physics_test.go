@@ -29,8 +29,8 @@ func TestBudget_RefillsUpToOneSecond(t *testing.T) {
 	require.Zero(t, th.Admit([]Budget{{Key: "b", PerSecond: 400 * ru}}))
 }
 
-// TestThrottle_SpendsAtMostItsRateAndOneRequest checks the bound that the admission rule implies, for
-// random traffic.
+// TestThrottle_SpendsAtMostItsRateAndOneRequest sends random traffic. The throttle must never allow more than its rate
+// plus one request.
 func TestThrottle_SpendsAtMostItsRateAndOneRequest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := time.Unix(0, 0)

@@ -10,13 +10,13 @@ import (
 
 // A Budget is the throughput that a physical partition may use.
 type Budget struct {
-	Key       string // identifies the budget: equal keys share one budget
-	PerSecond int64  // millionths of a request unit
+	Key       string // budgets with equal keys are the same budget
+	PerSecond int64  // in millionths of a request unit
 }
 
-// A Throttle tracks budgets. A budget holds at most the amount of one second, and refills
-// continuously. A request is admitted if its budget is not used up, and then spends its actual
-// cost. If the cost exceeds the remaining budget, later requests wait until the debt is paid.
+// A Throttle tracks budgets. A budget refills continuously, up to the amount for one second. A request is admitted if
+// its budget is above zero, and then spends its actual cost. This may make the budget negative; then later requests
+// wait until it is refilled.
 type Throttle struct {
 	clock func() time.Time
 
@@ -25,14 +25,14 @@ type Throttle struct {
 }
 
 type budgetState struct {
-	left int64 // millionths of a request unit; negative: debt
+	left int64 // in millionths of a request unit; may be negative
 	at   time.Time
 
-	second, spent int64 // current second since 1970, and the amount spent in this second
-	hour, highest int64 // current hour since 1970, and the highest amount spent in one of its seconds
+	second, spent int64 // a second since 1970, and the amount spent in it
+	hour, highest int64 // an hour since 1970, and the highest amount spent in one of its seconds
 }
 
-// recordSpent records a charge, and updates the highest amount per second.
+// recordSpent records a charge for Busiest.
 func (f *budgetState) recordSpent(now time.Time, charge int64) {
 	if second := now.Unix(); second != f.second {
 		f.second, f.spent = second, 0
@@ -49,7 +49,7 @@ func NewThrottle(clock func() time.Time) *Throttle {
 	return &Throttle{clock: clock, funds: map[string]*budgetState{}}
 }
 
-// Admit returns 0 if all budgets are above zero, otherwise the time until all budgets are above zero.
+// Admit returns how long to wait until all budgets are above zero. 0 means that they are.
 func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	return wait
 }
 
-// Spend subtracts a charge from the budgets, an equal part from each.
+// Spend subtracts a charge, divided equally between the budgets.
 func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,8 +76,7 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	}
 }
 
-// Busiest returns the highest fraction of a budget that was spent in one second of this hour; 1 is
-// the whole budget.
+// Busiest returns the highest fraction of a budget that was spent in one second of this hour. 1 means the whole budget.
 func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,8 +89,7 @@ func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	return min(part, 1)
 }
 
-// Spare subtracts a charge from the budget if the budget is at least half full, and reports whether
-// it did. It is for background work.
+// Spare spends a charge for background work if the budget is at least half full. It reports whether it did.
 func (t *Throttle) Spare(b Budget, charge int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +103,7 @@ func (t *Throttle) Spare(b Budget, charge int64) bool {
 	return true
 }
 
-// refillBudget returns the state of a budget, refilled up to now.
+// refillBudget refills a budget for the time until now, and returns its state.
 func (t *Throttle) refillBudget(b Budget, now time.Time) *budgetState {
 	f := t.funds[b.Key]
 	if f == nil {
@@ -114,7 +112,7 @@ func (t *Throttle) refillBudget(b Budget, now time.Time) *budgetState {
 		return f
 	}
 	if passed := now.Sub(f.at).Truncate(time.Microsecond); passed > 0 {
-		// whole seconds and the fraction are added separately, to avoid an overflow
+		// add whole seconds and the fraction separately, to avoid an overflow
 		seconds := int64(min(passed, 100*time.Hour) / time.Second)
 		rest := int64(passed % time.Second / time.Microsecond)
 		f.left += b.PerSecond*seconds + b.PerSecond*rest/1e6
