@@ -93,7 +93,7 @@ func TestChangeFeed_StartsAtATimeOrNow(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
-// raiseThroughput sets the manual throughput of a container to a higher value.
+// raiseThroughput sets the manual throughput of a container.
 func raiseThroughput(t testing.TB, c *azcosmos.ContainerClient, to int32) {
 	t.Helper()
 	_, err := c.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(to), nil)

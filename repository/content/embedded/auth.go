@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// checkAuthorization refuses a request that neither is signed with the account's key nor has a trusted
-// token.
+// checkAuthorization refuses a request unless it is signed with the account key or has a trusted token.
 func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if a.options.TrustTokens && hasToken(r) {
@@ -46,7 +45,7 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 		paths = append(paths, primary) // some clients sign the path of the primary endpoint
 	}
 	for _, path := range paths {
-		// Clients sort headers in two ways.
+		// Clients use two different sort orders for headers.
 		for _, order := range []func(a, b string) int{strings.Compare, compareWindows} {
 			mac := hmac.New(sha256.New, a.key)
 			mac.Write([]byte(a.stringToSign(r, path, query, date, order)))
@@ -72,7 +71,7 @@ func forbiddenError(format string, args ...any) error {
 	}
 }
 
-// stringToSign returns the text that a client signs for an escaped path, with headers sorted by order.
+// stringToSign returns the text that a client signs. path is escaped; order sorts the headers.
 func (a *Account) stringToSign(r *http.Request, path string, query url.Values, date string, order func(a, b string) int) string {
 	length := ""
 	if r.ContentLength > 0 {
@@ -119,8 +118,8 @@ func canonicalQuery(query url.Values) []string {
 	return lines
 }
 
-// compareWindows compares in the sort order of Windows, which some clients use: dashes are ignored, and
-// underscores are before digits.
+// compareWindows compares in the sort order of Windows, which some clients use. It ignores dashes, and sorts
+// underscores before digits.
 func compareWindows(a, b string) int {
 	return strings.Compare(windowsOrder.Replace(a), windowsOrder.Replace(b))
 }

@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	maxBatch      = 256     // limit for the requests of a batch, as on Azure
-	maxBatchBytes = 4 << 20 // limit for the body of a batch, as on Azure
+	maxBatch      = 256     // maximum number of requests in a batch, as on Azure
+	maxBatchBytes = 4 << 20 // maximum size of the body of a batch, as on Azure
 )
 
-// submitBatch executes the requests in the body, one after the other. Each request is authorized
-// separately. The response is a list of the responses to these requests. As on Azure, the list for an
-// unreadable batch has one error.
+// submitBatch executes the requests of a batch one after the other, and authorizes each of them. The response lists
+// their responses. As on Azure, an unreadable batch gets a list with a single error.
 func (a *Account) submitBatch(c *blobCall) (*blobResponse, error) {
 	if c.container != "" {
 		if _, err := a.findContainer(c); err != nil {
@@ -47,7 +46,7 @@ func (a *Account) submitBatch(c *blobCall) (*blobResponse, error) {
 	return list.finish(), nil
 }
 
-// A batchedRequest is a request in a batch. id is the Content-ID of the request and of its response.
+// A batchedRequest is one request of a batch. Its id is the Content-ID of the request and of the response.
 type batchedRequest struct {
 	id      string
 	request *http.Request
@@ -85,8 +84,8 @@ func readBatch(c *blobCall) (parts []batchedRequest, err error) {
 	}
 }
 
-// readBoundary returns the boundary of a Content-Type. As on Azure, the boundary may contain any
-// characters, which package mime does not permit.
+// readBoundary returns the boundary of a multipart Content-Type. As on Azure, it may contain characters that package
+// mime does not permit.
 func readBoundary(contentType string) (string, error) {
 	kind, parameters, _ := strings.Cut(contentType, ";")
 	boundary := ""
@@ -106,7 +105,7 @@ func readBoundary(contentType string) (string, error) {
 	return boundary, nil
 }
 
-// executeBatched returns the response to a request of the batch c.
+// executeBatched returns the response to one request of the batch c.
 func (a *Account) executeBatched(c *blobCall, part batchedRequest) (*blobResponse, error) {
 	isDeletion := part.request.Method == http.MethodDelete && !part.request.URL.Query().Has("comp")
 	isTier := part.request.Method == http.MethodPut && part.request.URL.Query().Get("comp") == "tier"
@@ -123,10 +122,10 @@ func (a *Account) executeBatched(c *blobCall, part batchedRequest) (*blobRespons
 	return a.authorizeAndExecute(part.request)
 }
 
-// A batchResponse is the list of the responses to the requests of a batch.
+// A batchResponse lists the responses to the requests of a batch.
 type batchResponse struct {
 	boundary string
-	version  string // version of the API, for all responses
+	version  string // API version in the header of each response
 	body     bytes.Buffer
 }
 
@@ -151,7 +150,7 @@ func (b *batchResponse) add(id string, resp *blobResponse, r *http.Request) {
 	}
 	b.body.WriteString("\r\n")
 	if resp.body != nil {
-		_, _ = b.body.ReadFrom(resp.body) // cannot fail: the body is the text of an error in memory
+		_, _ = b.body.ReadFrom(resp.body) // cannot fail, because the body is text in memory
 		_ = resp.body.Close()
 		b.body.WriteString("\r\n")
 	}

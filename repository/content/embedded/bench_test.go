@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// BenchmarkOpen measures Open, which reads the properties of every blob into memory.
+// BenchmarkOpen measures how long Open takes to read the properties of all blobs.
 func BenchmarkOpen(b *testing.B) {
 	const blobs = 20_000
 	dir := b.TempDir()
-	disk := &failingFiles{left: -1} // does not sync, because syncs would take minutes
+	disk := &failingFiles{left: -1} // failingFiles does not sync; with syncs the benchmark would take minutes
 	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem { disk.systemFiles = systemFiles{root}; return disk })
 	require.NoError(b, err)
 	about := &version{ETag: newETag()}

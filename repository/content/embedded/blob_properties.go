@@ -14,8 +14,8 @@ func (a *Account) setMetadata(c *blobCall) (*blobResponse, error) {
 	return a.changeProperties(c, func(v *version) { v.Metadata = metadata })
 }
 
-// setProperties replaces the properties of a blob that are returned as headers. As on Azure, it removes
-// the properties that the request does not name.
+// setProperties replaces the blob properties that are returned as headers. As on Azure, it removes properties that the
+// request does not name.
 func (a *Account) setProperties(c *blobCall) (*blobResponse, error) {
 	given, err := readProperties(c.Request, false)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *Account) setProperties(c *blobCall) (*blobResponse, error) {
 	return a.changeProperties(c, func(v *version) { v.Headers, v.MD5, v.Copy = given.Headers, given.MD5, nil })
 }
 
-// changeProperties changes the properties of a blob that is not archived.
+// changeProperties changes the properties of a blob. It fails if the blob is archived.
 func (a *Account) changeProperties(c *blobCall, change func(*version)) (*blobResponse, error) {
 	changed, err := a.changeVersion(c, newVersion{isSilent: true, needsContent: true}, change)
 	if err != nil {
@@ -41,9 +41,8 @@ func (a *Account) changeProperties(c *blobCall, change func(*version)) (*blobRes
 	return resp, nil
 }
 
-// changeVersion writes a version of the call's blob with the same content and changed properties. A blob
-// is one file, so changeVersion copies the content. The caller sets the options of n; changeVersion sets
-// its other fields.
+// changeVersion publishes a version of the call's blob with unchanged content and changed properties. Because a blob is
+// one file, it copies the content. The caller sets the options of n, and changeVersion sets the remaining fields.
 func (a *Account) changeVersion(c *blobCall, n newVersion, change func(*version)) (*version, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -57,8 +56,8 @@ func (a *Account) changeVersion(c *blobCall, n newVersion, change func(*version)
 	}
 }
 
-// tryChangeVersion is one attempt of changeVersion. It fails with errReplaced if another version was
-// written during the attempt.
+// tryChangeVersion makes one attempt to change the version. It fails with errReplaced if another request wrote the blob
+// during the attempt.
 func (a *Account) tryChangeVersion(c *blobCall, found *blobContainer, n newVersion, change func(*version)) (*version, error) {
 	base, err := a.openBlocks(c.container, c.blob, found)
 	if err != nil {
@@ -67,7 +66,7 @@ func (a *Account) tryChangeVersion(c *blobCall, found *blobContainer, n newVersi
 	if base == nil {
 		return nil, blobNotFound()
 	}
-	defer func() { _ = base.content.Close() }() // read-only: no data can be lost
+	defer func() { _ = base.content.Close() }() // no data can be lost, because the file is only read
 	if err := c.conditions.checkChange(base.version); err != nil {
 		return nil, err
 	}
@@ -85,7 +84,7 @@ func (a *Account) tryChangeVersion(c *blobCall, found *blobContainer, n newVersi
 	return v, a.publishVersion(c, found, n)
 }
 
-// copyVersion returns a version with the properties of source, and a draft with its content.
+// copyVersion returns a version with the properties of source, and a draft with the content of source.
 func (a *Account) copyVersion(c *blobCall, source *openedBlocks) (*version, draftContent, error) {
 	d, err := a.store.newDraft(source.size)
 	if err != nil {
@@ -112,7 +111,7 @@ func copyContent(c *blobCall, d draftContent, source *openedBlocks) error {
 	return d.finishWriting()
 }
 
-// getMetadata responds to GET and HEAD of the metadata of a blob.
+// getMetadata responds to a GET or HEAD request for the metadata of a blob.
 func (a *Account) getMetadata(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// putBlob writes a blob with one request.
+// putBlob writes a complete blob.
 func (a *Account) putBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -25,7 +25,7 @@ func (a *Account) putBlob(c *blobCall) (*blobResponse, error) {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
-		return nil, err // fails early; publishVersion checks the conditions again
+		return nil, err // fail before reading the body; publishVersion checks the conditions again
 	}
 	claimed, err := readClaims(c.Header, "X-Ms-Content-Crc64", "X-Ms-Blob-Content-Md5", "Content-Md5")
 	if err != nil {
@@ -46,8 +46,8 @@ func (a *Account) putBlob(c *blobCall) (*blobResponse, error) {
 	return resp, nil
 }
 
-// receiveBody stores the body of a call as a draft, and compares the checksums of the body with the
-// checksums that the client sent. If receiveBody fails, it removes the draft.
+// receiveBody stores the body of a call as a draft, and compares its checksums with those that the client has sent. If
+// it fails, it removes the draft.
 func (a *Account) receiveBody(c *blobCall, sums checksums, claimed claimedChecksums) (_ draftContent, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
@@ -77,11 +77,10 @@ func (a *Account) receiveBody(c *blobCall, sums checksums, claimed claimedChecks
 	return d, n, d.finishWriting()
 }
 
-// errBroken reports that the client disconnected or sent a wrong length.
+// errBroken reports that the client disconnected, or sent fewer bytes than announced.
 var errBroken = newBlobError(400, "InvalidInput", "the content ended before its length")
 
-// An arrivingBody replaces errors of reading the body with errBroken, so that they differ from errors of
-// the disk.
+// An arrivingBody returns errBroken for errors of reading the body, to distinguish them from disk errors.
 type arrivingBody struct{ r io.Reader }
 
 func (b arrivingBody) Read(p []byte) (int, error) {
@@ -92,23 +91,23 @@ func (b arrivingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errReplaced reports that the current version is not the expected version.
+// errReplaced reports that another request has replaced the expected version.
 var errReplaced = errors.New("another request has written the blob")
 
-// A newVersion is a version to publish as the current version of a call's blob.
+// A newVersion is a version that will be published as the current version of a blob.
 type newVersion struct {
 	*version
 	content draftContent
-	base    *version             // version that must be current; nil: any version may be current
-	check   func(*version) error // checks the current version, which is nil if the blob does not exist
+	base    *version             // version that must still be current; nil permits any
+	check   func(*version) error // checks the current version, which is nil if there is no blob
 
-	isSilent     bool // Options.Changed is not called
-	keepsETag    bool // the new version has the etag and the modification time of base
-	needsContent bool // base must not be archived
+	isSilent     bool // do not call Options.Changed
+	keepsETag    bool // retain the etag and modification time of base
+	needsContent bool // fail if base is archived
 }
 
-// publishVersion makes n the current version of the call's blob if n.check succeeds. It fails with
-// errReplaced if n.base is not nil and is not the current version.
+// publishVersion makes n the current version of the call's blob, if n.check returns nil. If n.base is set but no longer
+// current, it fails with errReplaced.
 func (a *Account) publishVersion(c *blobCall, found *blobContainer, n newVersion) error {
 	unlock, err := found.lockBlob(c.blob)
 	if err != nil {
@@ -162,8 +161,8 @@ func newChangedResponse(status int, v *version) *blobResponse {
 	return resp
 }
 
-// breakIfUnsettled makes the account refuse all further requests if err means that the state of the disk
-// is unknown. It returns err.
+// breakIfUnsettled returns err. If err means that the state of the disk is unknown, the account refuses all later
+// requests.
 func (a *Account) breakIfUnsettled(err error) error {
 	if _, ok := errors.AsType[unsettledError](err); ok {
 		a.endService(err)
@@ -171,7 +170,7 @@ func (a *Account) breakIfUnsettled(err error) error {
 	return err
 }
 
-// getBlob responds to GET and HEAD of a blob.
+// getBlob responds to a GET or HEAD request for a blob.
 func (a *Account) getBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -221,7 +220,7 @@ func (a *Account) getBlob(c *blobCall) (*blobResponse, error) {
 	return resp, nil
 }
 
-// describeVersion returns a response with the properties of v.
+// describeVersion returns a response whose headers are the properties of v.
 func describeVersion(status int, v *version) *blobResponse {
 	resp := newResponse(status)
 	v.setProperties(resp.header)

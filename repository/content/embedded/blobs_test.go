@@ -64,7 +64,7 @@ func TestBlob_IsReturnedWithItsProperties(t *testing.T) {
 			HTTPHeaders: &blob.HTTPHeaders{
 				BlobContentType: &kind, BlobContentLanguage: &language, BlobContentDisposition: &how, BlobCacheControl: &cache, BlobContentMD5: sum[:],
 			},
-			Metadata:                map[string]*string{"A_b": &value, "a1": &value, "ab": &value}, // clients sort these names in two ways
+			Metadata:                map[string]*string{"A_b": &value, "a1": &value, "ab": &value}, // clients sort these names in two different orders
 			TransactionalValidation: blob.TransferValidationTypeMD5(sum[:]),
 		})
 		require.NoError(t, err)

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	maxBlockID   = 64      // bytes of a decoded block id
-	maxBlockList = 50_000  // blocks of a list
-	maxListBytes = 8 << 20 // bytes of the document of a list
+	maxBlockID   = 64      // maximum length of a decoded block id, in bytes
+	maxBlockList = 50_000  // maximum number of blocks in a list
+	maxListBytes = 8 << 20 // maximum size of the XML of a list, in bytes
 )
 
 // putBlock stores a block until it is committed.
@@ -63,7 +63,7 @@ func readBlockID(text string) (string, error) {
 	return string(id), nil
 }
 
-// putBlockList commits blocks as the content of a blob, in the order of a list.
+// putBlockList commits the blocks in a list as the content of a blob.
 func (a *Account) putBlockList(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -98,8 +98,8 @@ func (a *Account) putBlockList(c *blobCall) (*blobResponse, error) {
 	return resp, err
 }
 
-// commitListed writes the listed blocks as the content of v. It fails with errReplaced if the list names
-// committed blocks and another request replaced their version during the call.
+// commitListed writes the listed blocks as the content of v. If the list names committed blocks and another request
+// replaces their version meanwhile, it fails with errReplaced.
 func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, listed []listedBlock, staged map[string]stagedBlock) (*blobResponse, error) {
 	source := blockSource{staged: staged}
 	if source.hasMissing(listed) {
@@ -108,7 +108,7 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 			return nil, err
 		}
 		if base != nil {
-			defer func() { _ = base.content.Close() }() // read-only: no data can be lost
+			defer func() { _ = base.content.Close() }() // no data can be lost, because the file is only read
 			if err := base.checkArchived(); err != nil {
 				return nil, err
 			}
@@ -135,8 +135,8 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 	return a.respondToWrite(c, found, newVersion{version: v, content: d, base: base, check: c.conditions.checkWrite})
 }
 
-// readBlockList reads the list of blocks in the body. It parses one block at a time, so that a list with
-// too many blocks uses limited memory.
+// readBlockList parses the list of blocks in the body, one block at a time, so that a list with too many blocks cannot
+// use much memory.
 func readBlockList(c *blobCall) (listed []listedBlock, err error) {
 	if c.ContentLength > maxListBytes {
 		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
@@ -185,13 +185,13 @@ func parseBlockList(document *xml.Decoder) (listed []listedBlock, err error) {
 	}
 }
 
-// A listedBlock is an entry in the list of a Put Block List request.
+// A listedBlock is one entry in the body of a Put Block List request.
 type listedBlock struct {
 	from string // Latest, Uncommitted or Committed
 	id   string // decoded block id
 }
 
-// readListedBlock returns the block in an element of a list.
+// readListedBlock parses an element of a block list.
 func readListedBlock(document *xml.Decoder, element *xml.StartElement) (listedBlock, error) {
 	switch element.Name.Local {
 	case "Latest", "Uncommitted", "Committed":
@@ -209,7 +209,7 @@ func readListedBlock(document *xml.Decoder, element *xml.StartElement) (listedBl
 	return listedBlock{element.Name.Local, id}, nil
 }
 
-// assembleBlocks writes blocks to a draft, one after the other.
+// assembleBlocks writes the contents of blocks to a draft, one after the other.
 func (a *Account) assembleBlocks(c *blobCall, blocks []locatedBlock) (_ draftContent, err error) {
 	var total int64
 	for _, b := range blocks {

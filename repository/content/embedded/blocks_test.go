@@ -149,7 +149,7 @@ func TestPutBlockList_CommitsConcurrently(t *testing.T) {
 				data := strings.Repeat(fmt.Sprint(w), 50_000)
 				_, err := c.NewBlockBlobClient("x").UploadStream(t.Context(), strings.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 10_000, Concurrency: 2})
 				if bloberror.HasCode(err, bloberror.InvalidBlockList) {
-					err = nil // another upload was committed, which dropped the blocks
+					err = nil // another upload was committed first, which removed these blocks
 				}
 				done <- err
 			}()

@@ -13,8 +13,8 @@ type BlobEvent struct {
 	Blob        string
 	ETag        string // quoted
 	ContentType string
-	Size        int64  // size of a written blob
-	Sequencer   string // 48 hexadecimal digits, which ascend for the events of a blob
+	Size        int64  // size of the blob, if it was written
+	Sequencer   string // 48 hexadecimal digits that increase from event to event of a blob
 	Time        time.Time
 }
 
@@ -27,15 +27,14 @@ const (
 	BlobDeleted BlobEventType = "Microsoft.Storage.BlobDeleted"
 )
 
-// changeNumbers assigns ascending numbers to the changes of an account. The numbers follow the clock, so
-// they need not be stored: after reopening, the next number is higher, unless the clock was set back to a
-// time before the last deletion.
+// changeNumbers assigns increasing numbers to the changes of an account. The numbers follow the clock, so they need not
+// be stored. After the account is reopened, they increase unless the clock was set back to before the last deletion.
 type changeNumbers struct {
 	mu   sync.Mutex
 	last int64
 }
 
-// startAfter makes the next numbers higher than the numbers of the stored blobs.
+// startAfter makes the next number higher than the numbers of all stored blobs.
 func (n *changeNumbers) startAfter(blobs []*version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,7 +43,7 @@ func (n *changeNumbers) startAfter(blobs []*version) {
 	}
 }
 
-// nextSequencer returns the sequencer of a change.
+// nextSequencer returns the sequencer for a change at the given time.
 func (n *changeNumbers) nextSequencer(at time.Time) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,8 +51,7 @@ func (n *changeNumbers) nextSequencer(at time.Time) string {
 	return fmt.Sprintf("%048X", n.last)
 }
 
-// reportChange calls Options.Changed for a change of the call's blob. The caller holds the lock of the
-// blob's name.
+// reportChange calls Options.Changed for a change of the call's blob. The caller must hold the lock of the blob.
 func (a *Account) reportChange(typ BlobEventType, c *blobCall, v *version, at time.Time) {
 	if a.options.Changed == nil {
 		return

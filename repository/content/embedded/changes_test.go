@@ -28,7 +28,7 @@ func (l *eventLog) recordEvent(e embedded.BlobEvent) {
 	l.events = append(l.events, e)
 }
 
-// accountOptions returns the options of an account whose events l records.
+// accountOptions returns account options with which l records the events.
 func (l *eventLog) accountOptions(dir string, clock func() time.Time) embedded.Options {
 	return embedded.Options{Dir: dir, Containers: []string{"c-c"}, Changed: l.recordEvent, Clock: clock}
 }
@@ -103,7 +103,7 @@ func TestChanged_ReportsTheEventsOfABlobInOrder(t *testing.T) {
 					t.Error(err)
 				}
 				if i%2 == 0 {
-					_, _ = c.NewBlobClient(name).Delete(t.Context(), nil) // another writer may have deleted it
+					_, _ = c.NewBlobClient(name).Delete(t.Context(), nil) // a concurrent writer may have deleted the blob
 				}
 			}
 		})

@@ -15,13 +15,13 @@ const (
 	md5Length   = 16
 	crc64Length = 8
 
-	maxChecksumRange = 4 << 20 // bytes of a range whose checksum can be requested
+	maxChecksumRange = 4 << 20 // maximum length of a range whose checksum a client may request, in bytes
 )
 
-// crc64Table is the table of CRC-64/NVME, the CRC-64 of Blob Storage.
+// crc64Table is the table for CRC-64/NVME, which Blob Storage uses.
 var crc64Table = crc64.MakeTable(0x9A6C9329AC4BC9B5)
 
-// checksums computes the MD5 and the CRC-64 of the bytes that are written to it.
+// checksums computes the MD5 and the CRC-64 of all bytes that are written to it.
 type checksums struct {
 	md5, crc64 hash.Hash
 }
@@ -32,7 +32,7 @@ func newChecksums() checksums {
 
 // Write implements [io.Writer].
 func (s checksums) Write(p []byte) (int, error) {
-	_, _ = s.md5.Write(p) // hashes never fail
+	_, _ = s.md5.Write(p) // a hash never returns an error
 	return s.crc64.Write(p)
 }
 
@@ -44,11 +44,11 @@ func (s checksums) encodedCRC64() string {
 	return base64.StdEncoding.EncodeToString(sum)
 }
 
-// claimedChecksums are the checksums that a client sent. A checksum is nil if the client did not send it.
+// claimedChecksums are the checksums that a client has sent. A missing checksum is nil.
 type claimedChecksums struct{ md5, crc64 []byte }
 
-// readClaims reads the headers with the checksums of a body. The MD5 is the value of the first of
-// md5Headers that the request has.
+// readClaims reads the checksums of a body from the headers. The MD5 is in the first header of md5Headers that is
+// present.
 func readClaims(h http.Header, crc64Header string, md5Headers ...string) (claimed claimedChecksums, err error) {
 	if claimed.crc64, err = readCRC64(h, crc64Header); err != nil {
 		return claimed, err
@@ -67,7 +67,7 @@ func readClaims(h http.Header, crc64Header string, md5Headers ...string) (claime
 // isEmpty reports whether the client sent no checksum.
 func (c claimedChecksums) isEmpty() bool { return c.md5 == nil && c.crc64 == nil }
 
-// verify refuses content whose checksums differ from the checksums that the client sent.
+// verify returns an error if the content does not have the checksums that the client has sent.
 func (c claimedChecksums) verify(s checksums) error {
 	if c.md5 != nil && !bytes.Equal(c.md5, s.md5.Sum(nil)) {
 		return newBlobError(400, "Md5Mismatch", "the MD5 in the headers differs from the MD5 of the received content")
@@ -78,7 +78,7 @@ func (c claimedChecksums) verify(s checksums) error {
 	return nil
 }
 
-// readMD5 reads a header with an MD5. It returns nil if the header is missing.
+// readMD5 reads an MD5 from a header. It returns nil if the header is missing.
 func readMD5(h http.Header, name string) ([]byte, error) {
 	text := h.Get(name)
 	if text == "" {
@@ -91,8 +91,8 @@ func readMD5(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
-// readOwnHash reads a header with a client's hash of a content. As on Azure, the hash need not be an MD5,
-// but is stored as the MD5. It returns nil if the header is missing.
+// readOwnHash reads a hash that a client has computed for a blob. As on Azure, it is stored as the MD5 although it need
+// not be one. It returns nil if the header is missing.
 func readOwnHash(h http.Header, name string) ([]byte, error) {
 	const maxLength = 64
 	sum, err := base64.StdEncoding.DecodeString(h.Get(name))
@@ -105,7 +105,7 @@ func readOwnHash(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
-// readCRC64 reads a header with a CRC-64. It returns nil if the header is missing.
+// readCRC64 reads a CRC-64 from a header. It returns nil if the header is missing.
 func readCRC64(h http.Header, name string) ([]byte, error) {
 	text := h.Get(name)
 	if text == "" {
@@ -118,8 +118,7 @@ func readCRC64(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
-// setRangeChecksum sets the header with the checksum of a range, if the request has a header that
-// requests this checksum.
+// setRangeChecksum adds a header with the checksum of a range, if the request asks for it.
 func setRangeChecksum(resp, request http.Header, content io.ReaderAt, part span) error {
 	wantsMD5, wantsCRC64 := request.Get("X-Ms-Range-Get-Content-Md5") == "true", request.Get("X-Ms-Range-Get-Content-Crc64") == "true"
 	switch {

@@ -12,21 +12,20 @@ import (
 	"strconv"
 )
 
-// A committedBlock is a block of a blob's content.
+// A committedBlock is one of the blocks from which a blob was committed.
 type committedBlock struct {
 	id           string // decoded block id
 	offset, size int64
 }
 
-// A blockList is the list of blocks from which a blob was committed. It is empty for a blob that was
-// written with one request. isLeftOut is true if the list was too long to be stored.
+// A blockList lists the blocks of a blob. It is empty if the blob was written with a single request. isLeftOut is true
+// if the list was too long to be stored.
 type blockList struct {
 	blocks    []committedBlock
 	isLeftOut bool
 }
 
-// encodeBlocks returns the stored form of a list: the length of the ids, then the id and size of each
-// block.
+// encodeBlocks encodes a list: the common length of the ids, then the id and size of each block.
 func encodeBlocks(blocks []committedBlock) []byte {
 	if len(blocks) == 0 {
 		return nil
@@ -39,7 +38,7 @@ func encodeBlocks(blocks []committedBlock) []byte {
 	return stored
 }
 
-// decodeBlocks decodes a list that encodeBlocks encoded, for a content of size bytes.
+// decodeBlocks decodes a list that encodeBlocks has encoded. size is the size of the blob.
 func decodeBlocks(stored []byte, size int64) ([]committedBlock, error) {
 	if len(stored) == 0 {
 		return nil, nil
@@ -77,14 +76,14 @@ func listOf(v *version) (blockList, error) {
 	return blockList{blocks, v.BlocksLeftOut}, err
 }
 
-// openedBlocks is a version of a blob with its opened content and its committed blocks.
+// openedBlocks is a version of a blob with its committed blocks. Its content is open.
 type openedBlocks struct {
 	*version
 	list    blockList
 	content blobContent
 }
 
-// openBlocks opens the current version of a blob, or returns nil if the blob does not exist.
+// openBlocks opens the current version of a blob. It returns nil if there is no blob.
 func (a *Account) openBlocks(container, blob string, found *blobContainer) (*openedBlocks, error) {
 	unlock, err := found.lockBlobToRead(blob)
 	if err != nil {
@@ -103,13 +102,13 @@ func (a *Account) openBlocks(container, blob string, found *blobContainer) (*ope
 	return &openedBlocks{v, list, content}, err
 }
 
-// A blockSource has the blocks that a list can name.
+// A blockSource contains the blocks that a list may name.
 type blockSource struct {
 	staged map[string]stagedBlock
-	base   *openedBlocks // the version with the committed blocks; nil: the list names no committed block
+	base   *openedBlocks // version with the committed blocks; nil if the list names none
 }
 
-// hasMissing reports whether a list names blocks that are not staged.
+// hasMissing reports whether a list names a block that is not staged.
 func (s blockSource) hasMissing(listed []listedBlock) bool {
 	return slices.ContainsFunc(listed, func(b listedBlock) bool {
 		_, ok := s.staged[b.id]
@@ -117,14 +116,14 @@ func (s blockSource) hasMissing(listed []listedBlock) bool {
 	})
 }
 
-// A locatedBlock is a block with its content.
+// A locatedBlock tells where the content of a block is.
 type locatedBlock struct {
 	committedBlock
-	staged stagedBlock // the content, if base is nil
-	base   blobContent // the content of the version with the block; nil: the block is staged
+	staged stagedBlock // content of the block, if base is nil
+	base   blobContent // content of the version that contains the block; nil for a staged block
 }
 
-// locate returns the blocks that a list names.
+// locate finds the blocks that a list names.
 func (s blockSource) locate(listed []listedBlock) ([]locatedBlock, error) {
 	committed := map[string]committedBlock{}
 	isLeftOut := false
@@ -164,7 +163,7 @@ func (b locatedBlock) copyTo(d draftContent) error {
 		return err
 	}
 	_, err = io.Copy(d, io.NewSectionReader(r, 0, b.size))
-	_ = r.Close() // read-only: no data can be lost
+	_ = r.Close() // no data can be lost, because the file is only read
 	return err
 }
 
@@ -195,7 +194,7 @@ func (a *Account) getBlockList(c *blobCall) (*blobResponse, error) {
 	case opened == nil && len(staged) == 0:
 		return nil, blobNotFound()
 	case opened != nil:
-		_ = opened.content.Close() // only the list is needed
+		_ = opened.content.Close() // the content is not needed
 		if err := c.conditions.checkRead(opened.version); err != nil {
 			return nil, err
 		}

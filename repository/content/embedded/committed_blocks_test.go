@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// listedBlocks returns the committed and the uncommitted blocks of a blob, each as ID:SIZE.
+// listedBlocks returns the committed and the uncommitted blocks of a blob. Each block is formatted as ID:SIZE.
 func listedBlocks(t *testing.T, c *container.Client, name string) (committed, uncommitted string) {
 	t.Helper()
 	list, err := c.NewBlockBlobClient(name).GetBlockList(t.Context(), blockblob.BlockListTypeAll, nil)
@@ -81,8 +81,8 @@ func TestPutBlockList_KeepsCommittedBlocks(t *testing.T) {
 	}
 }
 
-// If a list of blocks is too long for the blob's file, the content is complete. Only the committed blocks
-// cannot be named in later lists.
+// If the block list is too long for the file of the blob, the blob must still have its complete content. Later lists
+// cannot name its blocks.
 func TestPutBlockList_OmitsAListThatIsTooLong(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})

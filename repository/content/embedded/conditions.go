@@ -12,18 +12,18 @@ type conditions struct {
 	match, noneMatch                etagList
 	modifiedSince, notModifiedSince time.Time
 
-	isCreateOnly bool // the client must not overwrite an existing blob
+	isCreateOnly bool // true if the client must not overwrite an existing blob
 }
 
-// An etagList has the etags of a condition. The zero value means that the request has no such condition.
+// An etagList contains the etags in one condition. The zero value means that the request lacks this condition.
 type etagList struct {
-	any   bool // the list has *
+	any   bool // true if the list is *
 	etags []string
 }
 
-const maxETags = 100 // limit for the etags of one condition
+const maxETags = 100 // maxETags is the maximum number of etags in one condition
 
-// readConditions reads the conditions in the headers of a request. The header names begin with prefix.
+// readConditions reads the conditions from headers whose names begin with prefix.
 func readConditions(h http.Header, prefix string) (c conditions, err error) {
 	for name, t := range map[string]*time.Time{"If-Modified-Since": &c.modifiedSince, "If-Unmodified-Since": &c.notModifiedSince} {
 		text := h.Get(prefix + name)
@@ -42,7 +42,7 @@ func readConditions(h http.Header, prefix string) (c conditions, err error) {
 	return c, nil
 }
 
-// readETags reads * or a list of etags, with or without quotes.
+// readETags parses either * or a list of etags. The etags may be quoted.
 func readETags(header, text string) (etagList, error) {
 	switch text = strings.TrimSpace(text); text {
 	case "":
@@ -64,14 +64,13 @@ func readETags(header, text string) (etagList, error) {
 
 func (l etagList) isEmpty() bool { return !l.any && len(l.etags) == 0 }
 
-// hasETag reports whether the list contains etag. It ignores *.
+// hasETag reports whether the list contains etag. It does not consider *.
 func (l etagList) hasETag(etag string) bool {
 	return slices.ContainsFunc(l.etags, func(listed string) bool { return isSameETag(listed, etag) })
 }
 
-// checkWrite returns an error unless the conditions permit writing a blob whose current version is v. v
-// is nil if the blob does not exist. For an existing blob, If-None-Match: * has the error code
-// BlobAlreadyExists.
+// checkWrite returns an error unless the conditions permit writing a blob whose current version is v. For a missing
+// blob, v is nil. If a blob exists, If-None-Match: * fails with BlobAlreadyExists.
 func (c conditions) checkWrite(v *version) error {
 	if v != nil && c.isCreateOnly {
 		return accessError("UnauthorizedBlobOverwrite", "the blob exists, and the shared access signature permits only creating (sp=c)")
@@ -82,9 +81,8 @@ func (c conditions) checkWrite(v *version) error {
 	return c.checkChange(v)
 }
 
-// checkChange returns an error unless the conditions permit changing or removing a blob whose current
-// version is v. v is nil if the blob does not exist. As on Azure, If-None-Match: * permits a change, and
-// only the conditions of reads may have several etags.
+// checkChange returns an error unless the conditions permit changing or deleting a blob whose current version is v. For
+// a missing blob, v is nil. As on Azure, If-None-Match: * is met, and each condition may have only one etag.
 func (c conditions) checkChange(v *version) error {
 	switch {
 	case len(c.match.etags) > 1 || len(c.noneMatch.etags) > 1:
@@ -96,8 +94,8 @@ func (c conditions) checkChange(v *version) error {
 	return nil
 }
 
-// checkRead returns an error unless the conditions permit reading v. As on Azure, a request with
-// If-None-Match and If-Modified-Since needs to meet only one of the two.
+// checkRead returns an error unless the conditions permit reading v. As on Azure, if a request has If-None-Match and
+// If-Modified-Since, one of them must be met.
 func (c conditions) checkRead(v *version) error {
 	isOther := !c.noneMatch.hasETag(v.ETag)
 	switch {
@@ -123,8 +121,8 @@ func (c conditions) isModifiedSince(v *version) bool {
 	return c.modifiedSince.IsZero() || visibleTime(v).After(c.modifiedSince)
 }
 
-// visibleTime returns the modification time of v in seconds, the precision that clients see.
+// visibleTime returns the modification time of v rounded down to seconds, as clients see it.
 func visibleTime(v *version) time.Time { return v.Modified.Truncate(time.Second) }
 
-// isSameETag compares etags as Azure does. It ignores quotes, because some clients omit them.
+// isSameETag compares etags without their quotes, because some clients omit quotes.
 func isSameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// createContainer creates a container. It fails if the container exists.
+// createContainer creates a container. It fails if the container already exists.
 func (a *Account) createContainer(c *blobCall) (*blobResponse, error) {
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (a *Account) makeContainer(name string, metadata map[string]string) error {
 	return a.index.addContainer(name, about, nil)
 }
 
-// getContainer responds to GET and HEAD of a container. The response has no body.
+// getContainer responds to a GET or HEAD request for a container. The response has only headers.
 func (a *Account) getContainer(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -53,8 +53,7 @@ func (a *Account) getContainer(c *blobCall) (*blobResponse, error) {
 	return resp, nil
 }
 
-// getAccessPolicies returns the access policies of a container. The list is always empty, because this
-// account does not support access policies.
+// getAccessPolicies returns an empty list, because this account does not support access policies.
 func (a *Account) getAccessPolicies(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -74,8 +73,8 @@ func (a *Account) getAccessPolicies(c *blobCall) (*blobResponse, error) {
 	return resp, err
 }
 
-// publishContainer stores changed properties of a container durably. It may fail with an unsettledError,
-// as publishDraft does.
+// publishContainer durably stores the changed properties of a container. Like publishDraft, it may fail with an
+// unsettledError.
 func publishContainer(s blobStore, container string, about *version) error {
 	d, err := s.newDraft(0)
 	if err != nil {
@@ -112,8 +111,8 @@ func (a *Account) setContainerMetadata(c *blobCall) (*blobResponse, error) {
 	return newChangedResponse(http.StatusOK, &about), nil
 }
 
-// deleteContainer removes a container with its blobs and their uncommitted blocks. As on Azure, it does
-// not report events for the blobs.
+// deleteContainer deletes a container, its blobs and their uncommitted blocks. As on Azure, no events are reported for
+// the blobs.
 func (a *Account) deleteContainer(c *blobCall) (*blobResponse, error) {
 	cleanUp, err := a.removeContainer(c)
 	if err != nil {

@@ -32,7 +32,7 @@ func newServiceClient(t *testing.T, a *embedded.Account) *service.Client {
 	return c
 }
 
-// listContainers returns the names of all containers with a prefix. It reads pages of size containers.
+// listContainers returns the names of all containers with a prefix. size is the number of containers in a page.
 func listContainers(t *testing.T, a *embedded.Account, prefix string, size int32) (names []string) {
 	t.Helper()
 	pages := newServiceClient(t, a).NewListContainersPager(&service.ListContainersOptions{
@@ -104,7 +104,7 @@ func TestDeleteContainer_RemovesItsBlobs(t *testing.T) {
 	})
 }
 
-// During a hold, for a backup, the files of a deleted container are kept.
+// During a hold, as a backup uses, the files of a deleted container must remain.
 func TestDeleteContainer_KeepsItsFilesDuringAHold(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
@@ -125,8 +125,8 @@ func TestDeleteContainer_KeepsItsFilesDuringAHold(t *testing.T) {
 	require.Empty(t, drafts)
 }
 
-// The blob of a write that is concurrent with the deletion of its container is removed with the
-// container. No blob appears in the next container of the same name.
+// Blobs are written while their container is deleted. They must be deleted with it, and must not appear in a new
+// container of the same name.
 func TestDeleteContainer_RemovesBlobsOfConcurrentWrites(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")

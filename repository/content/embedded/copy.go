@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// A copyRecord describes the copy operation that wrote the content of a blob.
+// A copyRecord describes the copy operation that created a blob.
 type copyRecord struct {
 	ID        string    `json:"id"`
-	Source    string    `json:"source"` // URL without a shared access signature
+	Source    string    `json:"source"` // URL of the source, without its shared access signature
 	Completed time.Time `json:"completed"`
 }
 
-const maxCopySource = 2 << 10 // limit for the bytes of the source URL, as on Azure
+const maxCopySource = 2 << 10 // maxCopySource is the maximum length of the source URL in bytes, as on Azure
 
 func (r *copyRecord) setProperties(h http.Header, size int64) {
 	listed := r.list(size)
@@ -49,7 +49,7 @@ func (r *copyRecord) list(size int64) *listedCopy {
 
 const copySuccess = "success"
 
-// copyBlob copies a blob of this account. The copy is complete before the response.
+// copyBlob copies a blob of this account. The response is sent after the copy is complete.
 func (a *Account) copyBlob(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -64,14 +64,14 @@ func (a *Account) copyBlob(c *blobCall) (*blobResponse, error) {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
-		return nil, err // fails early; publishVersion checks the conditions again
+		return nil, err // fail before copying; publishVersion checks the conditions again
 	}
 	source, shown, err := a.openCopySource(c)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = source.content.Close() }() // read-only: no data can be lost
-	if target.Tier == "" {                        // an archived blob can be copied only to another tier
+	defer func() { _ = source.content.Close() }() // no data can be lost, because the file is only read
+	if target.Tier == "" {                        // an archived blob can only be copied to a different tier
 		if err := source.checkArchived(); err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (a *Account) copyBlob(c *blobCall) (*blobResponse, error) {
 	return resp, nil
 }
 
-// verifySource compares the checksums of the source of a copy with the checksums that the client sent.
+// verifySource returns an error if the source of a copy does not have the checksums that the client has sent.
 func verifySource(h http.Header, source *openedBlocks) (claimedChecksums, error) {
 	claimed, err := readClaims(h, "X-Ms-Source-Content-Crc64", "X-Ms-Source-Content-Md5")
 	if err != nil || claimed.isEmpty() {
@@ -113,17 +113,17 @@ func verifySource(h http.Header, source *openedBlocks) (claimedChecksums, error)
 	return claimed, claimed.verify(sums)
 }
 
-// newCopyID returns the id of a copy, in the form of a GUID.
+// newCopyID returns a new id for a copy, formatted as a GUID.
 func newCopyID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	_, _ = rand.Read(b[:]) // documented never to fail
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 var copyID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// openCopySource opens the source of a copy, if the conditions on the source hold. shown is the URL of
-// the source without a shared access signature.
+// openCopySource opens the source of a copy and checks the conditions on it. shown is the URL of the source without its
+// shared access signature.
 func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, err error) {
 	text := c.Header.Get("X-Ms-Copy-Source")
 	if len(text) > maxCopySource {
@@ -158,8 +158,8 @@ func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, er
 	return opened, u.String(), nil
 }
 
-// checkCopyQuery refuses a source that is a snapshot or a version, or that the client may not read. If
-// the request has a shared access signature, the URL of the source must also have one.
+// checkCopyQuery refuses a source that is a snapshot or version, or that the client may not read. If the request uses a
+// shared access signature, the source URL must have one, too.
 func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 	query := u.Query()
 	for _, name := range []string{"snapshot", "versionid"} {
@@ -184,7 +184,7 @@ func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 	return nil
 }
 
-// checkCopyConditions checks the conditions on the source of a copy.
+// checkCopyConditions checks the source conditions of a copy request.
 func checkCopyConditions(h http.Header, source *version) error {
 	conditions, err := readConditions(h, "X-Ms-Source-")
 	if err != nil {
@@ -197,7 +197,7 @@ func checkCopyConditions(h http.Header, source *version) error {
 	return err
 }
 
-// abortCopy refuses to abort a copy, because every copy is complete before its response.
+// abortCopy always returns an error, because every copy is complete before its response.
 func (a *Account) abortCopy(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {

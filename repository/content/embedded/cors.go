@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// corsRules permit web pages of other origins to use the account. The first rule that matches a request
-// applies.
+// corsRules permit web pages from other origins to use the account. The first matching rule applies.
 type corsRules struct {
 	Rules []corsRule `xml:"CorsRule" json:"rules,omitempty"`
 }
 
-// A corsRule has comma-separated lists. An asterisk in an entry matches any text.
+// A corsRule consists of comma-separated lists. In an entry, an asterisk matches any text.
 type corsRule struct {
 	AllowedOrigins  string `json:"allowedOrigins,omitempty"`
 	AllowedMethods  string `json:"allowedMethods,omitempty"`
@@ -24,9 +23,9 @@ type corsRule struct {
 
 var corsMethods = []string{"DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS", "PUT", "PATCH", "CONNECT"}
 
-// validate refuses rules that Azure refuses.
+// validate returns an error for rules that Azure refuses.
 func (s *corsRules) validate() error {
-	const maxRules, maxBytes = 5, 2 << 10 // as on Azure
+	const maxRules, maxBytes = 5, 2 << 10 // limits of Azure
 	total := 0
 	for _, rule := range s.Rules {
 		total += len(rule.AllowedOrigins) + len(rule.AllowedMethods) + len(rule.AllowedHeaders) + len(rule.ExposedHeaders)
@@ -45,8 +44,7 @@ func (s *corsRules) validate() error {
 	return nil
 }
 
-// findRule returns the first rule that matches an origin, a method and a comma-separated list of headers.
-// It returns nil if no rule matches.
+// findRule returns the first rule that permits an origin, a method and a comma-separated list of headers, or nil.
 func (s *corsRules) findRule(origin, method, headers string) *corsRule {
 	if origin == "" {
 		return nil
@@ -68,8 +66,8 @@ func (r *corsRule) allowsHeaders(headers string) bool {
 	return true
 }
 
-// matchesEntry reports whether an entry of a comma-separated list matches text, without regard to case.
-// The first asterisk of an entry matches any text.
+// matchesEntry reports whether an entry of a comma-separated list matches text. It ignores case; the first asterisk of
+// an entry matches any text.
 func matchesEntry(list, text string) bool {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for entry := range strings.SplitSeq(strings.ToLower(list), ",") {
@@ -90,8 +88,8 @@ func (a *Account) corsRules() *corsRules {
 	return &corsRules{}
 }
 
-// respondToPreflight responds to a preflight request, by which a browser checks whether a web page may send
-// a request. A preflight request needs no signature.
+// respondToPreflight responds to a preflight request, with which a browser asks whether a web page may send a request.
+// It needs no signature.
 func (a *Account) respondToPreflight(r *http.Request) (*blobResponse, error) {
 	const method, headers = "Access-Control-Request-Method", "Access-Control-Request-Headers"
 	if r.Header.Get("Origin") == "" || r.Header.Get(method) == "" {
@@ -111,7 +109,7 @@ func (a *Account) respondToPreflight(r *http.Request) (*blobResponse, error) {
 	return resp, nil
 }
 
-// setCORS sets the headers that permit a web page of another origin to read the response.
+// setCORS sets the headers that permit a web page from another origin to read the response.
 func (a *Account) setCORS(resp *blobResponse, r *http.Request) {
 	rules := a.corsRules()
 	if r.Method == http.MethodOptions || r.Header.Get("Origin") == "" || len(rules.Rules) == 0 {

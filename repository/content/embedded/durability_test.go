@@ -29,7 +29,7 @@ func TestAccount_KeepsItsBlobsWhenItIsReopened(t *testing.T) {
 	require.ErrorContains(t, err, "another account uses this folder")
 	require.NoError(t, a.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "+unfinished", "leftover"), []byte("half"), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // simulates a folder that a crash left
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // a crash can leave such a folder
 
 	a = openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	c = newClient(t, a, "c-c")
@@ -53,7 +53,7 @@ func TestAccount_KeepsItsBlobsWhenItIsReopened(t *testing.T) {
 func TestOpen_ReadsPropertiesAtTheirLimits(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	long := strings.Repeat("<", 1<<10) // in JSON, this character takes six bytes
+	long := strings.Repeat("<", 1<<10) // this character takes six bytes in JSON
 	headers := []string{"x-ms-blob-type: BlockBlob", "x-ms-meta-m: " + strings.Repeat(long, 8)[1:]}
 	for _, name := range []string{"content-type", "content-encoding", "content-language", "content-disposition", "cache-control"} {
 		headers = append(headers, "x-ms-blob-"+name+": "+long)

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// The account of Azurite and its predecessors.
+// The account name and key that Azurite and older emulators use.
 const (
 	WellKnownAccount = "devstoreaccount1"
 	WellKnownKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -22,47 +22,46 @@ const (
 
 // Options configure an Account. The zero value configures an empty account in memory.
 type Options struct {
-	// Dir is the folder of the account. Open creates the folder if it does not exist. No other account
-	// may use the folder. Default: the data is in memory, and Close discards the data.
+	// Dir is the folder of the account. It is created if it does not exist, and must not be shared. If Dir is empty,
+	// the data is in memory, and Close discards it.
 	Dir string
 
-	// Claim names the data folder to which the account in Dir must belong. Default: the data folder is
-	// not checked.
+	// Claim identifies the data folder that must contain the account in Dir. By default, the data folder is not
+	// checked.
 	Claim datafolder.Claim
 
-	// Account is the account's name. Default: WellKnownAccount.
+	// Account is the name of the account. Default: WellKnownAccount.
 	Account string
 
 	// Key is the account's key in base64. Default: WellKnownKey.
 	Key string
 
-	// TrustTokens accepts every token of Microsoft Entra ID, with all rights. Tokens are not verified.
+	// TrustTokens grants all rights for every token of Microsoft Entra ID, without verification.
 	TrustTokens bool
 
-	// Containers are the names of containers that Open creates if they do not exist.
+	// Containers are created by Open if they do not exist.
 	Containers []string
 
-	// MaxBlob bounds the bytes of one blob. Default: 1 GiB.
+	// MaxBlob limits the bytes of one blob. Default: 1 GiB.
 	MaxBlob int64
 
-	// MaxUncommitted bounds the bytes of all uncommitted blocks. Default: 4 GiB.
+	// MaxUncommitted limits the total bytes of uncommitted blocks. Default: 4 GiB.
 	MaxUncommitted int64
 
-	// MaxMemory bounds the bytes of all contents of an account in memory, including uncommitted blocks.
-	// A write that would exceed MaxMemory fails with 507. Default: 4 GiB.
+	// MaxMemory limits the total content of an account in memory, including uncommitted blocks. A write above the limit
+	// fails with 507. Default: 4 GiB.
 	MaxMemory int64
 
-	// MaxRequests bounds the concurrent requests; further requests get 503. A quarter of MaxRequests is
-	// reserved for Transport, so that network clients cannot lock out the process. Default: 256.
+	// MaxRequests limits the concurrent requests. Requests above the limit fail with 503. Only Transport can use the
+	// last quarter, so that network clients cannot lock out this process. Default: 256.
 	MaxRequests int
 
-	// Clock provides the time of Last-Modified. Default: time.Now. The dates of requests are always
-	// compared with time.Now, because clients set them by the real time.
+	// Clock provides the time for Last-Modified. Default: time.Now. The dates of requests are always compared with
+	// time.Now, because clients set them with the system clock.
 	Clock func() time.Time
 
-	// Changed is called after a blob was written or deleted, and must not block. The calls for one blob
-	// are in the order of their sequencers, and do not overlap. If the process dies between a change and
-	// its call, Changed is never called for this change. Default: no call.
+	// Changed is called after a blob was written or deleted. It must not block. For one blob, calls do not overlap and
+	// have the order of their sequencers. If the process dies between a change and the call, the call is lost.
 	Changed func(BlobEvent)
 
 	// Logger receives the log. Default: no log.
@@ -77,13 +76,13 @@ type Account struct {
 	index   blobIndex
 	uploads blockUploads
 	changes changeNumbers
-	service atomic.Pointer[serviceProperties] // nil until a client sets service properties
+	service atomic.Pointer[serviceProperties] // service is nil until a client sets service properties
 
 	mu       sync.Mutex
 	closed   bool
-	broken   error          // nil, or the error after which all requests are refused
+	broken   error          // error with which all requests fail after a disk failure, or nil
 	open     int            // number of running requests
-	requests sync.WaitGroup // grows only while mu is held and closed is false
+	requests sync.WaitGroup // incremented only while mu is held and closed is false
 	closing  chan struct{}  // closed by Close
 	broke    chan error     // channel of Broken; capacity 1
 }
@@ -132,7 +131,7 @@ func newAccount(o Options, key []byte, s blobStore) *Account {
 	}
 }
 
-// loadStored loads the stored blobs, and creates missing containers of Options.Containers.
+// loadStored loads the stored blobs. It creates the containers in Options.Containers that are missing.
 func (a *Account) loadStored() error {
 	if err := a.store.loadAll(func(container string, properties *version, blobs []*version) error {
 		if container == accountItself {
@@ -164,21 +163,21 @@ func (a *Account) Name() string { return a.options.Account }
 // Key returns the account's key in base64.
 func (a *Account) Key() string { return a.options.Key }
 
-// Endpoint returns the URL for a client that uses Transport.
+// Endpoint returns the URL of the account for clients that use Transport.
 func (a *Account) Endpoint() string { return a.endpointAt("http", "embedded.localhost") }
 
 func (a *Account) endpointAt(scheme, host string) string {
 	return scheme + "://" + host + "/" + a.options.Account
 }
 
-// ConnectionString returns the connection string for clients. address is the host and port of a listener,
-// or empty for clients that use Transport.
+// ConnectionString returns a connection string for clients. The address is the host and port of a listener, or empty
+// for clients that use Transport.
 func (a *Account) ConnectionString(address string) string {
 	return a.connectionString("http", cmp.Or(address, "embedded.localhost"))
 }
 
-// TLSConnectionString returns the connection string for clients of a listener with ServeOptions.TLS.
-// address is the host and port of the listener.
+// TLSConnectionString returns a connection string for clients of a listener with TLS. The address is the host and port
+// of the listener.
 func (a *Account) TLSConnectionString(address string) string {
 	return a.connectionString("https", address)
 }
@@ -188,8 +187,8 @@ func (a *Account) connectionString(scheme, address string) string {
 		scheme, a.options.Account, a.options.Key, a.endpointAt(scheme, address))
 }
 
-// beginRequest counts a running request. It returns an error if the account is closed or broken, or if
-// limit requests are running.
+// beginRequest counts a running request. It fails if the account is closed or broken, or if limit requests are already
+// running.
 func (a *Account) beginRequest(limit int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,18 +212,17 @@ func (a *Account) endRequest() {
 	a.requests.Done()
 }
 
-// Broken returns a channel that receives one error when the disk has failed. After this failure, the
-// account refuses all requests until it is opened again.
+// Broken returns a channel that receives an error if the disk fails. After a disk failure, all requests fail until the
+// account is opened again.
 func (a *Account) Broken() <-chan error { return a.broke }
 
-// endService makes the account refuse all further requests, because the state of the disk is unknown
-// after err.
+// endService makes all later requests fail, because after err the state of the disk is unknown.
 func (a *Account) endService(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.broken == nil {
 		a.broke <- err
-		a.broken = errors.New("the disk failed; see the log of the account") // clients must not see err
+		a.broken = errors.New("the disk failed; see the log of the account") // this text goes to clients, which must not see err
 		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
 	}
 }
@@ -232,9 +230,8 @@ func (a *Account) endService(err error) {
 // ErrNoFolder reports an account in memory, which has no files.
 var ErrNoFolder = errors.New("the account is in memory and has no folder")
 
-// Hold starts a hold: until the hold is released, the files of deleted blobs are kept for
-// [datafolder.Hold.Each]. The deleted blobs are not readable. Hold fails with ErrNoFolder if the account
-// is in memory.
+// Hold starts a hold. Until it is released, the files of deleted blobs are retained for [datafolder.Hold.Each], but
+// clients cannot read them. An account in memory fails with ErrNoFolder.
 func (a *Account) Hold() (*datafolder.Hold, error) {
 	f, ok := a.store.(*folderStore)
 	if !ok {
@@ -243,11 +240,11 @@ func (a *Account) Hold() (*datafolder.Hold, error) {
 	return f.remover.Hold(f.root)
 }
 
-// Temporary returns the names of files and folders that a copy of the folder must omit.
+// Temporary returns the names of files and folders that a backup of the folder must omit.
 func (a *Account) Temporary() []string { return []string{lockFile, unfinished} }
 
-// Close waits for running requests and closes the store. Open readers of blobs stay valid.
-// Further calls have no effect.
+// Close waits for running requests and closes the store. Blobs that are open for reading stay readable. Further calls
+// have no effect.
 func (a *Account) Close() error {
 	a.mu.Lock()
 	closed := a.closed

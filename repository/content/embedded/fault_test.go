@@ -22,11 +22,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// failingFiles is a file system that fails one call, and optionally all later calls. It never syncs.
+// failingFiles is a file system in which one call fails, and optionally all later calls. It never syncs.
 type failingFiles struct {
 	systemFiles
-	left  int    // number of calls up to the call that fails; -1: no call fails
-	still bool   // all calls after the first failed call fail, too
+	left  int    // number of calls until the failure; -1: nothing fails
+	still bool   // true if all later calls fail, too
 	count int    // number of calls
 	what  string // name of the first failed call
 }
@@ -64,7 +64,7 @@ func (b *failingFiles) syncFile(*os.File) error {
 	if b.shouldFail("sync") {
 		return errBreaking
 	}
-	return nil // no test simulates a power failure
+	return nil // tests with this file system simulate no power failure
 }
 
 func (b *failingFiles) renameFile(from, to string) error {
@@ -88,8 +88,8 @@ func (b *failingFiles) syncFolder(string) error {
 	return nil
 }
 
-// For each kind of request, each call to the disk fails once. A request with a failed call does not
-// succeed and has no partial effect. After a failed sync of a folder, the account serves no requests.
+// This test runs each kind of request repeatedly, with a different disk call failing each time. The request must fail
+// without a partial effect. After a failed folder sync, the account must refuse all requests.
 func TestFailingDisk_NeverReturnsSuccess(t *testing.T) {
 	for name, do := range map[string]func(*Account) (int, string){
 		"a new blob":   func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/new", "new") },
@@ -131,8 +131,8 @@ func TestFailingDisk_NeverReturnsSuccess(t *testing.T) {
 	}
 }
 
-// breakAt executes a request on a disk whose call number at fails, and checks the result. It returns
-// true if the request makes fewer than at calls.
+// breakAt executes a request while disk call number at fails, and checks the result. It returns true if the request
+// made fewer calls.
 func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) bool {
 	dir := t.TempDir()
 	disk := &failingFiles{left: -1}
@@ -153,7 +153,7 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 	case !fired:
 		require.NotEqual(t, 500, status)
 	case disk.what == "remove" && status != 500:
-		// Opening the account removes a draft that could not be removed before.
+		// when the account is reopened, it removes a draft whose removal failed
 	case disk.what == "syncFolder" && code == "InternalError" && a.broken != nil:
 		for _, path := range []string{"/c-c/old", "/c-c/new", "/c-c"} {
 			status, _ := sendRequest(a, "GET", path, "")
@@ -195,7 +195,7 @@ func openOn(t *testing.T, dir string, disk *failingFiles, containers ...string) 
 	return a
 }
 
-// readState returns a text with the state of all blobs, containers and service properties of the test.
+// readState describes all blobs, containers and service properties of the test as text.
 func readState(a *Account) string {
 	var all strings.Builder
 	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c/listed", "/c-c/listed?comp=blocklist", "/c-c?restype=container", "/c-d?restype=container", "/?restype=service&comp=properties"} {
@@ -236,7 +236,7 @@ func copyOld(a *Account) (int, string) {
 	return resp.StatusCode, resp.Header.Get("X-Ms-Error-Code")
 }
 
-// commitOld commits a list with a committed and a new block.
+// commitOld commits a block list that names a committed block and a new one.
 func commitOld(a *Account) (int, string) {
 	if status, code := sendRequest(a, "PUT", "/c-c/listed?comp=block&blockid=Mg==", "new"); status != 201 {
 		return status, code
@@ -263,8 +263,7 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 	return r
 }
 
-// signRequest signs a request with the code by which the account verifies signatures. Tests with the
-// clients of Microsoft verify this code.
+// signRequest signs a request with the account's own code, which other tests verify with Microsoft's clients.
 func signRequest(a *Account, r *http.Request, query url.Values) {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(a.stringToSign(r, r.URL.EscapedPath(), query, r.Header.Get("X-Ms-Date"), strings.Compare)))

@@ -21,22 +21,22 @@ import (
 //	content | properties, JSON | CRC-32C of the properties, 4 bytes | their length, 4 bytes | magic
 const (
 	magic      = magicName + "01"
-	magicName  = "MHBLOB" // followed by the number of the format
+	magicName  = "MHBLOB" // followed by the format number
 	tailLength = 8 + len(magic)
-	maxJSON    = 128 << 10 // bytes; properties at their limits take 97 KB, because some characters take six bytes
+	maxJSON    = 128 << 10 // maximum bytes of properties; the largest take 97 KB, because some characters take six bytes
 )
 
-// ErrFormat reports a folder, or a file in it, that a newer version of the program wrote.
+// ErrFormat reports a folder, or a file in it, that a newer version of this program has written.
 var ErrFormat = errors.New("it was written by a newer version; open it with that version, or use another folder")
 
-// FileFormat is the number of the format of a folder.
+// FileFormat is the version of the folder's format.
 const FileFormat = 1
 
-// formatFile has the number of the format of a folder and, on the next line, the version of the program
-// that wrote the folder. A folder without this file has format 1.
+// formatFile is a file with the format number of a folder. Its second line is the version of the program that wrote the
+// folder. A folder without this file has format 1.
 const formatFile = "+format"
 
-// checkFormat fails with ErrFormat if a folder has a format that this version does not read.
+// checkFormat returns ErrFormat if this version cannot read the format of a folder.
 func checkFormat(root *os.Root) error {
 	text, err := root.ReadFile(formatFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +56,8 @@ func checkFormat(root *os.Root) error {
 	}
 }
 
-// encodeVersion returns the bytes that follow the content of v in its file. If the properties are too
-// long with the list of blocks, it removes the list from v.
+// encodeVersion encodes the properties of v, which follow the content in a file. If they are too long with the block
+// list, it removes the list from v.
 func encodeVersion(v *version) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -67,7 +67,7 @@ func encodeVersion(v *version) ([]byte, error) {
 		v.Blocks, v.BlocksLeftOut = nil, true
 		return encodeVersion(v)
 	}
-	if len(text) > maxJSON { // readVersion would refuse the file
+	if len(text) > maxJSON { // readVersion could not read longer properties
 		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)
 	}
 	tail := binary.BigEndian.AppendUint32(nil, checksum.Compute(text))
@@ -75,13 +75,13 @@ func encodeVersion(v *version) ([]byte, error) {
 	return slices.Concat(text, tail, []byte(magic)), nil
 }
 
-// readVersion returns the version in a file.
+// readVersion reads the properties of the version in a file.
 func readVersion(root *os.Root, name string) (*version, error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // read-only: no data can be lost
+	defer func() { _ = f.Close() }() // no data can be lost, because the file is only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func readVersion(root *os.Root, name string) (*version, error) {
 }
 
 func decodeVersion(r io.ReaderAt, length int64) (*version, error) {
-	const tailBytes = 4 << 10 // bytes that one call reads; few files have longer properties
+	const tailBytes = 4 << 10 // bytes at the end of the file that are read first; few properties are longer
 	last := make([]byte, min(length, tailBytes))
 	if _, err := r.ReadAt(last, length-int64(len(last))); err != nil {
 		return nil, err

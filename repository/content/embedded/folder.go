@@ -38,8 +38,8 @@ const (
 	properties = "+"
 )
 
-// A fileSystem is the interface through which a folderStore writes, so that tests can inject
-// errors. Names are relative to the folder's root.
+// A fileSystem contains the write operations of a folderStore, so that tests can inject errors. Names are relative to
+// the root of the folder.
 type fileSystem interface {
 	createFile(name string) (*os.File, error)
 	writeFile(f *os.File, p []byte) (int, error)
@@ -74,7 +74,7 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 	return f, nil
 }
 
-// removeDrafts removes all drafts and held files, and creates an empty folder for drafts.
+// removeDrafts removes all drafts and retained files, and creates an empty folder for drafts.
 func (f *folderStore) removeDrafts() error {
 	if err := errors.Join(f.root.RemoveAll(unfinished), datafolder.CleanHeld(f.root)); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // read-only: no data can be lost
+	defer func() { _ = root.Close() }() // no data can be lost, because the folder is only read
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 		case entry.Name() != fileOf(v.Name):
 			return fmt.Errorf("%s/%s holds the blob %q, whose file has another name: move it away", container, entry.Name(), v.Name)
 		default:
-			v.Blocks = nil // saves memory: a blob may use up to 1 KB
+			v.Blocks = nil // Blocks is dropped to save memory; it may take 1 KB for each blob
 			blobs = append(blobs, v)
 		}
 	}
@@ -146,11 +146,11 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 	if len(blobs) > 0 {
 		return fmt.Errorf("%s: the file %q is missing", container, properties)
 	}
-	return f.root.Remove(container) // a crash prevented the write of the container's properties
+	return f.root.Remove(container) // the container has no properties, because a crash interrupted its creation
 }
 
-// restrictMode removes the rights of other users on the folder of a container, because an earlier version
-// created folders with these rights. It ignores a folder of another owner and a file system without modes.
+// restrictMode removes the permissions of other users from a container's folder, because an earlier version granted
+// them. It ignores folders of other owners and file systems without permissions.
 func (f *folderStore) restrictMode(container string) error {
 	info, err := f.root.Stat(container)
 	if err != nil || info.Mode().Perm()&^datafolder.PrivateFolder == 0 {
@@ -163,7 +163,7 @@ func (f *folderStore) restrictMode(container string) error {
 	return err
 }
 
-// fileOf returns the name of the file of a blob.
+// fileOf returns the file name for a blob.
 func fileOf(blob string) string {
 	sum := sha256.Sum256([]byte(blob))
 	return hex.EncodeToString(sum[:])
@@ -190,13 +190,13 @@ func (f *folderStore) makeContainer(container string, about *version) error {
 		return err
 	}
 	if err := f.files.syncFolder("."); err != nil {
-		return err // opening the account removes a folder without properties
+		return err // a folder without properties is removed when the account is opened
 	}
 	return publishContainer(f, container, about)
 }
 
-// removeContainer moves the folder of a container to the folder of drafts. cleanUp removes the moved
-// folder; opening the account also removes it.
+// removeContainer moves the folder of a container to the drafts. cleanUp deletes the moved folder; opening the account
+// does so, too.
 func (f *folderStore) removeContainer(container string) (func(), error) {
 	trash := path.Join(unfinished, strings.ToLower(rand.Text()))
 	if err := f.remover.Remove(container, func(name string) error { return f.files.renameFile(name, trash) }); err != nil {
@@ -205,7 +205,7 @@ func (f *folderStore) removeContainer(container string) (func(), error) {
 	if err := f.files.syncFolder("."); err != nil {
 		return nil, unsettledError{err}
 	}
-	return func() { _ = f.root.RemoveAll(trash) }, nil // opening the account removes the folder if this fails
+	return func() { _ = f.root.RemoveAll(trash) }, nil // if this fails, the folder is removed when the account is opened
 }
 
 func (f *folderStore) publishDraft(container string, v *version, d draftContent) error {
@@ -249,7 +249,7 @@ func (f *folderStore) removeVersion(container string, v *version) error {
 
 func (f *folderStore) closeStore() error { return errors.Join(f.root.Close(), f.lock.Close()) }
 
-// A fileDraft is an unfinished file. It is open until finishWriting.
+// A fileDraft is an unfinished file, which is open until finishWriting.
 type fileDraft struct {
 	folder *folderStore
 	name   string
@@ -268,11 +268,11 @@ func (d *fileDraft) finishWriting() error { return d.file.Close() }
 func (d *fileDraft) openDraft() (blobContent, error) { return d.folder.root.Open(d.name) }
 
 func (d *fileDraft) discardDraft() {
-	_ = d.file.Close()                    // the file may be closed already
-	_ = d.folder.files.removeFile(d.name) // opening the account removes the file if this fails
+	_ = d.file.Close()                    // the file may already be closed
+	_ = d.folder.files.removeFile(d.name) // if this fails, the file is removed when the account is opened
 }
 
-// appendProperties appends the properties of v to the file, and syncs the file.
+// appendProperties appends the encoded properties of v to the file and syncs the file.
 func (d *fileDraft) appendProperties(v *version) (err error) {
 	tail, err := encodeVersion(v)
 	if err != nil {

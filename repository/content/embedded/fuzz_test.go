@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every signed request gets a response, which is never an internal error.
+// Whatever a signed request contains, it must get a response, which must not be an internal error.
 func FuzzRequests(f *testing.F) {
 	f.Add("PUT", "/c-c/x", "", "x-ms-meta-a", "1", "data")
 	f.Add("PUT", "/c-c/x", "comp=block&blockid=MQ==", "Content-MD5", "x", "data")
@@ -35,7 +35,7 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path, query, header, value, data string) {
 		switch http.CanonicalHeaderKey(header) {
 		case "X-Ms-Date", "Date":
-			return // signing needs valid dates
+			return // a request with an invalid date cannot be signed
 		}
 		a := newAccount(Options{
 			Account: WellKnownAccount, Containers: []string{"c-c"}, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1,

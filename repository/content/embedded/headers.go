@@ -9,14 +9,14 @@ import (
 
 const (
 	metadataPrefix = "x-ms-meta-"
-	maxMetadata    = 8 << 10 // limit for the bytes of all names and values
-	maxHeader      = 1 << 10 // limit for the bytes of one property
+	maxMetadata    = 8 << 10 // maximum total bytes of metadata names and values
+	maxHeader      = 1 << 10 // maximum bytes of one property
 )
 
 var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readMetadata reads the headers x-ms-meta-… of a request. It returns their names in the case in which
-// the client sent them, or in lower case if that case is unknown.
+// readMetadata reads the x-ms-meta- headers of a request. Names have the case in which the client sent them, or lower
+// case if this case is unknown.
 func readMetadata(r *http.Request) (map[string]string, error) {
 	sent := sentNames(r.Context())
 	var metadata map[string]string
@@ -36,7 +36,7 @@ func readMetadata(r *http.Request) (map[string]string, error) {
 			metadata = map[string]string{}
 		}
 		metadata[name] = strings.Join(values, ",")
-		if !utf8.ValidString(metadata[name]) { // JSON and XML cannot represent the value
+		if !utf8.ValidString(metadata[name]) { // JSON and XML can represent only UTF-8
 			return nil, newBlobError(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
 		}
 		total += len(name) + len(metadata[name])
@@ -47,11 +47,11 @@ func readMetadata(r *http.Request) (map[string]string, error) {
 	return metadata, nil
 }
 
-// storedHeaders are the properties of a blob that are returned as headers.
+// storedHeaders are the blob properties that are returned as headers.
 var storedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Cache-Control"}
 
-// readProperties reads the properties of a blob from the headers of a write. own is true for Put Blob,
-// which may also set the properties with the standard headers of the request.
+// readProperties reads the blob properties from the headers of a write. If own is true, as for Put Blob, the standard
+// headers of the request also set properties.
 func readProperties(r *http.Request, own bool) (*version, error) {
 	h := r.Header
 	v := &version{Headers: map[string]string{}}

@@ -15,25 +15,25 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// A blobIndex has the current versions of all blobs. For a name whose lock is held, the index and the
-// store have the same version.
+// A blobIndex contains the current versions of all blobs. Whenever the lock of a name is held, the index and the store
+// have the same version.
 type blobIndex struct {
-	making     sync.Mutex // held while a container is created, changed or deleted
+	making     sync.Mutex // locked while a container is created, changed or deleted
 	mu         sync.Mutex
 	containers map[string]*blobContainer
 }
 
-// A blobContainer is a container of blobs, in the order of their names.
+// A blobContainer is a container with its blobs, sorted by name.
 type blobContainer struct {
-	key   string                  // unique in the process, even if a container of this name is deleted and created again
+	key   string                  // unique in the process; a container that is deleted and created again gets a new key
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
-	// locks guard the blobs: a caller that changes a blob or opens its content holds the lock of the
-	// blob's name. Several names share a lock.
+	// locks guard the blobs. Whoever changes a blob or opens its content must hold the lock for the blob's name.
+	// Several names share a lock.
 	locks [64]sync.RWMutex
 
 	about     atomic.Pointer[version]
-	isDeleted bool // readers hold one of locks; a writer holds all locks
+	isDeleted bool // reading requires one of locks; writing requires all of them
 }
 
 var seed = maphash.MakeSeed()
@@ -51,7 +51,7 @@ func (c *blobContainer) lockOf(blob string) *sync.RWMutex {
 	return &c.locks[maphash.String(seed, blob)%uint64(len(c.locks))]
 }
 
-// lockBlob locks a blob for changes. It fails if the container has been deleted.
+// lockBlob locks a blob for a change. It fails if the container was deleted.
 func (c *blobContainer) lockBlob(blob string) (unlock func(), err error) {
 	lock := c.lockOf(blob)
 	lock.Lock()
@@ -62,7 +62,7 @@ func (c *blobContainer) lockBlob(blob string) (unlock func(), err error) {
 	return lock.Unlock, nil
 }
 
-// lockBlobToRead locks a blob against changes. It fails if the container has been deleted.
+// lockBlobToRead locks a blob so that nobody changes it. It fails if the container was deleted.
 func (c *blobContainer) lockBlobToRead(blob string) (unlock func(), err error) {
 	lock := c.lockOf(blob)
 	lock.RLock()
@@ -73,7 +73,7 @@ func (c *blobContainer) lockBlobToRead(blob string) (unlock func(), err error) {
 	return lock.RUnlock, nil
 }
 
-// lockAll locks the whole container for changes. It fails if the container has been deleted.
+// lockAll locks all blobs of a container for a change. It fails if the container was deleted.
 func (c *blobContainer) lockAll() (unlock func(), err error) {
 	for i := range c.locks {
 		c.locks[i].Lock()
@@ -94,7 +94,7 @@ func containerNotFound() error {
 	return newBlobError(http.StatusNotFound, "ContainerNotFound", "the container does not exist")
 }
 
-// findBlob returns the current version of a blob, or nil if the blob does not exist.
+// findBlob returns the current version of a blob, or nil if there is none.
 func (c *blobContainer) findBlob(name string) *version {
 	v, _ := c.blobs.Get(&version{Name: name})
 	return v
@@ -107,7 +107,7 @@ func (i *blobIndex) findContainer(name string) (*blobContainer, bool) {
 	return c, ok
 }
 
-// addContainer adds a loaded container.
+// addContainer adds a container that was loaded from the store.
 func (i *blobIndex) addContainer(name string, about *version, blobs []*version) error {
 	c := newBlobContainer(about)
 	for _, v := range blobs {
@@ -131,14 +131,13 @@ func (i *blobIndex) removeContainer(name string) {
 // newETag returns a new, unique etag.
 func newETag() string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	_, _ = rand.Read(b[:]) // documented never to fail
 	return fmt.Sprintf(`"0x8D%X"`, b)
 }
 
 var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 
-// isSystemContainer reports whether name is reserved for a system container of Azure. This account does
-// not have system containers.
+// isSystemContainer reports whether Azure reserves name for a system container. This account has no system containers.
 func isSystemContainer(name string) bool {
 	return slices.Contains([]string{"$root", "$logs", "$web", "$blobchangefeed"}, name)
 }
@@ -157,7 +156,7 @@ func checkContainer(name string) error {
 	return nil
 }
 
-// checkBlob refuses names that are too long, or that the XML of a list cannot represent.
+// checkBlob returns an error for a blob name that is too long or that XML cannot represent.
 func checkBlob(name string) error {
 	const maxLength = 1024
 	inXML := func(r rune) bool { return r >= 0x20 && r != 0xFFFE && r != 0xFFFF && r != utf8.RuneError }

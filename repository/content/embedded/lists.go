@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	maxResults   = 5000 // entries in one response
+	maxResults   = 5000 // maximum number of entries in one response
 	maxDelimiter = 1024 // characters
 )
 
-// A listHead has the XML elements with which every list begins.
+// A listHead contains the XML elements with which every list begins.
 type listHead struct {
 	XMLName         xml.Name `xml:"EnumerationResults"`
 	ServiceEndpoint string   `xml:",attr"`
@@ -27,7 +27,7 @@ type listHead struct {
 	MaxResults      int
 }
 
-// readListHead reads the parameters of a list.
+// readListHead reads the query parameters of a list request.
 func (a *Account) readListHead(c *blobCall) (listHead, error) {
 	head := listHead{
 		ServiceEndpoint: a.endpointAt(c.urlScheme(), c.Host) + "/",
@@ -43,8 +43,8 @@ func (a *Account) readListHead(c *blobCall) (listHead, error) {
 	return head, nil
 }
 
-// firstName returns the lower bound for the names of the page. As on Azurite, a marker is the last entry
-// of the previous page, and a client may send any name as the marker.
+// firstName returns the lowest name that the page may contain. As in Azurite, a marker is the last entry of the
+// previous page, so a client may send any name.
 func (h listHead) firstName(delimiter string) string {
 	if h.Marker == "" {
 		return h.Prefix
@@ -57,8 +57,8 @@ func (h listHead) firstName(delimiter string) string {
 	return max(h.Marker+"\x00", h.Prefix)
 }
 
-// listBlobs returns a page of a container's blobs, in the order of their names. If the request has a
-// delimiter, all blobs whose names are the same up to the first delimiter after the prefix are one entry.
+// listBlobs returns a page of a container's blobs, sorted by name. If there is a delimiter, blobs whose names are equal
+// up to the first delimiter after the prefix become one entry.
 func (a *Account) listBlobs(c *blobCall) (*blobResponse, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *Account) listBlobs(c *blobCall) (*blobResponse, error) {
 	return newXMLResponse(http.StatusOK, list)
 }
 
-// addUncommitted returns the blobs of a container, including blobs that have only uncommitted blocks.
+// addUncommitted returns the blobs of a container plus those that have only uncommitted blocks.
 func (a *Account) addUncommitted(found *blobContainer) *btree.BTreeG[*version] {
 	blobs := found.blobs.Copy()
 	for name, touched := range a.uploads.listBlobs(found.uploadKey("")) {
@@ -99,9 +99,8 @@ func (a *Account) addUncommitted(found *blobContainer) *btree.BTreeG[*version] {
 	return blobs
 }
 
-// addFrom adds blobs to the page, starting at the name from. It stops when the page is complete or after
-// it has added a prefix. If isMore is true, the page is not complete, and next is the name to continue
-// with.
+// addFrom adds blobs to the page, starting at the name from. It stops when the page is full or after it has added a
+// prefix. If isMore is true, the page is not full, and the caller must continue at next.
 func (l *blobList) addFrom(blobs *btree.BTreeG[*version], from string, include listIncludes) (next string, isMore bool) {
 	blobs.Ascend(&version{Name: from}, func(v *version) bool {
 		switch {
@@ -125,18 +124,18 @@ func (l *blobList) addFrom(blobs *btree.BTreeG[*version], from string, include l
 	return next, isMore
 }
 
-// nameAfter returns the first string after all strings that begin with prefix. It increments the last
-// byte, which is less than 0xFF because prefix is UTF-8.
+// nameAfter returns the first string after all strings with a prefix. It increments the last byte of prefix, which is
+// never 0xFF in UTF-8.
 func nameAfter(prefix string) string {
 	last := len(prefix) - 1
 	return prefix[:last] + string([]byte{prefix[last] + 1})
 }
 
-// listIncludes are the optional parts of a list.
+// listIncludes are the optional parts of list entries.
 type listIncludes struct{ metadata, copy, uncommitted bool }
 
-// readInclude reads which optional parts of a list are requested. It ignores parts that are always empty
-// because this account does not support them, such as snapshots.
+// readInclude reads which optional parts a client requests. It ignores parts that are always empty here, such as
+// snapshots.
 func readInclude(query map[string][]string) (include listIncludes, err error) {
 	for _, all := range query["include"] {
 		for what := range strings.SplitSeq(all, ",") {
@@ -156,7 +155,7 @@ func readInclude(query map[string][]string) (include listIncludes, err error) {
 	return include, nil
 }
 
-// listContainers returns a page of the containers, in the order of their names.
+// listContainers returns a page of containers, sorted by name.
 func (a *Account) listContainers(c *blobCall) (*blobResponse, error) {
 	head, err := a.readListHead(c)
 	if err != nil {
@@ -186,7 +185,7 @@ type namedContainer struct {
 	*blobContainer
 }
 
-// sortedContainers returns all containers in the order of their names.
+// sortedContainers returns all containers, sorted by name.
 func (i *blobIndex) sortedContainers() []namedContainer {
 	i.mu.Lock()
 	all := make([]namedContainer, 0, len(i.containers))
@@ -238,13 +237,13 @@ type blobList struct {
 	Prefixes      []listedPrefix `xml:"Blobs>BlobPrefix"`
 	NextMarker    string
 
-	last string // name of the last entry
+	last string // last entry of the page
 }
 
-// length returns the number of entries, which maxresults limits.
+// length returns the number of entries, which the parameter maxresults limits.
 func (l *blobList) length() int { return len(l.Blobs) + len(l.Prefixes) }
 
-// A listedPrefix is the entry for all blobs whose names begin with Name.
+// A listedPrefix is one entry for all blobs whose names begin with Name.
 type listedPrefix struct{ Name string }
 
 type listedBlob struct {
@@ -295,7 +294,7 @@ func newListedBlob(v *version, include listIncludes) listedBlob {
 	return blob
 }
 
-// listedMetadata is metadata in XML, with an element for each name.
+// listedMetadata is metadata that XML represents as one element per name.
 type listedMetadata struct{ values map[string]string }
 
 // MarshalXML implements [xml.Marshaler].

@@ -38,8 +38,7 @@ func openAccount(t testing.TB, o embedded.Options) *embedded.Account {
 	return a
 }
 
-// eachAccount runs a test on an account in memory and on an account in a folder. Each account has the
-// container c-c.
+// eachAccount runs a test on an account in memory and on an account in a folder. Both have the container c-c.
 func eachAccount(t *testing.T, test func(*testing.T, *embedded.Account)) {
 	t.Run("in memory", func(t *testing.T) { test(t, openAccount(t, embedded.Options{Containers: []string{"c-c"}})) })
 	t.Run("in a folder", func(t *testing.T) {
@@ -100,7 +99,7 @@ func uploadBlob(c *container.Client, name, data string, when *blob.AccessConditi
 	return err
 }
 
-// newSignedRequest returns a signed request with a path, and with headers in the form NAME: VALUE.
+// newSignedRequest returns a signed request. Headers are formatted as NAME: VALUE.
 func newSignedRequest(t testing.TB, a *embedded.Account, method, path string, data string, headers ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path, bytes.NewReader([]byte(data)))
@@ -157,13 +156,13 @@ func sendRequest(t testing.TB, a *embedded.Account, r *http.Request) (int, strin
 	return resp.StatusCode, resp.Header.Get("x-ms-error-code"), resp
 }
 
-// serveAccount serves an account on a new port.
+// serveAccount serves an account on a loopback port.
 func serveAccount(t testing.TB, a *embedded.Account) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- a.Serve(t.Context(), l, embedded.ServeOptions{}) }()
-	t.Cleanup(func() { require.NoError(t, <-served) }) // Serve returns when the context of the test ends
+	t.Cleanup(func() { require.NoError(t, <-served) }) // Serve returns after the context of the test has ended
 	return l.Addr().String()
 }

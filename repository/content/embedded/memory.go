@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// A memoryStore counts and limits the bytes of all contents in memory: of blobs, and of drafts, which
-// include uncommitted blocks. The contents are in the field data of the versions.
+// A memoryStore stores blobs in memory. It limits the total size of blobs and drafts, including uncommitted blocks. The
+// contents are in the data field of versions.
 type memoryStore struct {
 	maxBytes int64
 
 	mu    sync.Mutex
 	bytes int64
-	sizes map[string]map[string]int64 // sizes of blobs, by container and name
+	sizes map[string]map[string]int64 // sizes of blobs, by container and blob name
 }
 
 func newMemoryStore(maxBytes int64) *memoryStore {
@@ -34,7 +34,7 @@ func (s *memoryStore) reserveBytes(n int64) error {
 	return nil
 }
 
-// releaseBytes releases n reserved bytes.
+// releaseBytes releases n bytes that were reserved.
 func (s *memoryStore) releaseBytes(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *memoryStore) releaseBytes(n int64) {
 }
 
 func (s *memoryStore) newDraft(size int64) (draftContent, error) {
-	const maxInitial = 4 << 20 // limit for the initial capacity
+	const maxInitial = 4 << 20 // maximum capacity that is allocated in advance
 	d := &memoryDraft{store: s}
 	d.data.Grow(int(min(size, maxInitial)))
 	return d, nil
@@ -89,7 +89,7 @@ func (s *memoryStore) removeVersion(container string, v *version) error {
 
 func (*memoryStore) closeStore() error { return nil }
 
-// A memoryDraft is a draft in memory. It reserves each byte that is written.
+// A memoryDraft is a draft in memory. It reserves its bytes when they are written.
 type memoryDraft struct {
 	store *memoryStore
 	data  bytes.Buffer

@@ -19,9 +19,9 @@ func TestMaxMemory_BoundsAllContents(t *testing.T) {
 	requireRefused(t, uploadBlob(c, "three", strings.Repeat("c", 11), nil), isFull, "InsufficientStorage")
 	requireRefused(t, stageBlock(c, "three", "1", strings.Repeat("c", 11)), isFull, "InsufficientStorage")
 	_, err := d.NewBlobClient("two").SetMetadata(t.Context(), map[string]*string{}, nil)
-	requireRefused(t, err, isFull, "InsufficientStorage") // SetMetadata copies the content
+	requireRefused(t, err, isFull, "InsufficientStorage") // SetMetadata copies the content, for which there is no memory
 
-	putBlob(t, c, "one", "short") // releases the bytes of the old version
+	putBlob(t, c, "one", "short") // this write releases the bytes of the old version
 	require.NoError(t, stageBlock(c, "three", "1", strings.Repeat("c", 20)))
 	require.NoError(t, commitBlockList(c, "three", "1"))
 	putBlob(t, c, "four", strings.Repeat("d", 35))

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// An operation executes a request. A shared access signature needs one of permissions for the operation;
-// if permissions is empty, no shared access signature permits the operation. An account SAS also needs
-// the resource type: s for the service, c for containers, o for blobs; an empty resource needs no type.
+// An operation executes one kind of request. A shared access signature must grant one of its permissions; if
+// permissions is empty, none suffices. An account SAS must also grant the resource type: s (service), c (containers) or
+// o (blobs); if resource is empty, no type is required.
 type operation struct {
 	run         func(*blobCall) (*blobResponse, error)
 	permissions string
 	resource    string
 }
 
-// anyPermission has all permissions. A batch needs one of them, and each request in the batch is
+// anyPermission contains all permissions. For a batch one of them suffices, because each request of the batch is
 // authorized separately.
 const anyPermission = readPermission + createPermission + writePermission + deletePermission + listPermission
 
 // The permissions of shared access signatures.
 const (
 	readPermission   = "r"
-	createPermission = "c" // permits writing a blob that does not exist
+	createPermission = "c" // permits writing a new blob, but not overwriting a blob
 	writePermission  = "w"
 	deletePermission = "d"
 	listPermission   = "l"
 )
 
-// operationOf returns the operation of a call.
+// operationOf returns the operation that a call requests.
 func (a *Account) operationOf(c *blobCall) (operation, error) {
 	restype, comp := c.query.Get("restype"), c.query.Get("comp")
 	switch {
@@ -41,7 +41,7 @@ func (a *Account) operationOf(c *blobCall) (operation, error) {
 		return operation{a.setServiceProperties, writePermission, "s"}, nil
 	case c.container == "" && restype == "service" && comp == "stats" && c.Method == http.MethodGet:
 		return operation{a.getServiceStats, readPermission, "s"}, nil
-	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // some clients add restype=container
+	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // the parameter restype=container is optional here
 		return operation{a.submitBatch, anyPermission, ""}, nil
 	case c.container == "":
 		return operation{}, notImplemented("%s of the account itself with restype %.40q and comp %.40q", c.Method, restype, comp)
@@ -121,7 +121,7 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 	return operation{}, notImplemented("%s of a blob with comp %.40q", c.Method, comp)
 }
 
-// getAccount returns the kind and the SKU of the account.
+// getAccount returns the kind and SKU of the account.
 func (a *Account) getAccount(*blobCall) (*blobResponse, error) {
 	resp := newResponse(http.StatusOK)
 	resp.header.Set("X-Ms-Sku-Name", "Standard_RAGRS")

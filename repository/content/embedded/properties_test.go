@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// eachAccountReopened runs a test as eachAccount does. reopen closes the account and opens it again; an
-// account in memory is returned unchanged.
+// eachAccountReopened is eachAccount for tests that reopen the account. reopen closes and opens an account in a folder;
+// it returns an account in memory unchanged.
 func eachAccountReopened(t *testing.T, test func(t *testing.T, a *embedded.Account, reopen func() *embedded.Account)) {
 	t.Run("in memory", func(t *testing.T) {
 		a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
@@ -89,7 +89,8 @@ func TestSetMetadata_KeepsTheContentAndProperties(t *testing.T) {
 	})
 }
 
-// A change of metadata copies the content. It never restores content that was replaced during the copy.
+// SetMetadata copies the content. If another request replaces the content meanwhile, the old content must not come
+// back.
 func TestSetMetadata_KeepsConcurrentWrites(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A span is the part of a blob that a client requests.
+// A span is the range of a blob that a client requests.
 type span struct {
 	from, length int64
-	whole        bool // the whole blob was requested
+	whole        bool // true if the client requests the whole blob
 }
 
-// readSpan reads the header x-ms-range or Range of a request for a blob of size bytes. As HTTP requires,
-// an invalid Range header is ignored, so the whole blob is returned.
+// readSpan reads the range from x-ms-range or Range, for a blob of size bytes. As HTTP requires, it ignores an invalid
+// Range, so the whole blob is returned.
 func readSpan(h http.Header, size int64) (span, error) {
 	text := cmp.Or(h.Get("X-Ms-Range"), h.Get("Range"))
 	if text == "" {

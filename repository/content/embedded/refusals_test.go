@@ -70,7 +70,7 @@ func signAt(t *testing.T, a *embedded.Account, r *http.Request, at time.Time) {
 	signRequest(t, a, r)
 }
 
-// The account refuses unsupported headers and parameters that would change the meaning of a request.
+// The account must refuse unsupported headers and parameters that could change the meaning of a request.
 func TestUnsupportedRequests_AreRefused(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	const of, c, x = "/devstoreaccount1", "/devstoreaccount1/c-c", "/devstoreaccount1/c-c/x"

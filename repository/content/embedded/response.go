@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A blobResponse is the response to a request. body is nil, or has length bytes; the sender of the
-// response closes it.
+// A blobResponse is the response to a request. Its body is nil or has length bytes; whoever sends the response closes
+// the body.
 type blobResponse struct {
 	status int
 	header http.Header
@@ -25,7 +25,7 @@ func newResponse(status int) *blobResponse {
 	return &blobResponse{status: status, header: http.Header{}}
 }
 
-// newXMLResponse returns a response with an XML document as its body.
+// newXMLResponse returns a response whose body is an XML document.
 func newXMLResponse(status int, document any) (*blobResponse, error) {
 	text, err := xml.Marshal(document)
 	if err != nil {
@@ -38,14 +38,14 @@ func newXMLResponse(status int, document any) (*blobResponse, error) {
 	return a, nil
 }
 
-// A blobError is an error with a status and code of Blob Storage.
+// A blobError is an error with the HTTP status and error code of Blob Storage.
 type blobError struct {
 	status  int
 	code    string
 	message string
 	header  http.Header // additional headers, or nil
 
-	authenticationDetail string // content of the element AuthenticationErrorDetail; "": the response has no such element
+	authenticationDetail string // content of the XML element AuthenticationErrorDetail, which is omitted if empty
 }
 
 func (r *blobError) Error() string { return r.message }
@@ -59,8 +59,8 @@ func notImplemented(format string, args ...any) error {
 	return newBlobError(http.StatusNotImplemented, "NotImplemented", "the embedded account does not support "+format, args...)
 }
 
-// blobErrorOf converts an error to the error that the client receives. The client also receives the text
-// of disk errors, because the client of an emulated account is usually its operator.
+// blobErrorOf returns the error to send to the client. It includes the text of disk errors, because a client of an
+// embedded account is usually also its operator.
 func blobErrorOf(err error) *blobError {
 	if r, ok := errors.AsType[*blobError](err); ok {
 		return r
@@ -72,7 +72,7 @@ func blobErrorOf(err error) *blobError {
 	return r
 }
 
-// newErrorResponse returns the response for an error. head is true if the request is a HEAD request.
+// newErrorResponse returns the response for an error. head tells whether the request is a HEAD request.
 func newErrorResponse(err error, head bool) *blobResponse {
 	r := blobErrorOf(err)
 	type document struct {
@@ -84,13 +84,13 @@ func newErrorResponse(err error, head bool) *blobResponse {
 	}
 	a, err := newXMLResponse(r.status, document{Code: r.code, Message: r.message, AuthenticationErrorDetail: r.authenticationDetail})
 	if err != nil {
-		a = newResponse(http.StatusInternalServerError) // cannot occur: strings can always be encoded
+		a = newResponse(http.StatusInternalServerError) // cannot happen, because strings can always be encoded
 	}
 	for name, values := range r.header {
 		a.header[name] = values
 	}
 	a.header.Set("X-Ms-Error-Code", r.code)
-	if head || r.status == http.StatusNotModified { // the response has no body
+	if head || r.status == http.StatusNotModified { // such a response must have no body
 		a.header.Del("Content-Type")
 		a.body, a.length = nil, 0
 	}
@@ -113,7 +113,7 @@ func (a *blobResponse) setCommonHeaders(r *http.Request, id string) {
 	}
 }
 
-// A contentPart reads a part of a blob's content. Reading fails when the context ends.
+// A contentPart reads a part of a blob's content. It fails if the context ends.
 type contentPart struct {
 	io.Reader
 	io.Closer
@@ -123,7 +123,7 @@ func newContentPart(ctx context.Context, c blobContent, offset, length int64) io
 	return contentPart{contextReader{ctx, io.NewSectionReader(c, offset, length)}, c}
 }
 
-// A contextReader fails when its context ends.
+// A contextReader is a reader that fails if its context ends.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // context of the request
 	r   io.Reader

@@ -13,9 +13,9 @@ type blobCall struct {
 	*http.Request
 	query      url.Values
 	container  string
-	blob       string // "" for the container itself
+	blob       string // name of the blob; "" if the request is for the container
 	conditions conditions
-	access     *sharedAccess // nil if the request is authorized by the account's key or a trusted token
+	access     *sharedAccess // nil unless the request uses a shared access signature
 }
 
 // urlScheme returns the scheme of the URL that the client used.
@@ -26,8 +26,8 @@ func (c *blobCall) urlScheme() string {
 	return "http"
 }
 
-// handleRequest returns the response to a request. The response is 503 if limit requests are running. It
-// fails only if the account is closed.
+// handleRequest returns the response to a request. If limit requests are running, it is 503. It returns an error only
+// if the account is closed.
 func (a *Account) handleRequest(r *http.Request, limit int) (*blobResponse, error) {
 	id := strings.ToLower(rand.Text())
 	resp, err := a.executeRequest(r, limit)
@@ -61,7 +61,7 @@ func (a *Account) authorizeAndExecute(r *http.Request) (*blobResponse, error) {
 	}
 	path, isSecondary := a.toPrimary(r.URL.Path)
 	if err := a.checkAccountName(path); err != nil {
-		return nil, err // as on Azure, this error precedes the errors of the signature
+		return nil, err // checked first, because Azure reports this error before signature errors
 	}
 	if isSecondary {
 		if err := checkSecondary(r); err != nil {
@@ -71,7 +71,7 @@ func (a *Account) authorizeAndExecute(r *http.Request) (*blobResponse, error) {
 	if r.Method == http.MethodOptions {
 		return a.respondToPreflight(r)
 	}
-	var access *sharedAccess // nil without a shared access signature
+	var access *sharedAccess // access stays nil without a shared access signature
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
 		access, err = a.readSharedAccess(path, r.TLS != nil, r.RemoteAddr, query)
 	} else {
@@ -106,7 +106,7 @@ func (a *Account) authorizeAndExecute(r *http.Request) (*blobResponse, error) {
 	return resp, nil
 }
 
-// checkAccountName refuses the path of another account.
+// checkAccountName returns an error if the path names a different account.
 func (a *Account) checkAccountName(path string) error {
 	if account, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); account != a.options.Account {
 		return newBlobError(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
@@ -114,7 +114,7 @@ func (a *Account) checkAccountName(path string) error {
 	return nil
 }
 
-// parseRequest parses the common parts of a request. path is the path on the primary endpoint.
+// parseRequest parses the parts that all requests have. path must be a path on the primary endpoint.
 func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (*blobCall, error) {
 	c := &blobCall{Request: r, query: query}
 	var named bool
@@ -127,7 +127,7 @@ func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (
 		return nil, forbiddenError("Only authentication scheme Bearer is supported")
 	}
 	if err := checkPart(query.Get("comp")); err != nil {
-		return nil, err // checked before the headers, because this error names the feature better
+		return nil, err // checked before the headers, because this error describes the feature better
 	}
 	for name := range query {
 		if err := checkParameter(name); err != nil {
@@ -144,8 +144,8 @@ func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (
 	return c, err
 }
 
-// splitPath returns the names of the container and the blob in a path. As on Azure, it replaces
-// backslashes in the name of a blob by slashes.
+// splitPath returns the container and blob names in a path. As on Azure, it replaces backslashes in a blob name with
+// slashes.
 func splitPath(path string) (container, blob string, isBlob bool) {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	container, blob, isBlob = strings.Cut(rest, "/")

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// secondarySuffix follows the account's name in the URLs of the secondary endpoint. The secondary
-// endpoint permits only reads, and always returns the current data.
+// secondarySuffix is appended to the account name in URLs of the secondary endpoint. This endpoint permits only reads,
+// and returns the same data as the primary endpoint.
 const secondarySuffix = "-secondary"
 
-// toPrimary converts a path on the secondary endpoint to the path on the primary endpoint. It returns any
-// other path unchanged.
+// toPrimary converts a path on the secondary endpoint to a path on the primary one. It does not change other paths.
 func (a *Account) toPrimary(path string) (_ string, isSecondary bool) {
 	rest, isSecondary := strings.CutPrefix(path, "/"+a.options.Account+secondarySuffix)
 	if !isSecondary || rest != "" && rest[0] != '/' {
@@ -28,8 +27,7 @@ func checkSecondary(r *http.Request) error {
 	return nil
 }
 
-// getServiceStats returns the replication state of the secondary endpoint. Only the secondary endpoint
-// supports this request.
+// getServiceStats returns the replication state, which only the secondary endpoint supports.
 func (a *Account) getServiceStats(c *blobCall) (*blobResponse, error) {
 	if _, isSecondary := a.toPrimary(c.URL.Path); !isSecondary {
 		return nil, newBlobError(400, "InvalidQueryParameterValue", "only the secondary endpoint, %s%s, has statistics of replication (comp=stats)", a.options.Account, secondarySuffix)

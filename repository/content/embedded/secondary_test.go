@@ -40,7 +40,7 @@ func TestSecondaryEndpoint_PermitsOnlyReads(t *testing.T) {
 			require.Contains(t, string(text), "<Status>live</Status><LastSyncTime>")
 		}
 	}
-	primary := newSignedRequest(t, a, "GET", linkedPath, "") // some clients sign this path
+	primary := newSignedRequest(t, a, "GET", linkedPath, "") // some clients sign the path of the primary endpoint
 	primary.URL.Path, primary.URL.RawPath = secondary+"/c-c/dir/a b+é%", path
 	status, _, _ := sendRequest(t, a, primary)
 	require.Equal(t, 200, status)

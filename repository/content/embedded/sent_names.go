@@ -13,9 +13,8 @@ import (
 	"sync"
 )
 
-// Metadata keeps the case of its names, but net/http changes the case of all header names before a handler
-// sees them. So the connections of Serve keep the head of the current request, in its original form, for
-// withReceivedNames.
+// Metadata names are case-sensitive, but net/http changes the case of all header names. Therefore the connections of
+// Serve store the unchanged head of the current request, from which withReceivedNames reads the names.
 
 type contextKey int
 
@@ -24,8 +23,8 @@ const (
 	keyHead
 )
 
-// withSentNames returns a context with the names of a request's metadata headers. names are the names of
-// all headers, as the client sent them.
+// withSentNames stores the names of a request's metadata headers in the context. names are all header names, in the
+// case in which the client sent them.
 func withSentNames(ctx context.Context, names []string) context.Context {
 	var sent map[string]string
 	for _, name := range names {
@@ -41,15 +40,14 @@ func withSentNames(ctx context.Context, names []string) context.Context {
 	return context.WithValue(ctx, keySentNames, sent)
 }
 
-// sentNames returns the names of metadata headers as the client sent them. The keys of the map are the
-// names in lower case.
+// sentNames returns the metadata header names as the client sent them, by their lower-case form.
 func sentNames(ctx context.Context) map[string]string {
 	sent, _ := ctx.Value(keySentNames).(map[string]string)
 	return sent
 }
 
-// withReceivedNames returns ctx with the names of r's headers as they arrived on the connection. The names
-// are unknown if Serve did not accept the connection, or if the client pipelines requests.
+// withReceivedNames stores the header names of r as they arrived on the connection. They are unknown if the connection
+// is not from Serve, or if the client pipelines requests.
 func withReceivedNames(ctx context.Context, r *http.Request) context.Context {
 	c, ok := ctx.Value(keyHead).(*headConn)
 	if !ok {
@@ -58,7 +56,7 @@ func withReceivedNames(ctx context.Context, r *http.Request) context.Context {
 	return withSentNames(ctx, c.headerNames(r.Method+" "+r.RequestURI+" "))
 }
 
-// withHead returns ctx with c, if headListener accepted c.
+// withHead stores c in the context if c is a connection from a headListener.
 func withHead(ctx context.Context, c net.Conn) context.Context {
 	switch c := c.(type) {
 	case *headConn:
@@ -69,10 +67,10 @@ func withHead(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// A headListener accepts connections that keep the head of the current request.
+// A headListener accepts connections that store the head of the current request.
 type headListener struct {
 	net.Listener
-	tls    *tls.Config // nil: plain HTTP
+	tls    *tls.Config // nil disables TLS
 	logger *slog.Logger
 }
 
@@ -86,11 +84,11 @@ func (l headListener) Accept() (net.Conn, error) {
 		return &headConn{Conn: c}, nil
 	}
 	config := l.tls.Clone()
-	config.NextProtos = []string{"http/1.1"} // http.Server supports HTTP/2 only on its own TLS connections
+	config.NextProtos = []string{"http/1.1"} // http.Server supports HTTP/2 only on TLS connections that it creates
 	return &tlsHeadConn{headConn{Conn: tls.Server(c, config)}, l.logger}, nil
 }
 
-// A headConn keeps the head of the request that arrived after the last response.
+// A headConn stores the head of the request that arrived after the last response.
 type headConn struct {
 	net.Conn
 
@@ -99,7 +97,7 @@ type headConn struct {
 	complete bool
 }
 
-const maxHead = 80 << 10 // bytes; more than the server accepts
+const maxHead = 80 << 10 // maxHead is greater than the largest head that the server accepts
 
 // Read implements [net.Conn].
 func (c *headConn) Read(p []byte) (int, error) {
@@ -119,8 +117,7 @@ func (c *headConn) Read(p []byte) (int, error) {
 
 const endOfHead = "\r\n\r\n"
 
-// Write implements [net.Conn]. It discards the head, because the data after a response belongs to the next
-// request.
+// Write implements [net.Conn]. It discards the stored head, because later data belongs to the next request.
 func (c *headConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	c.head, c.complete = nil, false
@@ -128,12 +125,12 @@ func (c *headConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// headerNames returns the header names in the head, or nil if the head does not begin with requestLine.
+// headerNames returns the header names in the stored head. It returns nil if the head does not begin with requestLine.
 func (c *headConn) headerNames(requestLine string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first, rest, _ := strings.Cut(string(c.head), "\r\n")
-	c.head = nil // frees memory; each head is read once
+	c.head = nil // a head is read only once
 	if !strings.HasPrefix(first, requestLine) {
 		return nil
 	}
@@ -146,14 +143,14 @@ func (c *headConn) headerNames(requestLine string) []string {
 	return names
 }
 
-// A tlsHeadConn is a headConn with TLS.
+// A tlsHeadConn is a headConn whose client uses TLS.
 type tlsHeadConn struct {
 	headConn
 	logger *slog.Logger
 }
 
-// ConnectionState performs the handshake, and returns its result. The server calls ConnectionState once,
-// before it reads. If the handshake fails, reading fails, too.
+// ConnectionState performs the TLS handshake and returns its result. The server calls it once, before reading. If the
+// handshake fails, reading fails, too.
 func (c *tlsHeadConn) ConnectionState() tls.ConnectionState {
 	secure := c.Conn.(*tls.Conn)
 	limit, cancel := context.WithTimeout(context.Background(), idleTimeout)
@@ -165,7 +162,7 @@ func (c *tlsHeadConn) ConnectionState() tls.ConnectionState {
 	return secure.ConnectionState()
 }
 
-// refusePlainHTTP sends a 400 response to a client whose request was not encrypted, as http.Server does.
+// refusePlainHTTP responds with 400 to a client that did not use TLS, as http.Server does.
 func refusePlainHTTP(err error) {
 	record, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || record.Conn == nil {
@@ -173,6 +170,6 @@ func refusePlainHTTP(err error) {
 	}
 	switch string(record.RecordHeader[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET":
-		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis account expects HTTPS\n") // an error means that the client has disconnected
+		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis account expects HTTPS\n") // an error only means that the client has disconnected
 	}
 }

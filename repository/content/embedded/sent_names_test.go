@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// exchangeRaw sends a request without changing the case of its header names, and returns the lines of the
-// response's head. extra has additional header lines, which replace the headers of r.
+// exchangeRaw sends a request without changing the case of header names, and returns the head of the response as lines.
+// extra contains header lines that replace those of r.
 func exchangeRaw(t *testing.T, conn net.Conn, r *http.Request, extra string) []string {
 	t.Helper()
 	var head strings.Builder
@@ -64,7 +64,7 @@ func TestMetadata_KeepsItsNamesAsSent(t *testing.T) {
 			}
 			const path = "/devstoreaccount1/c-c/x"
 			for _, meta := range []string{"x-ms-meta-myKey", "X-MS-META-Other_KEY"} {
-				// The body has a line that looks like a header.
+				// One line of the body looks like a header.
 				put := newSignedRequest(t, a, "PUT", path, "a\r\nX-Ms-Meta-MYKEY: 2\r\n\r\n", "x-ms-blob-type: BlockBlob", meta+": 1")
 				require.Contains(t, exchangeRaw(t, conn, put, meta+": 1\r\n")[0], "201")
 				want := "x-ms-meta-" + meta[len("x-ms-meta-"):]

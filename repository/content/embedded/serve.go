@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	idleTimeout = time.Minute      // timeout for a client that neither sends nor reads
-	maxArrival  = 15 * time.Minute // limit for the time in which a request arrives
+	idleTimeout = time.Minute      // timeout for a client that neither sends nor receives
+	maxArrival  = 15 * time.Minute // maximum time in which a request must arrive completely
 )
 
 // Handler returns a handler that serves the account over HTTP.
@@ -37,12 +37,12 @@ func (a *Account) Handler() http.Handler {
 		}
 		for name, values := range resp.header {
 			if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) {
-				name = lower // as Azure sends the name; some clients compare the case
+				name = lower // lower case, as on Azure, because some clients compare the case
 			}
 			w.Header()[name] = values
 		}
 		if resp.header.Get("Content-Type") == "" {
-			w.Header()["Content-Type"] = nil // prevents net/http from deriving it from the content
+			w.Header()["Content-Type"] = nil // nil prevents net/http from guessing the type from the content
 		}
 		to := writtenBody{w, control}
 		to.extendDeadline()
@@ -50,24 +50,24 @@ func (a *Account) Handler() http.Handler {
 		if resp.body == nil {
 			return
 		}
-		defer func() { _ = resp.body.Close() }() // read-only: no data can be lost
+		defer func() { _ = resp.body.Close() }() // no data can be lost, because the file is only read
 		if _, err := io.Copy(to, resp.body); err != nil {
-			panic(http.ErrAbortHandler) // closes the connection, which tells the client that the body is incomplete
+			panic(http.ErrAbortHandler) // ErrAbortHandler closes the connection, so the client knows that the body is incomplete
 		}
 	})
 }
 
-// drainBody reads the rest of a body, unless the body is too long. Many clients read a response only after
-// they have sent the whole request.
+// drainBody reads the rest of a request body, unless it is too long, because many clients send the whole request before
+// they read the response.
 func drainBody(r *http.Request) {
 	const limit = 16 << 20
 	if r.ContentLength <= limit && r.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, r.Body, limit) // an error means that the client has disconnected
+		_, _ = io.CopyN(io.Discard, r.Body, limit) // an error only means that the client has disconnected
 	}
 }
 
-// A readBody extends the read deadline whenever the client sends data. The deadline is never later than
-// until, because a running request occupies one of MaxRequests.
+// A readBody extends the read deadline whenever data arrives, but never beyond until, because a running request counts
+// toward MaxRequests.
 type readBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -79,7 +79,7 @@ func (b readBody) Read(p []byte) (int, error) {
 	if deadline.After(b.until) {
 		deadline = b.until
 	}
-	_ = b.control.SetReadDeadline(deadline) // some writers do not support deadlines
+	_ = b.control.SetReadDeadline(deadline) // an error only means that this writer has no deadlines
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		_ = b.control.SetReadDeadline(time.Time{}) // the deadline would also interrupt the response
@@ -94,7 +94,7 @@ type writtenBody struct {
 }
 
 func (b writtenBody) extendDeadline() {
-	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // some writers do not support deadlines
+	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // an error only means that this writer has no deadlines
 }
 
 func (b writtenBody) Write(p []byte) (int, error) {
@@ -102,31 +102,30 @@ func (b writtenBody) Write(p []byte) (int, error) {
 	return b.Writer.Write(p)
 }
 
-// ServeOptions are the settings in which two endpoints of one account may differ.
+// ServeOptions are the options of one call to Serve. An account may be served on several ports.
 type ServeOptions struct {
-	// TLS is the configuration for HTTPS. As on Azure, HTTP/2 is not supported. Default: plain HTTP.
+	// TLS is the TLS configuration. As on Azure, there is no HTTP/2. By default, Serve uses plain HTTP.
 	TLS *tls.Config
 
 	// HTTP is the handler. Default: Account.Handler.
 	HTTP http.Handler
 
-	// AnyHost accepts every Host header, so the handler HTTP must check Host headers. Default: a
-	// listener on a loopback address accepts only loopback names.
+	// AnyHost accepts every Host header, so HTTP must check the header itself. By default, a loopback address accepts
+	// only loopback host names.
 	AnyHost bool
 
-	// MaxConnections bounds the number of connections. Default: 1000, but at most half of the file
-	// descriptors of the process. At the limit, a new connection replaces the connection that has been
-	// idle the longest. If no connection is idle, the new connection gets 503.
+	// MaxConnections limits the connections. At the limit, a new connection replaces the one that has been idle
+	// longest. If none is idle, the new connection gets 503. Default: 1000, but at most half of the file descriptors of
+	// the process.
 	MaxConnections int
 }
 
-// wrongHost is the error text for other Host headers. The key of an emulator is public, so only the check
-// of the Host header prevents access by web pages.
+// wrongHost is the response to a request with a wrong Host header. The key of an emulator is public, so only the Host
+// check keeps web pages from accessing the account.
 const wrongHost = "this account accepts only requests to localhost and 127.0.0.1"
 
-// Serve serves the clients of listener until ctx ends or the account is closed. Before it returns, it
-// closes the listener and all connections. On a loopback address, it accepts only loopback Host headers,
-// unless d.AnyHost is set.
+// Serve serves the clients of listener until ctx ends or the account is closed. Then it closes the listener and all
+// connections, and returns. On a loopback address it accepts only loopback Host headers, unless d.AnyHost is set.
 func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptions) error {
 	if d.HTTP == nil {
 		d.HTTP = a.Handler()
@@ -154,7 +153,7 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptio
 	return err
 }
 
-// refuseOverLimit refuses requests on connections over the limit of the listener with ServerBusy.
+// refuseOverLimit responds with ServerBusy to requests on connections above the limit.
 func refuseOverLimit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if connlimit.OverLimit(r.Context()) {

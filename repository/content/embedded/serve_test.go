@@ -60,7 +60,7 @@ func TestServe_ServesClientsOverTheNetwork(t *testing.T) {
 		require.Nil(t, got.ContentType, "no content type is derived from the content")
 		none := azcore.ETagAny
 		_, err = c.UploadBuffer(t.Context(), "c-c", "a b/æ", []byte(data), &azblob.UploadBufferOptions{AccessConditions: ifNoneMatch(none)})
-		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // the client receives the response although the account did not need the body
+		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // the client gets the response although the account ignored the body
 		_, err = c.DownloadStream(t.Context(), "c-c", "none", nil)
 		requireRefused(t, err, 404, bloberror.BlobNotFound)
 	})
@@ -88,7 +88,7 @@ func TestServe_RefusesOtherHostsOnALoopbackAddress(t *testing.T) {
 	}
 }
 
-// sendRaw sends text and returns the first line of the response.
+// sendRaw sends text to a server and returns the first line of the response.
 func sendRaw(t *testing.T, address, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -153,7 +153,7 @@ func TestMaxRequests_RefusesFurtherRequests(t *testing.T) {
 	require.NoError(t, uploadBlob(c, "y", "1", nil))
 }
 
-// A waitingReader closes reading when it is read, and returns a byte when stop is closed.
+// A waitingReader closes reading when it is first read, and then blocks until stop is closed.
 type waitingReader struct{ reading, stop chan struct{} }
 
 func (w *waitingReader) Read(p []byte) (int, error) {
@@ -188,7 +188,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	require.NoError(t, err)
 	served := make(chan error)
 	go func() { served <- a.Serve(context.Background(), l, embedded.ServeOptions{MaxConnections: 4}) }()
-	for range 12 { // each client leaves an idle connection
+	for range 12 { // each client leaves an idle connection behind
 		client := &http.Client{Transport: &http.Transport{}}
 		defer client.CloseIdleConnections()
 		resp, err := client.Get("http://" + l.Addr().String() + "/devstoreaccount1/c-c/x")
@@ -202,7 +202,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// A drippingReader is a slow client, which sends a byte shortly before each deadline.
+// A drippingReader simulates a slow client: it returns a byte shortly before each deadline.
 type drippingReader struct {
 	recorder
 	deadline time.Time

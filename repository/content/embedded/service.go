@@ -6,12 +6,11 @@ import (
 	"net/http"
 )
 
-// accountItself is the container name under which a store keeps the properties of the account. It is not
-// valid as the name of a container.
+// accountItself is the name under which a store stores the properties of the account. No container can have this name.
 const accountItself = "."
 
-// serviceProperties are the properties of the account's Blob service, as clients send and receive them.
-// The properties for logging, metrics and the default version are stored, but have no effect.
+// serviceProperties are the properties of the Blob service, in the form that clients send and receive. Logging, metrics
+// and the default version are stored but have no effect.
 type serviceProperties struct {
 	XMLName xml.Name `xml:"StorageServiceProperties" json:"-"`
 
@@ -51,7 +50,7 @@ type websiteProperties struct {
 
 type unknownXMLElement struct{ XMLName xml.Name }
 
-const maxServiceProperties = 32 << 10 // limit for the bytes of the document
+const maxServiceProperties = 32 << 10 // maxServiceProperties is the maximum size of the XML in bytes
 
 // getServiceProperties returns the properties of the service.
 func (a *Account) getServiceProperties(*blobCall) (*blobResponse, error) {
@@ -65,7 +64,7 @@ func (a *Account) getServiceProperties(*blobCall) (*blobResponse, error) {
 	return newXMLResponse(http.StatusOK, shown)
 }
 
-// setServiceProperties replaces the properties of the service that the request has.
+// setServiceProperties replaces those service properties that the request contains.
 func (a *Account) setServiceProperties(c *blobCall) (*blobResponse, error) {
 	var given serviceProperties
 	body := io.LimitReader(contextReader{c.Context(), c.Body}, maxServiceProperties)
@@ -89,7 +88,7 @@ func (a *Account) setServiceProperties(c *blobCall) (*blobResponse, error) {
 	return newResponse(http.StatusAccepted), nil
 }
 
-// replaceWith replaces each property of p that given has.
+// replaceWith replaces the properties of p that are set in given.
 func (p *serviceProperties) replaceWith(given *serviceProperties) {
 	if given.Logging != nil {
 		p.Logging = given.Logging
@@ -114,7 +113,7 @@ func (p *serviceProperties) replaceWith(given *serviceProperties) {
 	}
 }
 
-// validate refuses properties that this account does not support.
+// validate returns an error for properties that this account does not support.
 func (p *serviceProperties) validate() error {
 	switch {
 	case len(p.Unknown) > 0:

@@ -12,35 +12,34 @@ import (
 	"time"
 )
 
-// sharedAccessParameters are the parameters of all shared access signatures.
+// sharedAccessParameters are the query parameters that may be part of a shared access signature.
 var sharedAccessParameters = []string{
 	"sp", "st", "se", "si", "sip", "spr", "sv", "sr", "ses", "ss", "srt", "rscc", "rscd", "rsce", "rscl", "rsct", "sig",
 }
 
-// overrides has the headers that a service SAS sets in the response, by the parameters of the SAS.
+// overrides maps the parameters of a service SAS to the response headers that they set.
 var overrides = map[string]string{
 	"rscc": "Cache-Control", "rscd": "Content-Disposition", "rsce": "Content-Encoding", "rscl": "Content-Language", "rsct": "Content-Type",
 }
 
-// unsupportedAccess has the features of shared access signatures that this account refuses, by their
-// parameters.
+// unsupportedAccess maps parameters of shared access signatures to the unsupported features that they request.
 var unsupportedAccess = map[string]string{
 	"si": "a stored access policy (si)", "ses": "an encryption scope (ses)",
 	"skoid": "a user's key (skoid)", "sktid": "a user's key (sktid)", "saoid": "a user's key (saoid)", "sdd": "a directory (sdd)",
 }
 
 const (
-	minSharedAccess   = "2015-04-05" // first version in which the protocol and the range of addresses are signed
-	kindSharedAccess  = "2018-11-09" // first version in which the kind of resource (sr) is signed
-	scopeSharedAccess = "2020-12-06" // first version in which the encryption scope is signed
+	minSharedAccess   = "2015-04-05" // first version that signs the protocol and the range of addresses
+	kindSharedAccess  = "2018-11-09" // first version that signs the kind of resource (sr)
+	scopeSharedAccess = "2020-12-06" // first version that signs the encryption scope
 )
 
-// A sharedAccess has the rights that a shared access signature grants.
+// A sharedAccess is the access that a shared access signature grants.
 type sharedAccess struct {
 	permissions string
-	resources   string      // for an account SAS: the resource types in srt; for a service SAS: b or c
-	isAccount   bool        // the signature is an account SAS
-	set         http.Header // headers that the signature sets in responses
+	resources   string      // resource types (srt) of an account SAS, or resource of a service SAS (b or c)
+	isAccount   bool        // true for an account SAS
+	set         http.Header // response headers that the signature sets
 }
 
 // hasSharedAccess reports whether a query has the parameters of a shared access signature.
@@ -48,8 +47,8 @@ func hasSharedAccess(query url.Values) bool {
 	return query.Has("sig") || query.Has("sv") || query.Has("sp") || query.Has("se")
 }
 
-// readSharedAccess verifies the shared access signature in the query of a request to path. address is the
-// address of the client. readSharedAccess removes the parameters of the signature from query.
+// readSharedAccess verifies the shared access signature in query, and removes its parameters from query. path is the
+// path of the request, address is the client's address.
 func (a *Account) readSharedAccess(path string, isTLS bool, address string, query url.Values) (*sharedAccess, error) {
 	for _, name := range sharedAccessParameters {
 		if len(query[name]) > 1 {
@@ -113,7 +112,7 @@ func (a *Account) readSharedAccess(path string, isTLS bool, address string, quer
 	return access, nil
 }
 
-// accountAccess returns the text that a client signs for an account SAS.
+// accountAccess returns the text that is signed for an account SAS.
 func (a *Account) accountAccess(query url.Values) (string, error) {
 	get := query.Get
 	switch {
@@ -129,7 +128,7 @@ func (a *Account) accountAccess(query url.Values) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// serviceAccess returns the text that a client signs for a service SAS, for a request to path.
+// serviceAccess returns the text that is signed for a service SAS. path is the path of the request.
 func (a *Account) serviceAccess(path string, query url.Values) (string, error) {
 	get := query.Get
 	container, blob, _ := strings.Cut(strings.TrimPrefix(path, "/"+a.options.Account+"/"), "/")
@@ -162,7 +161,7 @@ func accessError(code, format string, args ...any) error {
 	return newBlobError(http.StatusForbidden, code, "the request was refused: "+format, args...)
 }
 
-// checkOperation refuses an operation that the signature does not permit.
+// checkOperation returns an error if the signature does not permit an operation.
 func (s *sharedAccess) checkOperation(o operation) error {
 	switch {
 	case s.isAccount && o.resource != "" && !strings.Contains(s.resources, o.resource):
@@ -175,8 +174,7 @@ func (s *sharedAccess) checkOperation(o operation) error {
 	return nil
 }
 
-// isForService reports whether a service SAS can permit an operation. resource is the resource of the SAS:
-// b or c.
+// isForService reports whether a service SAS for resource (b or c) can permit an operation.
 func (o operation) isForService(resource string) bool {
 	isList := o.resource == "c" && o.permissions == listPermission
 	return o.resource == "o" || o.resource == "" || isList && resource == "c"
@@ -185,7 +183,7 @@ func (o operation) isForService(resource string) bool {
 // canOverwrite reports whether the signature permits overwriting an existing blob.
 func (s *sharedAccess) canOverwrite() bool { return strings.Contains(s.permissions, writePermission) }
 
-// checkLinkAddress refuses a client whose address is not in the range sip. address may have a port. An
+// checkLinkAddress returns an error if the client's address is outside the range sip. The address may have a port. An
 // empty sip permits every address.
 func checkLinkAddress(sip, address string) error {
 	if sip == "" {
@@ -210,7 +208,7 @@ func checkLinkAddress(sip, address string) error {
 	return nil
 }
 
-// checkLinkTimes refuses a request before st or after se. An empty st permits every time before se.
+// checkLinkTimes returns an error before the time st or after the time se. st may be empty.
 func checkLinkTimes(st, se string) error {
 	now := time.Now()
 	if st != "" {
@@ -232,7 +230,7 @@ func checkLinkTimes(st, se string) error {
 	return nil
 }
 
-// parseLinkTime parses a time in one of the formats that shared access signatures may have.
+// parseLinkTime parses a time in any of the formats that a shared access signature may use.
 func parseLinkTime(text string) (t time.Time, err error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", time.DateOnly} {
 		if t, err = time.Parse(form, text); err == nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// linkTo returns the query of a URL with a shared access signature, which Azure's client has signed.
+// linkTo returns a URL query with a shared access signature that Azure's client has signed.
 func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureValues)) string {
 	t.Helper()
 	key, err := service.NewSharedKeyCredential(a.Name(), a.Key())
@@ -38,7 +38,7 @@ func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureVal
 
 const linkedPath = "/devstoreaccount1/c-c/dir/a%20b+%C3%A9%25"
 
-// followLink sends a request without an Authorization header. query may have a shared access signature.
+// followLink sends a request without an Authorization header. query usually contains a shared access signature.
 func followLink(t *testing.T, a *embedded.Account, method, path, query string) (int, string, http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path+"?"+query, http.NoBody)
@@ -83,14 +83,14 @@ func TestSharedAccess_NamesTheReasonOfARefusal(t *testing.T) {
 	good := linkTo(t, a, plain)
 	parameters, err := url.ParseQuery(good)
 	require.NoError(t, err)
-	// with returns the valid query with changed parameters and the original signature.
+	// with returns the query with changed parameters but the old signature.
 	with := func(change func(url.Values)) string {
 		q, err := url.ParseQuery(good)
 		require.NoError(t, err)
 		change(q)
 		return q.Encode()
 	}
-	// signed returns a query with changed parameters and a valid signature.
+	// signed returns the query with changed parameters and a new signature.
 	signed := func(changes map[string]string) string {
 		q := url.Values{"sp": {"r"}, "se": {parameters.Get("se")}, "sv": {"2021-12-02"}, "sr": {"b"}}
 		for name, value := range changes {
@@ -166,7 +166,7 @@ func TestSharedAccess_NamesTheReasonOfARefusal(t *testing.T) {
 	require.Equal(t, "BlobNotFound", header.Get("x-ms-error-code"))
 }
 
-// newLinkedClient returns a client of the container c-c whose requests have only a shared access signature.
+// newLinkedClient returns a client of the container c-c that authenticates only with a shared access signature.
 func newLinkedClient(t *testing.T, a *embedded.Account, query string) *container.Client {
 	t.Helper()
 	c, err := container.NewClientWithNoCredential(a.Endpoint()+"/c-c?"+query, &container.ClientOptions{

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	defaultTier = "Hot" // tier of blobs whose tier was never set
+	defaultTier = "Hot" // tier of a blob for which no client has set a tier
 	archiveTier = "Archive"
 )
 
 var accessTiers = []string{defaultTier, "Cool", "Cold", archiveTier}
 
-// applyTier sets the tier of a new version to the tier in the headers of a request. Without a header, the
-// version has the default tier.
+// applyTier sets the tier of a version from the request headers, or to the default tier.
 func (a *Account) applyTier(v *version, h http.Header) (err error) {
 	v.Tier, v.TierChanged = "", time.Time{}
 	if v.Tier, err = readTier(h); v.Tier != "" {
@@ -24,7 +23,7 @@ func (a *Account) applyTier(v *version, h http.Header) (err error) {
 	return err
 }
 
-// readTier reads the tier in the headers of a request. It returns "" if the header is missing.
+// readTier reads the tier from the request headers. It returns "" if there is none.
 func readTier(h http.Header) (string, error) {
 	text := h.Get("X-Ms-Access-Tier")
 	if text == "" {
@@ -38,7 +37,7 @@ func readTier(h http.Header) (string, error) {
 	return "", newBlobError(400, "InvalidHeaderValue", "header x-ms-access-tier: %.20q; want one of %s", text, strings.Join(accessTiers, ", "))
 }
 
-// setTierHeaders sets the headers of v's tier.
+// setTierHeaders sets the response headers that describe the tier of v.
 func (v *version) setTierHeaders(h http.Header) {
 	h.Set("X-Ms-Access-Tier", cmp.Or(v.Tier, defaultTier))
 	h.Set("X-Ms-Access-Tier-Inferred", "false")
@@ -50,7 +49,7 @@ func (v *version) setTierHeaders(h http.Header) {
 	}
 }
 
-// A listedTier has the XML elements of a blob's tier in a list.
+// A listedTier contains the XML elements for a blob's tier in a list.
 type listedTier struct {
 	AccessTier           string
 	AccessTierInferred   bool   `xml:",omitempty"`
@@ -65,7 +64,7 @@ func newListedTier(v *version) listedTier {
 	return listed
 }
 
-// checkArchived refuses access to the content of an archived blob.
+// checkArchived returns an error if the blob is archived, so that its content is inaccessible.
 func (v *version) checkArchived() error {
 	if v.Tier == archiveTier {
 		return newBlobError(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob. Set another tier first")
@@ -73,8 +72,8 @@ func (v *version) checkArchived() error {
 	return nil
 }
 
-// setTier changes the tier of a blob. Unlike on Azure, an archived blob is readable immediately afterwards.
-// As on Azure, the etag and the modification time do not change.
+// setTier changes the tier of a blob. As on Azure, the etag and modification time do not change. Unlike on Azure,
+// rehydration from the archive tier is immediate.
 func (a *Account) setTier(c *blobCall) (*blobResponse, error) {
 	tier, err := readTier(c.Header)
 	if err != nil {
@@ -86,7 +85,7 @@ func (a *Account) setTier(c *blobCall) (*blobResponse, error) {
 	status := http.StatusOK
 	_, err = a.changeVersion(c, newVersion{isSilent: true, keepsETag: true}, func(v *version) {
 		if status = http.StatusOK; v.Tier == archiveTier && tier != archiveTier {
-			status = http.StatusAccepted // as on Azure, where this change takes hours
+			status = http.StatusAccepted // the status of Azure, where rehydration takes hours
 		}
 		if cmp.Or(v.Tier, defaultTier) != tier {
 			v.TierChanged = a.options.Clock().UTC().Truncate(time.Second)

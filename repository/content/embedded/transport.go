@@ -10,13 +10,13 @@ import (
 // of azcore.
 type Transport struct{ account *Account }
 
-// Transport returns a Transport to this account.
+// Transport returns a Transport that sends requests to this account.
 func (a *Account) Transport() *Transport { return &Transport{account: a} }
 
-// Do executes req. It does not start goroutines.
+// Do executes req. It starts no goroutine.
 //
-// If the context of req ends before the response, Do returns the error of the context although the account
-// may have executed the request, as with a network.
+// If the context of req ends first, Do returns the error of the context. The account may still execute the request, as
+// a remote server would.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
@@ -51,8 +51,8 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// asReceived returns req in the form in which a server on this machine would receive it: with canonical
-// header names, and with a body of at most req.ContentLength bytes.
+// asReceived returns req as a server would receive it: with canonical header names, and with a body of at most
+// req.ContentLength bytes.
 func asReceived(req *http.Request) *http.Request {
 	names := make([]string, 0, len(req.Header))
 	for name := range req.Header {
@@ -72,7 +72,7 @@ func asReceived(req *http.Request) *http.Request {
 	return r
 }
 
-// canonicalHeader returns a copy of h with canonical names.
+// canonicalHeader returns a copy of h with canonical header names.
 func canonicalHeader(h http.Header) http.Header {
 	delivered := make(http.Header, len(h))
 	for name, values := range h {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// The features of Azure that this account refuses, by the parameter or header that requests the feature.
+// Unsupported features of Azure, by the parameter or header that requests them.
 var (
-	unsupportedParts = map[string]string{ // values of comp
+	unsupportedParts = map[string]string{ // by the value of the parameter comp
 		"lease": "leases", "tags": "tags", "blobs": "searches by tags", "snapshot": "snapshots", "undelete": "soft deletion",
 		"page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
 		"appendblock": "append blobs", "seal": "append blobs",
@@ -19,7 +19,7 @@ var (
 		"snapshot": "snapshots", "versionid": "versions of blobs", "prevsnapshot": "snapshots", "deletetype": "soft deletion",
 		"where": "searches by tags", "startFrom": "lists that start from a name; use marker", "endBefore": "lists that end before a name",
 	}
-	unsupportedHeaders = map[string]string{ // a key that ends with a dash is a prefix of header names
+	unsupportedHeaders = map[string]string{ // a key that ends with a dash matches all headers with this prefix
 		"x-ms-lease-": "leases", "x-ms-proposed-lease-id": "leases", "x-ms-source-lease-id": "leases", "x-ms-tags": "tags",
 		"x-ms-if-tags": "tags", "x-ms-source-if-tags": "tags", "x-ms-copy-source-tag-option": "tags",
 		"x-ms-encryption-": "encryption keys and scopes", "x-ms-default-encryption-scope": "encryption scopes",
@@ -37,7 +37,7 @@ var knownParameters = []string{
 	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "delimiter", "blockid", "blocklisttype", "copyid",
 }
 
-// knownHeaders has the supported headers, and headers that can be ignored safely.
+// knownHeaders are the headers that are supported or can safely be ignored.
 var knownHeaders = []string{
 	"x-ms-date", "x-ms-version", "x-ms-client-request-id", "x-ms-return-client-request-id", "x-ms-useragent",
 	"x-ms-correlation-request-id", "x-ms-request-id", "x-ms-request-root-id",
@@ -50,7 +50,7 @@ var knownHeaders = []string{
 	"x-ms-source-if-match", "x-ms-source-if-none-match", "x-ms-source-if-modified-since", "x-ms-source-if-unmodified-since",
 }
 
-// checkPart refuses a value of the parameter comp that requests an unsupported feature.
+// checkPart returns an error if a value of the parameter comp requests an unsupported feature.
 func checkPart(comp string) error {
 	if feature, ok := unsupportedParts[comp]; ok {
 		return notImplemented("%s (comp=%s)", feature, comp)
@@ -58,7 +58,7 @@ func checkPart(comp string) error {
 	return nil
 }
 
-// checkParameter refuses a parameter that may change the meaning of a request.
+// checkParameter returns an error for a parameter that may change the meaning of a request.
 func checkParameter(name string) error {
 	if slices.Contains(knownParameters, name) {
 		return nil
@@ -69,7 +69,7 @@ func checkParameter(name string) error {
 	return newBlobError(400, "UnsupportedQueryParameter", "the embedded account does not support the query parameter %.40q", name)
 }
 
-// checkHeader refuses a header, in lower case, that may change the meaning of a request.
+// checkHeader returns an error for a header that may change the meaning of a request. name is in lower case.
 func checkHeader(name string) error {
 	if !strings.HasPrefix(name, "x-ms-") || strings.HasPrefix(name, metadataPrefix) || slices.Contains(knownHeaders, name) {
 		return nil

@@ -9,32 +9,31 @@ import (
 	"time"
 )
 
-// blockUploads has the uncommitted blocks of all blobs. A write of a blob drops the blob's uncommitted
-// blocks.
+// blockUploads contains the uncommitted blocks of all blobs. Writing a blob drops its uncommitted blocks.
 type blockUploads struct {
 	maxBytes int64
 	clock    func() time.Time
-	locks    [64]sync.Mutex // guard the blocks of a blob; several blobs share a lock
+	locks    [64]sync.Mutex // guard the blocks of each blob; several blobs share a lock
 
-	mu    sync.Mutex                // guards the fields below; a caller that also needs one of locks acquires it before mu
+	mu    sync.Mutex                // guards the fields below; must be locked after one of locks
 	blobs map[string]*pendingUpload // by uploadKey
-	bytes int64                     // bytes of all blocks, including blocks that are being received
-	count int                       // number of all blocks, including blocks that are being received
+	bytes int64                     // bytes of all blocks, including those that are being received
+	count int                       // number of all blocks, including those that are being received
 	swept time.Time                 // time of the last sweep
 }
 
 const (
-	maxBlocks   = 100_000   // limit for the uncommitted blocks of the account
-	uploadLasts = time.Hour // time from the last block of a blob to the expiry of its blocks; a week on Azure
+	maxBlocks   = 100_000   // maximum number of uncommitted blocks in the account
+	uploadLasts = time.Hour // how long the blocks of a blob are retained after the last block; a week on Azure
 )
 
-// A pendingUpload holds the blocks of one blob, by id. All ids have the same length.
+// A pendingUpload contains the uncommitted blocks of one blob, by id. All ids have the same length.
 type pendingUpload struct {
 	blocks  map[string]stagedBlock
-	touched time.Time // time of the last block
+	touched time.Time // time at which the last block was added
 }
 
-// A stagedBlock is a draft with its length.
+// A stagedBlock is the draft of an uncommitted block, with its length.
 type stagedBlock struct {
 	draftContent
 	size int64
@@ -44,7 +43,7 @@ func (u *blockUploads) lockOf(blob string) *sync.Mutex {
 	return &u.locks[maphash.String(seed, blob)%uint64(len(u.locks))]
 }
 
-// reserveBytes reserves n bytes for one block. The caller then calls addBlock or cancelReservation.
+// reserveBytes reserves n bytes for one block. The caller must then call addBlock or cancelReservation.
 func (u *blockUploads) reserveBytes(n int64) error {
 	u.sweepExpired()
 	u.mu.Lock()
@@ -58,7 +57,7 @@ func (u *blockUploads) reserveBytes(n int64) error {
 	return nil
 }
 
-// cancelReservation releases the n bytes that were reserved for one block.
+// cancelReservation releases n bytes that were reserved for a block.
 func (u *blockUploads) cancelReservation(n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,7 +65,7 @@ func (u *blockUploads) cancelReservation(n int64) {
 	u.count--
 }
 
-// addBlock adds a block for which bytes were reserved. It replaces a block with the same id.
+// addBlock adds a block whose bytes were reserved. It replaces a block with the same id.
 func (u *blockUploads) addBlock(blob, id string, b stagedBlock) error {
 	lock := u.lockOf(blob)
 	lock.Lock()
@@ -97,7 +96,7 @@ func (u *blockUploads) replaceBlock(blob, id string, b stagedBlock) (old stagedB
 		if len(other) != len(id) {
 			return stagedBlock{}, newBlobError(400, "InvalidBlobOrBlock", "the block ids of a blob all have one length")
 		}
-		break // all ids have the same length
+		break // checking one id suffices, because all have the same length
 	}
 	old = up.blocks[id]
 	up.blocks[id] = b
@@ -105,13 +104,13 @@ func (u *blockUploads) replaceBlock(blob, id string, b stagedBlock) (old stagedB
 	return old, nil
 }
 
-// commitBlocks calls write with the blocks of a blob, and drops them if write succeeds.
+// commitBlocks calls write with the blocks of a blob. If write succeeds, it drops the blocks.
 func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlock) error) error {
 	lock := u.lockOf(blob)
 	lock.Lock()
 	defer lock.Unlock()
 	u.mu.Lock()
-	var blocks map[string]stagedBlock // changes only while the lock of the blob is held
+	var blocks map[string]stagedBlock // blocks cannot change while the lock of the blob is held
 	if up := u.blobs[blob]; up != nil {
 		blocks = up.blocks
 	}
@@ -123,7 +122,7 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	return nil
 }
 
-// listBlocks returns the ids and sizes of the uncommitted blocks of a blob, ordered by id.
+// listBlocks returns the ids and sizes of a blob's uncommitted blocks, sorted by id.
 func (u *blockUploads) listBlocks(blob string) []committedBlock {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -137,8 +136,8 @@ func (u *blockUploads) listBlocks(blob string) []committedBlock {
 	return list
 }
 
-// listBlobs returns the names of the blobs that have uncommitted blocks, with the time of the last block.
-// prefix is the common prefix of the upload keys of a container.
+// listBlobs returns the blobs of a container that have uncommitted blocks, each with the time of its last block. prefix
+// is the prefix of the container's upload keys.
 func (u *blockUploads) listBlobs(prefix string) map[string]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -151,7 +150,7 @@ func (u *blockUploads) listBlobs(prefix string) map[string]time.Time {
 	return listed
 }
 
-// dropContainer drops the blocks of all blobs of the container with a key.
+// dropContainer drops the uncommitted blocks of all blobs in a container. key is the key of the container.
 func (u *blockUploads) dropContainer(key string) {
 	u.mu.Lock()
 	var all []string
@@ -166,7 +165,7 @@ func (u *blockUploads) dropContainer(key string) {
 	}
 }
 
-// dropBlocks drops the blocks of a blob.
+// dropBlocks drops the uncommitted blocks of a blob.
 func (u *blockUploads) dropBlocks(blob string) {
 	lock := u.lockOf(blob)
 	lock.Lock()
@@ -174,7 +173,7 @@ func (u *blockUploads) dropBlocks(blob string) {
 	u.dropLocked(blob)
 }
 
-// dropLocked drops the blocks of a blob whose lock the caller holds.
+// dropLocked drops the uncommitted blocks of a blob whose lock the caller holds.
 func (u *blockUploads) dropLocked(blob string) {
 	u.mu.Lock()
 	up := u.blobs[blob]
@@ -189,7 +188,7 @@ func (u *blockUploads) dropLocked(blob string) {
 	}
 }
 
-// sweepExpired drops expired blocks. It does nothing if the last sweep was less than a minute ago.
+// sweepExpired drops expired blocks, at most once a minute.
 func (u *blockUploads) sweepExpired() {
 	const often = time.Minute
 	now := u.clock()
@@ -209,7 +208,7 @@ func (u *blockUploads) sweepExpired() {
 	}
 }
 
-// clearAll drops all blocks.
+// clearAll drops all uncommitted blocks.
 func (u *blockUploads) clearAll() {
 	u.mu.Lock()
 	var all []string

@@ -26,7 +26,7 @@ func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint6
 	key := documentKey(c.number, pk, seq)
 	b := r.Get(key)
 	s := readStored(key, b)
-	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged document is accepted here, so that it can be deleted; reading it fails
+	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged document is accepted, so that it can be deleted
 		return s, nil
 	}
 	return storedDocument{}, c.damagedIndex(pk, id)

@@ -70,7 +70,7 @@ func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, 
 		return from, lowerKey(to, append(id, 0))
 	case at.Kind == query.String:
 		return higherKey(from, id), to
-	case (at.Kind > query.String) != descending: // ids are strings, and strings sort before this position
+	case (at.Kind > query.String) != descending: // in the order of the query, all strings (so all ids) precede this position
 		return to, to
 	}
 	return from, to
