@@ -17,28 +17,26 @@ const (
 
 // A Broadcast is a message that a producer sends to a channel.
 type Broadcast struct {
-	ID          string // id that the producer has chosen; "": no id
+	ID          string // ID is the id that the producer has chosen, or ""
 	Priority    int    // 0 to 9
 	ContentType string
-	Metadata    map[string]string // headers that are sent along, by their canonical names
+	Metadata    map[string]string // Metadata contains headers to send with the message, by canonical name
 	Payload     []byte
 }
 
-// The attributes of a message of a channel.
+// The names of the attributes in which a stored message contains the fields of a Broadcast.
 const (
 	producerAttribute = "producer"
 	metadataPrefix    = "header:"
 )
 
-// ErrOtherContent reports that a message with the same id and other content was sent before. Its
-// kind is Conflict.
+// ErrOtherContent reports that a different message with the same id was sent before. Its kind is Conflict.
 var ErrOtherContent = domain.Errorf(domain.Conflict, "a message with this id was sent before, with other content")
 
-// Broadcast stores a message and returns its id and the time when it was stored. The time is
-// zero if the message was sent before. Once Broadcast has returned, each consumer of the
-// channel gets the message. It fails with [ErrUnauthenticated], [ErrForbidden] and
-// [ErrOtherContent], and with Invalid if the message is not valid. After another failure the
-// message may have been stored.
+// Broadcast stores a message. It returns the id of the message and when it was stored, or a zero time if the message
+// was sent before. After Broadcast has returned, every consumer of the channel gets the message. Broadcast fails with
+// [ErrUnauthenticated], [ErrForbidden], [ErrOtherContent], or Invalid if the message is not valid. After any other
+// error, the message may be stored.
 func (s *Service) Broadcast(ctx context.Context, creds *Credentials, channel domain.PartyID, b *Broadcast) (id string, stored time.Time, err error) {
 	producer, err := s.requireProducer(ctx, creds, channel)
 	if err != nil {
@@ -78,7 +76,7 @@ func (s *Service) Broadcast(ctx context.Context, creds *Credentials, channel dom
 	return appended[0].Position.MessageID(), appended[0].Published, nil
 }
 
-// MetadataOf returns the headers that are sent along with a message of a channel.
+// MetadataOf returns the headers to send with a stored message.
 func MetadataOf(m *domain.Message) map[string]string {
 	headers := make(map[string]string)
 	for name, value := range m.Attributes {

@@ -9,22 +9,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxCached is the limit for the parties in memory.
+// maxCached is the maximum number of parties in the cache.
 const maxCached = 10_000
 
-// A partyCache caches parties for a short time, because each broadcast needs two of them. It
-// caches no missing parties: another node may create a party at any time.
+// A partyCache caches parties for a short time, because each broadcast needs two of them. It does not cache that a
+// party is missing, because any node may create it at any time.
 type partyCache struct {
 	keep  time.Duration
 	clock func() time.Time
 
 	mu      sync.Mutex
 	parties map[domain.PartyID]cachedParty
-	changes int64 // number of calls of forget
+	changes int64 // changes counts the calls of forget
 }
 
 type cachedParty struct {
-	party *repository.Party // shared, so it must not be changed
+	party *repository.Party // party is shared and must not be changed
 	read  time.Time
 }
 
@@ -32,8 +32,8 @@ func newPartyCache(keep time.Duration, clock func() time.Time) *partyCache {
 	return &partyCache{keep: keep, clock: clock, parties: make(map[domain.PartyID]cachedParty)}
 }
 
-// find returns a party that was read less than maxAge ago, or nil. It also returns the number
-// of changes, which the caller passes to put.
+// find returns a party that was read less than maxAge ago, or nil. It also returns the value of changes, which the
+// caller must pass to put.
 func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.Party, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +44,8 @@ func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.
 	return found.party, c.changes
 }
 
-// put caches a party. changes is the number that find returned before the party was read. If a
-// party was forgotten since then, put does nothing: the read may be older than the change.
+// put caches a party. changes is the value that find returned before the party was read. If forget was called since
+// then, put does nothing, because the read may be older than a change.
 func (c *partyCache) put(p *repository.Party, read time.Time, changes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *partyCache) put(p *repository.Party, read time.Time, changes int64) {
 	c.parties[p.ID] = cachedParty{p, read}
 }
 
-// forget removes a party that this node has changed, or may have changed.
+// forget removes a party that this node may have changed.
 func (c *partyCache) forget(id domain.PartyID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

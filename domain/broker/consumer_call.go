@@ -6,15 +6,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A ConsumerCall has the data that a call to a consumer needs.
+// A ConsumerCall contains the data that is needed to call a consumer.
 type ConsumerCall struct {
 	ID          domain.PartyID
 	CallbackURL string
 	Token       string
 }
 
-// Callee returns the consumer of a cursor, as it is stored now. It fails with NotFound if no
-// consumer has this cursor.
+// Callee returns the consumer whose cursor is given. It reads the newest stored state. It fails with NotFound if there
+// is no such consumer.
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*ConsumerCall, error) {
 	id, isConsumer := domain.ConsumerOf(cursor)
 	if !isConsumer {

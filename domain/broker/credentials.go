@@ -11,25 +11,24 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Credentials are the tokens of a request. An empty token means that the request has none.
+// Credentials are the tokens in a request. A missing token is "".
 type Credentials struct {
-	IsAdmin       bool // the request has the token of the operators
+	IsAdmin       bool // true if the request has the operators' token
 	ChannelToken  string
 	ProducerID    string
 	ProducerToken string
 	ConsumerToken string
 }
 
-// The errors of requests that are refused. They do not reveal which parties exist.
+// The errors for requests without access. They do not reveal which parties exist.
 var (
-	// ErrUnauthenticated reports that a request lacks the credentials that it needs.
+	// ErrUnauthenticated reports a request without the required token.
 	ErrUnauthenticated = errors.New("the request has no credentials")
-	// ErrForbidden reports that the credentials of a request are wrong, or belong to a party
-	// that does not exist.
+	// ErrForbidden reports a request whose token is wrong, or whose party does not exist.
 	ErrForbidden = errors.New("the credentials of the request are wrong")
 )
 
-// RequireAdmin refuses a request without the token of the operators.
+// RequireAdmin returns an error unless the request has the operators' token.
 func (c *Credentials) RequireAdmin() error {
 	if !c.IsAdmin {
 		return ErrUnauthenticated
@@ -37,13 +36,12 @@ func (c *Credentials) RequireAdmin() error {
 	return nil
 }
 
-// rereadAge is the maximum age of a cached party that may refuse a token. An older party is read
-// again, because the token may be new. So wrong tokens cause at most one read per second.
+// rereadAge is the age up to which a cached party can reject a token. An older party is read again first, because its
+// token may have been replaced. So wrong tokens cause at most one read per second.
 const rereadAge = time.Second
 
-// requireReader refuses a request that may not read a channel: it needs the token of the
-// operators or the token of the channel. It fails with NotFound if an operator asks for a
-// channel that does not exist.
+// requireReader returns an error unless the request may read a channel, which needs the token of the operators or of
+// the channel. An operator gets NotFound if the channel does not exist.
 func (s *Service) requireReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.findParty(ctx, channel, s.opts.CacheTime)
@@ -55,8 +53,8 @@ func (s *Service) requireReader(ctx context.Context, c *Credentials, channel dom
 	return s.requireToken(ctx, channel, c.ChannelToken)
 }
 
-// requireConsumer refuses a request unless it is from the consumer or an operator. It fails
-// with NotFound if an operator asks for a consumer that does not exist.
+// requireConsumer returns an error unless the request is from the consumer or an operator. An operator gets NotFound if
+// the consumer does not exist.
 func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.findParty(ctx, consumer, s.opts.CacheTime)
@@ -68,14 +66,15 @@ func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer 
 	return s.requireToken(ctx, consumer, c.ConsumerToken)
 }
 
-// CheckProducer refuses a request that may not broadcast to a channel. Broadcast does the same
-// check. CheckProducer is for callers that would otherwise read a large body first.
+// CheckProducer returns an error unless the request may broadcast to a channel. Broadcast checks this, too; callers use
+// CheckProducer before they read a large body.
 func (s *Service) CheckProducer(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	_, err := s.requireProducer(ctx, c, channel)
 	return err
 }
 
-// requireProducer refuses a request that may not broadcast to a channel. It returns the producer.
+// requireProducer returns the producer of a request. It returns an error unless the producer may broadcast to the
+// channel.
 func (s *Service) requireProducer(ctx context.Context, c *Credentials, channel domain.PartyID) (domain.PartyID, error) {
 	if c.ChannelToken == "" || c.ProducerID == "" || c.ProducerToken == "" {
 		return domain.PartyID{}, ErrUnauthenticated
@@ -90,7 +89,7 @@ func (s *Service) requireProducer(ctx context.Context, c *Credentials, channel d
 	return producer, s.requireToken(ctx, channel, c.ChannelToken)
 }
 
-// requireToken fails with ErrForbidden unless a party has the token.
+// requireToken returns ErrForbidden unless token is the token of the party.
 func (s *Service) requireToken(ctx context.Context, id domain.PartyID, token string) error {
 	for _, maxAge := range []time.Duration{s.opts.CacheTime, min(rereadAge, s.opts.CacheTime)} {
 		p, err := s.findParty(ctx, id, maxAge)
@@ -108,7 +107,7 @@ func (s *Service) requireToken(ctx context.Context, id domain.PartyID, token str
 	return ErrForbidden
 }
 
-// isToken compares a token with the token of a party, in constant time.
+// isToken reports whether token is the token of a party. It compares in constant time.
 func (s *Service) isToken(p *repository.Party, token string) (bool, error) {
 	want := p.TokenSum
 	if p.ID.IsConsumer() {
@@ -122,7 +121,7 @@ func (s *Service) isToken(p *repository.Party, token string) (bool, error) {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1, nil
 }
 
-// openToken returns the token of a consumer.
+// openToken decrypts the token of a consumer.
 func (s *Service) openToken(p *repository.Party) (string, error) {
 	if s.keys == nil {
 		return "", domain.Errorf(domain.Unavailable, "the token of consumer %s is sealed, and this node has no key; set push.secret-key", p.ID)
@@ -130,7 +129,7 @@ func (s *Service) openToken(p *repository.Party) (string, error) {
 	return s.keys.OpenFor(tokenPurpose(p.ID), p.Token)
 }
 
-// tokenPurpose returns the purpose with which the token of a consumer is sealed.
+// tokenPurpose returns the purpose for which a consumer's token is encrypted.
 func tokenPurpose(consumer domain.PartyID) string {
 	return "consumer|" + consumer.Channel().String() + "|" + consumer.String()
 }

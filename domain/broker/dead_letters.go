@@ -8,15 +8,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// DeadLetters returns up to limit dead jobs of a consumer after an entry, in the order of their
-// messages. An EntryID with Number -1 and priority 0 is before all entries. The consumer and
-// operators may read them.
+// DeadLetters returns up to limit dead jobs of a consumer, in the order of their messages, starting after an entry. An
+// EntryID with Number -1 and priority 0 precedes all entries. The consumer and operators may call it.
 func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]Job, error) {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
 	}
 	dead, err := s.ports.Cursors.DeadLetters(ctx, consumer.Cursor(), after, limit)
-	if domain.KindOf(err) == domain.NotFound { // the consumer's cursor was not created
+	if domain.KindOf(err) == domain.NotFound { // the consumer has no cursor yet
 		return nil, nil
 	}
 	if err != nil {
@@ -29,15 +28,14 @@ func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer 
 	return jobs, nil
 }
 
-// errNothingToDo reports that no job needs a re-trigger.
+// errNothingToDo reports that there is no job to re-trigger.
 func errNothingToDo(what string) error {
 	return domain.Errorf(domain.Conflict, "there is nothing to re-trigger: %s", what)
 }
 
-// RetriggerJob restarts a dead job with all its attempts; its history remains. For an operator,
-// it also wakes the owner of a job whose next attempt is due, or whose first attempt has not
-// begun. It fails with NotFound if the consumer or the message does not exist, and with Conflict
-// if the job needs no re-trigger.
+// RetriggerJob restarts a dead job with the full number of attempts, and retains its history. If an operator calls it
+// for a job that waits for an attempt, it wakes the owner of the job. It fails with NotFound if the consumer or the
+// message does not exist, and with Conflict if there is nothing to re-trigger.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
@@ -72,8 +70,8 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	return nil
 }
 
-// findMessage returns the entry of a message by either of its ids, and when the message was
-// published. If a dead letter refers to the message, the stream may have removed it.
+// findMessage finds a message by its id or by the producer's id. It returns the entry and the time of publication. It
+// also finds a message that only a dead letter still refers to.
 func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, message string) (domain.EntryID, time.Time, error) {
 	if e, isOurs := domain.ParseMessageID(message); isOurs {
 		if r, err := s.ports.Cursors.Retry(ctx, consumer.Cursor(), e); err == nil {
@@ -87,7 +85,7 @@ func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, mess
 	return e.Position.EntryID, e.Published, nil
 }
 
-// consumerOf returns a consumer with its standing.
+// consumerOf returns a consumer with the standing of its cursor.
 func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedConsumer, error) {
 	p, err := s.ports.Parties.Party(ctx, id)
 	if err != nil {
@@ -102,9 +100,8 @@ func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedCon
 	return c, err
 }
 
-// RetriggerMessage restarts all dead jobs of a message, and wakes the owners of the jobs that wait
-// for an attempt. It fails with NotFound if the message does not exist, and with Conflict if no
-// job waits or is dead.
+// RetriggerMessage restarts all dead jobs of a message, and wakes the owners of jobs that wait for an attempt. It fails
+// with NotFound if the message does not exist, and with Conflict if there is nothing to re-trigger.
 func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
 	if err := creds.RequireAdmin(); err != nil {
 		return err
@@ -149,14 +146,14 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 	return nil
 }
 
-// wakeConsumer makes the owner of a consumer's cursor look for messages and due attempts.
+// wakeConsumer makes the owner of the consumer's cursor look for new messages and due attempts.
 func (s *Service) wakeConsumer(consumer domain.PartyID) {
 	s.opts.CheckStream(consumer.Stream())
 	s.opts.Changed(consumer.Cursor())
 }
 
-// requestRevival stores a request to deliver a dead letter again, with all its attempts. It
-// succeeds if such a request is stored already.
+// requestRevival stores a request to deliver a dead letter again with the full number of attempts. If the request is
+// already stored, it does nothing.
 func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domain.EntryID) error {
 	id := c.party.ID.Cursor()
 	r, err := s.ports.Cursors.Retry(ctx, id, e)
@@ -167,7 +164,7 @@ func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domai
 		ID: s.opts.NewID(), Delivery: &domain.ReplayDelivery{Position: r.Position, Published: r.Published},
 	})
 	if err == nil || domain.KindOf(err) == domain.Conflict || domain.KindOf(err) == domain.Uncertain {
-		s.opts.Changed(id) // the request may be stored although the call failed, or its signal may be lost
+		s.opts.Changed(id) // also after an error: the request may be stored, or an earlier signal lost
 	}
 	if domain.KindOf(err) == domain.Conflict {
 		requests, readErr := s.ports.Shards.Replays(ctx, id)
@@ -178,7 +175,7 @@ func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domai
 	return err
 }
 
-// hasRequest reports whether one of the requests is for the delivery of an entry.
+// hasRequest reports whether requests contains a request for the entry e.
 func hasRequest(requests domain.ReplayRequests, e domain.EntryID) bool {
 	return slices.ContainsFunc(requests, func(r domain.ReplayRequest) bool {
 		return r.Delivery != nil && r.Delivery.EntryID == e

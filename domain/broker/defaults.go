@@ -10,12 +10,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// With defaultCacheTime, a replaced token is refused within five seconds: one second remains for
+// defaultCacheTime lets every node reject a replaced token within five seconds: up to four in the cache, plus one for
 // the request that uses the cached party.
 const defaultCacheTime = 4 * time.Second
 
-// defaultFetchTimeout is the time within which another node takes over the cursors of a dead
-// node.
+// defaultFetchTimeout is the time in which a node takes over the cursors of a dead node.
 const defaultFetchTimeout = 10 * time.Second
 
 func (o *Options) setDefaults() {

@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Bundle has messages that a consumer fetches. The hub does not call the consumer with them.
+// A Bundle contains messages that a consumer fetches. The hub does not also call the consumer with these messages.
 type Bundle struct {
 	ID       string
-	Messages []*Message // with their payloads, the highest priority first; without jobs and statuses
+	Messages []*Message // highest priority first; each has its payload, but no jobs and status
 }
 
-// The limits of a bundle. A bundle has at least one message, however large.
+// The limits of a bundle. A bundle always has at least one message, even if that exceeds the size limit.
 const (
 	MaxPeek      = domain.MaxHeld
 	maxPeekBytes = 4 << 20
@@ -24,16 +24,16 @@ const (
 const (
 	maxPeekTries  = 4
 	maxBundleID   = 64                     // bytes
-	standingEvery = 100 * time.Millisecond // interval between reads of the standing, because another node may settle
+	standingEvery = 100 * time.Millisecond // interval between reads of the standing, because a different node may change it
 )
 
-// Peek returns a bundle of up to limit messages that wait for a consumer, because their attempts
-// have failed or they were not tried yet. Peek returns the same bundle until it is dequeued. Until
-// then, the hub does not call the consumer with these messages. A bundle lacks its messages that
-// have expired. Peek returns nil if no messages wait, or if all waiting messages are being called.
+// Peek returns a bundle of up to limit messages that wait for a consumer: failed ones first, then untried ones. It
+// returns the same bundle until that bundle is dequeued; until then, the hub does not call the consumer with these
+// messages. Messages that have expired are omitted. Peek returns nil if no messages wait, or if the consumer is being
+// called with all that do.
 //
-// The owner of the cursor makes the bundle. Peek fails with Unavailable if the owner takes too
-// long; the caller may repeat the Peek.
+// The owner of the cursor makes the bundle. If the owner takes too long, Peek fails with Unavailable, and can be
+// repeated.
 func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.PartyID, limit int, reserve Reserve) (*Bundle, error) {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
@@ -43,14 +43,14 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 	}
 	for range maxPeekTries {
 		standing, err := s.ports.Cursors.Standing(ctx, consumer.Cursor())
-		if domain.KindOf(err) == domain.NotFound { // the cursor was not created
+		if domain.KindOf(err) == domain.NotFound { // the consumer has no cursor yet
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		// The standing may be a stale read. So a bundle is returned only after the owner of the
-		// cursor has carried out a request that was stored after the call began.
+		// The standing that was read may be stale. Therefore Peek returns a bundle only after the owner has executed a
+		// request that this call has stored.
 		var entries []domain.Position
 		if standing.Held == nil {
 			if entries, err = s.findWaiting(ctx, consumer, &standing, limit); err != nil || len(entries) == 0 {
@@ -59,7 +59,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 		}
 		followed, err := s.submitRequest(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
 		switch {
-		case domain.KindOf(err) == domain.Conflict: // the standing was a stale read
+		case domain.KindOf(err) == domain.Conflict: // the standing that was read is stale
 		case err != nil:
 			return nil, err
 		case followed.Held != nil:
@@ -69,9 +69,9 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 	return nil, nil
 }
 
-// Dequeue ends the deliveries of a bundle: the consumer has its messages. It fails with NotFound if
-// the consumer has no such bundle. The last bundles may be dequeued again, which changes nothing.
-// It fails with Unavailable if the owner of the cursor takes too long, and may be repeated.
+// Dequeue confirms that the consumer has received the messages of a bundle, and so ends their deliveries. It fails with
+// NotFound if there is no such bundle. Dequeuing one of the last bundles again changes nothing. If the owner of the
+// cursor takes too long, Dequeue fails with Unavailable, and can be repeated.
 func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer domain.PartyID, bundle string) error {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 		}
 		followed, err := s.submitRequest(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
 		switch {
-		case domain.KindOf(err) == domain.Conflict: // the standing was a stale read
+		case domain.KindOf(err) == domain.Conflict: // the standing that was read is stale
 		case err != nil:
 			return err
 		case followed.HasDequeued(bundle):
@@ -108,21 +108,21 @@ func newSlowOwnerError(consumer domain.PartyID) error {
 	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
 }
 
-// submitRequest stores a request, and returns the standing of the cursor once its owner has
-// carried out the request. It fails with Conflict if before was a stale read.
+// submitRequest stores a request for the owner of a cursor. It returns the standing of the cursor after the owner has
+// executed the request. If before was a stale read, it fails with Conflict.
 func (s *Service) submitRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
 	id := consumer.Cursor()
 	deadline := s.opts.After(s.opts.FetchTimeout)
 	r.ID = s.opts.NewID()
 	number, err := s.ports.Shards.AddReplay(ctx, id, before.Followed, r)
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
-		s.opts.Changed(id) // the request may be stored, and its signal may be lost
+		s.opts.Changed(id) // also after an error: the request may be stored, or an earlier signal lost
 	}
 	if err != nil {
 		return domain.Standing{}, err
 	}
 	for {
-		settled := s.opts.Settled(id) // before the read, so that no settlement is missed
+		settled := s.opts.Settled(id) // subscribe before the read, so that no settlement is missed
 		standing, err := s.ports.Cursors.Standing(ctx, id)
 		if err != nil || standing.Followed >= number {
 			return standing, err
@@ -138,9 +138,9 @@ func (s *Service) submitRequest(ctx context.Context, consumer domain.PartyID, be
 	}
 }
 
-// findWaiting returns the positions of messages that wait for a consumer: retries, open
-// deliveries and entries that were not taken, each with the highest priority first. It returns
-// more than limit positions, because calls with some of these messages may be under way.
+// findWaiting returns the positions of messages that wait for a consumer: retries, then open deliveries, then untaken
+// entries, each with the highest priority first. It may return more than limit positions, because the consumer may be
+// being called with some of the messages.
 func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, standing *domain.Standing, limit int) ([]domain.Position, error) {
 	waiting, err := s.findRetries(ctx, consumer, standing, limit+domain.MaxConcurrency)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 	}
 	var b boundedEntries
 	for _, p := range waiting {
-		if e := read[p.EntryID]; e != nil { // a missing entry has expired or is not visible yet
+		if e := read[p.EntryID]; e != nil { // if e is nil, the entry has expired or is not visible yet
 			b.add(e)
 		}
 	}
@@ -162,7 +162,7 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 		return nil, err
 	}
 	fresh := 0
-	for _, last := range slices.Backward(end.Positions) { // the highest priority first
+	for _, last := range slices.Backward(end.Positions) { // iterate from the highest priority down
 		at := standing.Position(last.Priority)
 		if at.Number >= last.Number || fresh >= limit || b.isFull {
 			continue
@@ -179,14 +179,13 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 	return b.positions, nil
 }
 
-// findRetries returns up to limit positions of deliveries that have failed, the highest priority
-// first.
+// findRetries returns up to limit positions of failed deliveries, highest priority first.
 func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, standing *domain.Standing, limit int) ([]domain.Position, error) {
 	var all []domain.Position
 	if standing.Retries == 0 {
 		return nil, nil
 	}
-	for _, at := range slices.Backward(standing.At) { // the highest priority first
+	for _, at := range slices.Backward(standing.At) { // iterate from the highest priority down
 		after := domain.EntryID{Priority: at.Priority, Number: -1}
 		retries, err := s.ports.Cursors.Retries(ctx, consumer.Cursor(), after, limit)
 		if err != nil {
@@ -204,7 +203,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	return all, nil
 }
 
-// boundedEntries collects positions of entries, up to the first entry that does not fit.
+// boundedEntries collects positions until an entry would exceed the limits of a bundle.
 type boundedEntries struct {
 	positions []domain.Position
 	bytes     int64
@@ -220,8 +219,8 @@ func (b *boundedEntries) add(e *repository.Entry) {
 	}
 }
 
-// readEntries reads the entries at positions. Expired entries are missing. If other entries are
-// missing, because they are not visible to this node yet, isComplete is false.
+// readEntries reads the entries at positions. The result omits expired entries. If an entry is missing because this
+// node cannot see it yet, isComplete is false.
 func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, positions []domain.Position) (read map[domain.EntryID]*repository.Entry, isComplete bool, err error) {
 	sorted := slices.Clone(positions)
 	slices.SortFunc(sorted, func(a, b domain.Position) int { return domain.CompareEntries(a.EntryID, b.EntryID) })
@@ -232,7 +231,7 @@ func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, pos
 			n++
 		}
 		for at, last := first, sorted[n-1].Number; at.Number <= last; {
-			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // read the entries of one page
+			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // read all entries of a page together
 			if err != nil {
 				return nil, false, err
 			}
@@ -250,14 +249,14 @@ func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, pos
 	return read, isComplete, nil
 }
 
-// readBundle reads the messages of a bundle.
+// readBundle reads the messages of a stored bundle.
 func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held *domain.HeldBundle, reserve Reserve) (*Bundle, error) {
 	positions := held.Positions()
 	read, isComplete, err := s.readEntries(ctx, consumer.Stream(), positions)
 	if err != nil {
 		return nil, err
 	}
-	if !isComplete { // otherwise the consumer would dequeue messages that it did not get
+	if !isComplete { // an incomplete bundle would let the consumer dequeue messages that it did not get
 		return nil, domain.Errorf(domain.Unavailable, "the bundle of consumer %s has messages that are not visible to this node yet; send the request again", consumer)
 	}
 	size := int64(0)

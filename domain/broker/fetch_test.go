@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// peekBundle returns the bundle of the consumer.
+// peekBundle peeks through node n, and fails the test on an error.
 func (w *fetchWorld) peekBundle(n *fetchNode, limit int) *broker.Bundle {
 	w.Helper()
 	b, err := n.Peek(w.Context(), consumerCredentials, w.consumer, limit, nil)
@@ -31,11 +31,10 @@ func (w *fetchWorld) dequeues(n *fetchNode, b *broker.Bundle) {
 	require.NoError(w, n.Dequeue(w.Context(), consumerCredentials, w.consumer, b.ID))
 }
 
-// awaitSharing waits until the nodes have shared the shards, or have taken over the shards of a node
-// that ended.
+// awaitSharing waits until the nodes have divided the shards among them, which they do again after a node dies.
 func (w *fetchWorld) awaitSharing() { <-time.After(20 * time.Second) }
 
-// countMessages counts the messages of a bundle in counts.
+// countMessages adds the messages of a bundle to counts.
 func countMessages(counts map[domain.EntryID]int, b *broker.Bundle) {
 	for _, m := range b.Messages {
 		e, _ := domain.ParseMessageID(m.ID)
@@ -70,7 +69,7 @@ func TestPeek_ReturnsOneBundleUntilItIsDequeued(t *testing.T) {
 	})
 }
 
-// This is rule P15.
+// TestPeek_ReturnsMessagesThatNoCallGets tests rule P15: a message in a bundle is not also delivered by a call.
 func TestPeek_ReturnsMessagesThatNoCallGets(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = 20 * time.Millisecond
@@ -274,7 +273,7 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 		n := w.startNode("a", delivery.Options{Concurrency: 1})
 		w.awaitSharing()
 		w.broadcast(n, 2, 0)
-		<-time.After(1500 * time.Millisecond) // one delivery has failed, and a call with another delivery is under way
+		<-time.After(1500 * time.Millisecond) // by now one delivery has failed, and the consumer is being called with a second message
 		w.broadcast(n, 1, 0)
 		bundle := w.peekBundle(n, 3)
 		statusOf := func(number int64) broker.JobStatus {
@@ -295,7 +294,7 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 	})
 }
 
-// This is rule P15, with two nodes that end one after the other.
+// TestFetch_LosesNothingWhenNodesEnd tests rule P15 with two nodes that end one after the other.
 func TestFetch_LosesNothingWhenNodesEnd(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = 20 * time.Millisecond

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fetchWorld has a channel with one consumer, nodes that call the consumer, and their stores. It
-// must be used in a synctest bubble.
+// A fetchWorld contains a channel with one consumer, the nodes that call the consumer, and their stores. It requires a
+// synctest bubble.
 type fetchWorld struct {
 	*testing.T
 	ports    broker.Ports
@@ -26,14 +26,14 @@ type fetchWorld struct {
 	channel  domain.PartyID
 	consumer domain.PartyID
 
-	mu     sync.Mutex             // guards status and takes after nodes were started
-	status int                    // status of the answers to calls
-	takes  time.Duration          // duration of a call
-	begun  chan domain.EntryID    // receives the entry of each call that begins
-	counts map[domain.EntryID]int // for each message, the number of elements that were read from begun
+	mu     sync.Mutex             // guards status and takes once a node is running
+	status int                    // status with which the consumer answers calls
+	takes  time.Duration          // how long each call takes
+	begun  chan domain.EntryID    // receives the entry of each call when the call begins
+	counts map[domain.EntryID]int // how often each message was received from begun
 }
 
-// A plainSealer seals nothing.
+// A plainSealer does not encrypt.
 type plainSealer struct{}
 
 func (plainSealer) SealFor(_, secret string) string                   { return secret }
@@ -46,7 +46,7 @@ var (
 	producerCredentials = &broker.Credentials{ChannelToken: "channel-token", ProducerID: "p", ProducerToken: "producer-token"}
 )
 
-// inFetchWorld runs a test in a new world.
+// inFetchWorld runs a test with a new fetchWorld, in a synctest bubble.
 func inFetchWorld(t *testing.T, test func(w *fetchWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		cursors := memory.NewCursors(time.Now)
@@ -101,14 +101,14 @@ func (w *fetchWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	}
 }
 
-// setAnswers sets the status and the duration of the consumer's further answers.
+// setAnswers sets the status and the duration of the consumer's later answers.
 func (w *fetchWorld) setAnswers(status int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status, w.takes = status, takes
 }
 
-// countCalls returns how often the consumer was called with each message.
+// countCalls returns how many times the consumer was called with each message.
 func (w *fetchWorld) countCalls() map[domain.EntryID]int {
 	synctest.Wait()
 	for len(w.begun) > 0 {
@@ -117,7 +117,7 @@ func (w *fetchWorld) countCalls() map[domain.EntryID]int {
 	return w.counts
 }
 
-// A fetchNode is a node of the broker.
+// A fetchNode is one node of the broker.
 type fetchNode struct {
 	*broker.Service
 	engine *delivery.Engine
@@ -144,7 +144,7 @@ func (w *fetchWorld) startNode(name string, opts delivery.Options) *fetchNode {
 	return n
 }
 
-// broadcast sends messages of a priority through a node.
+// broadcast sends count messages of the given priority through a node.
 func (w *fetchWorld) broadcast(n *fetchNode, count, priority int) {
 	w.Helper()
 	for range count {

@@ -16,32 +16,32 @@ type JobStatus string
 
 // The statuses of a job.
 const (
-	InFlight      JobStatus = "In-flight"       // the job was not tried yet, or its first attempt is under way
-	RetryDelivery JobStatus = "Retry-Delivery"  // an attempt failed, and the next one is due later
-	RetryInFlight JobStatus = "Retry-In-flight" // another attempt is under way on this node, or the message is in a bundle
+	InFlight      JobStatus = "In-flight"       // the first attempt has not ended
+	RetryDelivery JobStatus = "Retry-Delivery"  // an attempt failed, and the next attempt is not due yet
+	RetryInFlight JobStatus = "Retry-In-flight" // an attempt after a failure is under way on this node, or the message is in a bundle
 	Delivered     JobStatus = "Delivered"
 	Dead          JobStatus = "Dead"  // all attempts failed
-	Ended         JobStatus = "Ended" // the job was Delivered, or was Dead and its dead letter was removed
+	Ended         JobStatus = "Ended" // the job was either Delivered or Dead; its dead letter, if any, was removed
 )
 
 // A Job is the delivery of a message to a consumer.
 type Job struct {
-	Consumer domain.PartyID // the name of the consumer is also the name of the job
+	Consumer domain.PartyID // the consumer's name, which is also the name of the job
 	Message  string         // id
 	Status   JobStatus
-	Attempts int              // failed attempts since the job began or was re-triggered
-	History  []domain.Attempt // past attempts; only of a job that failed
-	Due      time.Time        // time at which the next attempt is due
-	Reason   string           // why the job is Dead
+	Attempts int              // failed attempts since the job began or was last re-triggered
+	History  []domain.Attempt // past attempts, if an attempt has failed
+	Due      time.Time        // when the next attempt is due
+	Reason   string           // reason, if the job is Dead
 }
 
-// A storedConsumer is a consumer with the standing of its cursor.
+// A storedConsumer is a consumer and the standing of its cursor.
 type storedConsumer struct {
 	party    *repository.Party
-	standing *domain.Standing // nil: the consumer's cursor was not created
+	standing *domain.Standing // nil if the consumer has no cursor yet
 }
 
-// hasTaken reports whether the consumer has taken a message. It is true for a consumer that was
+// hasTaken reports whether the cursor of the consumer has reached a message. It is also true if the consumer was
 // registered after the message.
 func (c *storedConsumer) hasTaken(e domain.EntryID) bool {
 	return !c.hasJobFor(e) || c.standing != nil && e.Number < c.standing.Position(e.Priority).Number
@@ -57,7 +57,7 @@ func (c *storedConsumer) hasJobFor(e domain.EntryID) bool {
 	return true
 }
 
-// isUntried reports whether a message was taken and no attempt has ended: the first call is under
+// isUntried reports whether the consumer has taken a message but no attempt has ended. The first call is then under
 // way, or the message is in a bundle.
 func (c *storedConsumer) isUntried(e domain.EntryID) bool {
 	isEntry := func(p domain.Position) bool { return p.EntryID == e }
@@ -72,8 +72,7 @@ const (
 	readsAtATime     = 32
 )
 
-// readConsumers returns the consumers of a channel, in the order of their names. It reads each
-// consumer separately.
+// readConsumers returns the consumers of a channel, sorted by name. It reads them one by one.
 func (s *Service) readConsumers(ctx context.Context, channel domain.PartyID) ([]storedConsumer, error) {
 	var all []storedConsumer
 	for first := ""; ; {
@@ -104,7 +103,7 @@ func (s *Service) readConsumers(ctx context.Context, channel domain.PartyID) ([]
 	return all, g.Wait()
 }
 
-// readJobs returns the jobs of a message. published is the time of the message.
+// readJobs returns the job of each consumer for a message. published is when the message was published.
 func (s *Service) readJobs(ctx context.Context, consumers []storedConsumer, e domain.EntryID, published time.Time) ([]Job, error) {
 	var wanted []*storedConsumer
 	for i := range consumers {
@@ -124,7 +123,7 @@ func (s *Service) readJobs(ctx context.Context, consumers []storedConsumer, e do
 	return jobs, g.Wait()
 }
 
-// readJob returns the job of a message for a consumer. published is the time of the message.
+// readJob returns the job of one consumer for a message. published is when the message was published.
 func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.EntryID, published time.Time) (Job, error) {
 	j := Job{Consumer: c.party.ID, Message: e.MessageID(), Status: InFlight}
 	if !c.hasTaken(e) {
@@ -156,9 +155,8 @@ func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.Entry
 	return j, nil
 }
 
-// endStatus returns the status of an ended job without a dead letter. A dead letter is newer than
-// its message. So while a message is younger than the retention of dead letters, its dead
-// letter would still be stored.
+// endStatus returns the status of an ended job for which no dead letter is stored. A dead letter is stored later than
+// its message. So if the message is younger than the retention of dead letters, the job was Delivered.
 func (s *Service) endStatus(c *storedConsumer, published time.Time) JobStatus {
 	if c.standing.Counters.Errored > 0 && s.opts.Clock().Sub(published) >= repository.DeadLetterRetention {
 		return Ended
@@ -166,7 +164,7 @@ func (s *Service) endStatus(c *storedConsumer, published time.Time) JobStatus {
 	return Delivered
 }
 
-// jobOf returns the job of a delivery that failed.
+// jobOf returns the job of a failed delivery.
 func (s *Service) jobOf(consumer domain.PartyID, r *domain.Retry) Job {
 	j := Job{
 		Consumer: consumer, Message: r.MessageID(), Status: RetryDelivery,

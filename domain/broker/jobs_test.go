@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// startAlone starts the only node, with options that need little work while days pass.
+// startAlone starts a single node, with options that make days of simulated time cheap.
 func (w *fetchWorld) startAlone() *fetchNode {
 	w.nodes = nil
 	return w.startNode("a", delivery.Options{CheckInterval: 24 * time.Hour})

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A MessageStatus is the status of a message for all its consumers.
+// A MessageStatus is the status of a message, summarized over all consumers.
 type MessageStatus string
 
 // The statuses of a message.
@@ -22,15 +22,15 @@ const (
 // A Message is a message of a channel.
 type Message struct {
 	ID          string
-	ProducerID  string // the id that the producer has chosen
+	ProducerID  string // id that the producer has chosen
 	Producer    string // name of the producer
 	Priority    int
 	ContentType string
 	Metadata    map[string]string
 	Received    time.Time
 	Status      MessageStatus
-	Payload     []byte // omitted from lists of messages
-	Jobs        []Job  // only in the result of Service.Message
+	Payload     []byte // Payload is omitted from lists of messages
+	Jobs        []Job  // Jobs is set only by Service.Message
 }
 
 func describeMessage(e *repository.Entry) *Message {
@@ -40,7 +40,7 @@ func describeMessage(e *repository.Entry) *Message {
 	}
 }
 
-// statusOf returns the status of a message.
+// statusOf returns the status of a message, given the consumers of its channel.
 func statusOf(consumers []storedConsumer, e domain.EntryID) MessageStatus {
 	for i := range consumers {
 		if !consumers[i].hasTaken(e) {
@@ -54,15 +54,15 @@ func noMessage(id string) error {
 	return domain.Errorf(domain.NotFound, "there is no message %s: it was never sent, or was removed when its retention had passed", domain.Shorten(id))
 }
 
-// findEntry returns the entry of a message by either of its ids. It fails with NotFound if
-// the message does not exist.
+// findEntry finds the entry of a message by its id or by the producer's id. It fails with NotFound if the message does
+// not exist.
 func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id string) (*repository.Entry, error) {
 	var at domain.Position
 	wanted, isOurs := domain.ParseMessageID(id)
 	var err error
 	if isOurs {
 		at, err = s.ports.Streams.Seek(ctx, channel.Stream(), wanted.Priority, func(number int64, _ time.Time) bool { return number < wanted.Number })
-		at.EntryID = wanted // Read begins at the page of at and continues to the page of the entry
+		at.EntryID = wanted // Read starts at the page in at and searches later pages for the entry
 	} else {
 		at, err = s.ports.Streams.Find(ctx, channel.Stream(), id)
 	}
@@ -82,8 +82,8 @@ func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id stri
 	return nil, noMessage(id)
 }
 
-// explainMissing returns a NotFound error for a message that was not found. If the message
-// exists and the read was stale, it returns errNotVisible.
+// explainMissing returns the error for a message that was not found: errNotVisible if the message exists but this
+// node's read was stale, otherwise NotFound.
 func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, e domain.EntryID, id string) error {
 	end, err := s.ports.Streams.CurrentEnd(ctx, stream)
 	if err != nil {
@@ -97,13 +97,13 @@ func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, 
 	return noMessage(id)
 }
 
-// errNotVisible reports a message that another node has stored and this node cannot read yet.
+// errNotVisible returns the error for a message that is stored but not yet visible to this node.
 func errNotVisible(id string) error {
 	return domain.Errorf(domain.Unavailable, "message %s is not visible to this node yet; send the request again", domain.Shorten(id))
 }
 
-// Message returns a message by either of its ids, with its payload and its jobs. It fails with
-// NotFound if the message does not exist.
+// Message finds a message by its id or by the producer's id. It returns the message with payload and jobs. It fails
+// with NotFound if the message does not exist.
 func (s *Service) Message(ctx context.Context, creds *Credentials, channel domain.PartyID, id string, reserve Reserve) (*Message, error) {
 	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, err
@@ -130,8 +130,7 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 	return m, err
 }
 
-// A Reserve acquires memory for payloads of a number of bytes in total, before large payloads
-// are read. nil acquires nothing.
+// A Reserve reserves memory before large payloads are read. bytes is their total size. nil reserves nothing.
 type Reserve func(ctx context.Context, bytes int64) error
 
 func (r Reserve) acquireBytes(ctx context.Context, bytes int64) error {
@@ -143,7 +142,7 @@ func (r Reserve) acquireBytes(ctx context.Context, bytes int64) error {
 
 func payloadSize(e *repository.Entry) int64 { return int64(len(e.Payload)) + e.PayloadAt.Length }
 
-// readPayload reads a large payload.
+// readPayload reads a large payload from the content store.
 func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byte, error) {
 	r, err := s.ports.Content.Open(ctx, at)
 	if err != nil {
@@ -153,25 +152,23 @@ func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byt
 	return io.ReadAll(io.LimitReader(r, domain.MaxPayload))
 }
 
-// A MessageQuery selects the messages of a list.
+// A MessageQuery selects which messages to list.
 type MessageQuery struct {
-	First domain.EntryID // where the list begins. Low priorities come first, and within a priority old messages
+	First domain.EntryID // First is where the list begins. Lists are sorted by priority, lowest first, then by age, oldest first.
 	Limit int
-	// StatusChangedSince leaves out messages whose status has certainly not changed since then.
-	// The marks of cursors limit the precision: the list may have messages whose status changed
-	// earlier. Zero: all messages.
+	// StatusChangedSince omits messages whose status has certainly not changed since this time. It is imprecise: the
+	// list may also contain messages whose status changed earlier. Zero lists all messages.
 	StatusChangedSince time.Time
 }
 
-// listBatch is the number of entries that are read at a time.
+// listBatch is the number of entries in one read.
 const listBatch = 100
 
-// maxListReads is the limit for the reads of a stream for one list.
+// maxListReads limits the reads of a stream for one list.
 const maxListReads = 64
 
-// Messages lists messages without payloads and jobs. If more is true, the list continues at next. A
-// list that would read too many entries ends early, perhaps without messages, and continues at
-// next.
+// Messages lists messages without payloads and jobs. If more is true, the list continues at next. A list that needs too
+// many reads ends early, possibly without messages.
 func (s *Service) Messages(ctx context.Context, creds *Credentials, channel domain.PartyID, q MessageQuery) (messages []*Message, next domain.EntryID, more bool, err error) {
 	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, next, false, err
@@ -185,7 +182,7 @@ func (s *Service) Messages(ctx context.Context, creds *Credentials, channel doma
 	if err != nil {
 		return nil, next, false, err
 	}
-	for _, p := range end.Positions { // the lowest priority first
+	for _, p := range end.Positions { // iterate from the lowest priority up
 		if p.Priority < q.First.Priority || p.Number == 0 {
 			continue
 		}
@@ -209,8 +206,7 @@ type lister struct {
 	reads     int
 }
 
-// listPriority lists the messages of a priority from an entry up to, but not including, number
-// end.
+// listPriority lists the messages of one priority with numbers from the given entry up to end, exclusive.
 func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int64) (next domain.EntryID, more bool, err error) {
 	begin := l.firstUntaken(from.Priority)
 	at, err := l.service.ports.Streams.Seek(ctx, l.channel.Stream(), from.Priority, func(number int64, published time.Time) bool {
@@ -230,7 +226,7 @@ func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int6
 			return next, false, err
 		}
 		if len(read.Entries) == 0 {
-			return next, false, nil // the entry is not visible yet, or was removed
+			return next, false, nil // the entry was removed, or this node cannot see it yet
 		}
 		for i := range read.Entries {
 			e := &read.Entries[i]
@@ -249,8 +245,8 @@ func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int6
 	return next, false, nil
 }
 
-// firstUntaken returns a number: at the time of the query, all consumers had taken all entries of
-// the priority with lower numbers.
+// firstUntaken returns a number such that all consumers had taken all lower-numbered entries of the priority at
+// StatusChangedSince.
 func (l *lister) firstUntaken(priority int) int64 {
 	first := int64(math.MaxInt64)
 	for i := range l.consumers {
@@ -263,8 +259,8 @@ func (l *lister) firstUntaken(priority int) int64 {
 	return first
 }
 
-// hasChanged reports whether the status of a message has changed since the time of the query: it
-// was received, or the last of its consumers has taken it.
+// hasChanged reports whether the status of a message may have changed since StatusChangedSince: the message was stored,
+// or its last consumer took it.
 func (l *lister) hasChanged(e *repository.Entry) bool {
 	since := l.query.StatusChangedSince
 	if since.IsZero() || !e.Published.Before(since) {

@@ -10,32 +10,30 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An OverdueQuery selects the overdue jobs of a list.
+// An OverdueQuery selects which overdue jobs to list.
 type OverdueQuery struct {
-	First OverduePosition // where the list begins; zero: at the beginning
-	Delay time.Duration   // minimum time for which a job has to be overdue
+	First OverduePosition // where the list begins; zero is the beginning
+	Delay time.Duration   // how long a job must be overdue at least
 }
 
 // An OverduePosition is a position in the list of overdue jobs.
 type OverduePosition struct {
 	Shard  int
-	Cursor string // cursor of the shard with which the list begins; "": the first cursor
+	Cursor string // first cursor of the shard to read; "" is the first one
 }
 
 const (
-	maxOverdueReads   = 100  // cursors that are read for a page of overdue jobs
-	maxOverdueRetries = 1000 // retries that are read for one cursor
+	maxOverdueReads   = 100  // maximum number of cursors that are read for one page
+	maxOverdueRetries = 1000 // maximum number of retries that are read for one cursor
 )
 
-// Overdue returns jobs that wait although their time has come, because the node that served
-// their consumers has died and no other node has taken over: jobs that were not tried, jobs that
-// were under way when the node died, and jobs whose next attempt is due. A job is not overdue if
-// its call is under way, if its message is in a bundle, or if its consumer is paused or has
-// requested a pause.
+// Overdue returns jobs that nobody processes, because the node that served the consumer has died and no other node has
+// taken over. They are untried, were under way when the node died, or have an attempt that is due. A job is not overdue
+// while its call is under way, while its message is in a bundle, or while its consumer is paused.
 //
-// Overdue returns one job of each shard of cursors: a re-trigger makes a node take over the whole
-// shard. A list that would read too many cursors ends early, perhaps without jobs, and continues
-// at next. While the owners of all shards are alive, Overdue reads nothing.
+// Overdue returns at most one job for each shard, because a re-trigger makes a node take over the whole shard. A list
+// that needs too many reads ends early, possibly without jobs, and continues at next. If all owners are alive, Overdue
+// reads nothing.
 func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePosition, more bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, next, false, err
@@ -65,11 +63,11 @@ type overdueLister struct {
 	jobs    []Job
 }
 
-// listNext adds an overdue job of a shard, if it finds one.
+// listNext adds an overdue job of one shard to the list, if there is one.
 func (l *overdueLister) listNext(ctx context.Context, from OverduePosition) (next OverduePosition, more bool, err error) {
 	entries, _, err := l.service.ports.Shards.Cursors(ctx, from.Shard)
 	switch domain.KindOf(err) {
-	case domain.Damaged, domain.NewerFormat: // the jobs of other cursors can be listed
+	case domain.Damaged, domain.NewerFormat: // a damaged cursor must not hide the jobs of the remaining cursors
 	default:
 		if err != nil {
 			return next, false, err
@@ -98,11 +96,11 @@ func (l *overdueLister) listNext(ctx context.Context, from OverduePosition) (nex
 	return next, false, nil
 }
 
-// findOverdue returns an overdue job of a consumer, or false if the consumer has no overdue job.
+// findOverdue returns an overdue job of a consumer. It returns false if there is none.
 func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID, entry *repository.ShardEntry) (Job, bool, error) {
 	standing, err := l.service.ports.Cursors.Standing(ctx, entry.Cursor)
 	switch {
-	case domain.KindOf(err) == domain.NotFound: // the consumer's cursor was not created
+	case domain.KindOf(err) == domain.NotFound: // the consumer has no cursor yet
 		return Job{}, false, nil
 	case err != nil:
 		return Job{}, false, err
@@ -123,13 +121,13 @@ func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID
 // isOverdue reports whether at least the delay has passed since due.
 func (l *overdueLister) isOverdue(due time.Time) bool { return !due.Add(l.delay).After(l.now) }
 
-// findRetry returns a job whose next attempt is due.
+// findRetry returns a job with an attempt that is due.
 func (l *overdueLister) findRetry(ctx context.Context, consumer domain.PartyID, standing *domain.Standing) (Job, bool, error) {
 	if standing.Retries == 0 || !l.isOverdue(standing.Listed) {
 		return Job{}, false, nil
 	}
 	after := domain.EntryID{Number: -1}
-	for range maxOverdueRetries / listBatch { // later retries are found when the earlier ones have been delivered
+	for range maxOverdueRetries / listBatch { // later retries are listed after the earlier ones were delivered
 		retries, err := l.service.ports.Cursors.Retries(ctx, consumer.Cursor(), after, listBatch)
 		if err != nil {
 			return Job{}, false, err
@@ -161,7 +159,7 @@ func (l *overdueLister) findOpen(ctx context.Context, consumer domain.PartyID, s
 	return Job{}, false, nil
 }
 
-// findUntaken returns a job that was not tried.
+// findUntaken returns a job whose message the cursor has not reached.
 func (l *overdueLister) findUntaken(ctx context.Context, consumer domain.PartyID, standing *domain.Standing) (Job, bool, error) {
 	stream := consumer.Stream()
 	end, isKnown := l.ends[stream]
@@ -184,8 +182,7 @@ func (l *overdueLister) findUntaken(ctx context.Context, consumer domain.PartyID
 	return Job{}, false, nil
 }
 
-// findUntried returns the job of the first message from a position up to number end, if it has
-// waited too long for its first attempt.
+// findUntried returns the job of the first message between a position and number end, if the first attempt is overdue.
 func (l *overdueLister) findUntried(ctx context.Context, consumer domain.PartyID, at domain.Position, end int64) (Job, bool, error) {
 	read, err := l.service.ports.Streams.Read(ctx, consumer.Stream(), at, 1)
 	if err != nil || len(read.Entries) == 0 {
@@ -199,7 +196,7 @@ func (l *overdueLister) findUntried(ctx context.Context, consumer domain.PartyID
 	return Job{Consumer: consumer, Message: id.MessageID(), Status: InFlight}, true, nil
 }
 
-// findRequested returns a dead job whose re-trigger was stored but not carried out.
+// findRequested returns a dead job whose re-trigger is stored but not executed.
 func (l *overdueLister) findRequested(ctx context.Context, consumer domain.PartyID, standing *domain.Standing) (Job, bool, error) {
 	requests, err := l.service.ports.Shards.Replays(ctx, consumer.Cursor())
 	if err != nil {
@@ -207,11 +204,11 @@ func (l *overdueLister) findRequested(ctx context.Context, consumer domain.Party
 	}
 	for _, r := range requests.After(standing.Followed) {
 		if r.Delivery == nil {
-			continue // a consumer that fetches messages repeats its request
+			continue // ignore a request to fetch messages, because the consumer repeats it
 		}
 		retry, err := l.service.ports.Cursors.Retry(ctx, consumer.Cursor(), r.Delivery.EntryID)
 		switch {
-		case domain.KindOf(err) == domain.NotFound: // the dead letter was removed
+		case domain.KindOf(err) == domain.NotFound: // the dead letter was already removed
 		case err != nil:
 			return Job{}, false, err
 		case retry.Dead:

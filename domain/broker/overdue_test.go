@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// startWithoutTakeover starts a node that does not replace nodes that die, and waits until it has all shards.
+// startWithoutTakeover starts a node that never takes over from dead nodes, and waits until it owns all shards.
 func (w *fetchWorld) startWithoutTakeover(name string) *fetchNode {
 	n := w.startNode(name, delivery.Options{NoTakeover: true, CheckInterval: time.Hour})
 	w.awaitSharing()
 	return n
 }
 
-// orphanShards assigns all shards to a dead node, and waits until n has detected the death.
+// orphanShards assigns all shards to a node that is dead, and waits until n notices.
 func (w *fetchWorld) orphanShards(n *fetchNode) {
 	w.Helper()
 	_, a, err := w.nodes.Nodes(w.Context())
@@ -34,7 +34,7 @@ func (w *fetchWorld) orphanShards(n *fetchNode) {
 	require.Len(w, n.engine.Orphaned(), repository.ShardCount)
 }
 
-// listOverdue returns the jobs that are overdue by a delay.
+// listOverdue returns the jobs that have been overdue for at least delay.
 func (w *fetchWorld) listOverdue(n *fetchNode, delay time.Duration) []broker.Job {
 	w.Helper()
 	jobs, _, more, err := n.Overdue(w.Context(), adminCredentials, broker.OverdueQuery{Delay: delay})
@@ -43,7 +43,7 @@ func (w *fetchWorld) listOverdue(n *fetchNode, delay time.Duration) []broker.Job
 	return jobs
 }
 
-// requireOverdue requires that exactly one job is overdue, and that a re-trigger delivers it.
+// requireOverdue checks that exactly one job is overdue, and that a re-trigger delivers its message.
 func (w *fetchWorld) requireOverdue(n *fetchNode, message string, status broker.JobStatus) {
 	w.Helper()
 	jobs := w.listOverdue(n, 2*time.Second)
@@ -120,7 +120,7 @@ func TestOverdue_LeavesOutCallsOfALivingNode(t *testing.T) {
 	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = time.Hour
 		a, b := w.startWithoutTakeover("a"), w.startWithoutTakeover("b")
-		w.broadcast(a, 100, 0) // more messages than the limit for the calls under way
+		w.broadcast(a, 100, 0) // more messages than the node delivers at the same time
 		<-time.After(10 * time.Second)
 		require.NotEmpty(w, w.countCalls())
 		for _, n := range []*fetchNode{a, b} {
@@ -134,10 +134,10 @@ func TestOverdue_LeavesOutMessagesInABundle(t *testing.T) {
 		w.status = 500
 		n := w.startWithoutTakeover("a")
 		w.broadcast(n, 2, 0)
-		<-time.After(time.Second) // one attempt has failed
+		<-time.After(time.Second) // by now, one attempt has failed
 		w.setAnswers(200, time.Hour)
 		require.Len(w, w.peekBundle(n, 10).Messages, 2)
-		<-time.After(time.Minute) // the node no longer remembers the request
+		<-time.After(time.Minute) // by now, the node has forgotten the request
 		w.orphanShards(n)
 		<-time.After(time.Hour)
 		require.Empty(w, w.listOverdue(n, 2*time.Second))
@@ -166,7 +166,7 @@ func TestOverdue_LeavesOutConsumersThatAskedForAPause(t *testing.T) {
 	})
 }
 
-// countedShards counts the reads of lists of cursors.
+// countedShards counts how often lists of cursors are read.
 type countedShards struct {
 	repository.Shards
 	lists int
@@ -222,9 +222,9 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 				count--
 			}
 		}
-		put("z", idle+busy) // these consumers were created before the message, and wait for it
+		put("z", idle+busy) // these consumers have a waiting message, because they were created before it
 		w.broadcast(n, 1, 0)
-		put("a", idle) // these consumers are first in the list, and have no waiting messages
+		put("a", idle) // these consumers come first in the list, and nothing waits for them
 		<-time.After(3 * time.Second)
 
 		found := make(map[int]int)

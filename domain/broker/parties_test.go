@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// parties is a broker without an engine.
+// parties is a broker without a delivery engine.
 type parties struct {
 	ports                       broker.Ports
 	channel, consumer, producer domain.PartyID
@@ -108,7 +108,7 @@ func TestAConsumer_HasJobsForMessagesAcceptedAfterItsPut(t *testing.T) {
 	}
 }
 
-// crashingCursors is a store that ends the node before a cursor is created.
+// crashingCursors simulates a crash of the node just before a cursor is created.
 type crashingCursors struct {
 	repository.Cursors
 	ends bool

@@ -16,31 +16,30 @@ const (
 	MaxLabel = 256
 )
 
-// A Draft is the state of a party that a manager requests.
+// A Draft is the requested state of a party.
 type Draft struct {
-	Label       string  // "": keep the label, or use the name for a new party
-	Token       *string // nil: keep the token
+	Label       string  // "" retains the label; for a new party, it uses the name
+	Token       *string // nil retains the token
 	CallbackURL string  // callback URL of a consumer
 }
 
-// A Party is the public state of a producer, a channel or a consumer. It has no token.
+// A Party is the public state of a producer, channel or consumer, without its token.
 type Party struct {
 	ID          domain.PartyID
 	Label       string
 	CallbackURL string // callback URL of a consumer
 	Created     time.Time
 	Changed     time.Time // time of the last change, in whole seconds
-	Version     string    // each change sets a new version
+	Version     string    // version, which changes whenever the party changes
 }
 
 func viewParty(p *repository.Party) *Party {
 	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
 }
 
-// PutParty stores a party, or replaces the stored party. created is true if the party is new. The
-// same call may be repeated: a party that equals the draft is not changed, whatever the condition.
-// PutParty fails with Invalid if the draft is not valid, with NotFound if the channel of a consumer
-// does not exist, with Conflict if the party changes during the call, with [ErrChanged], and with
+// PutParty creates or replaces a party; created reports which. If the party already equals the draft, PutParty changes
+// nothing, whatever the condition, so the call may be repeated. It fails with Invalid for an invalid draft, NotFound if
+// a consumer's channel does not exist, Conflict if the party changes concurrently, [ErrChanged], or
 // [ErrUnauthenticated].
 func (s *Service) PutParty(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
@@ -62,7 +61,7 @@ func (s *Service) PutParty(ctx context.Context, creds *Credentials, id domain.Pa
 	return viewParty(found), created, nil
 }
 
-// checkDraft returns an Invalid error that begins with the name of the field that is wrong.
+// checkDraft returns an Invalid error for an invalid draft. The error begins with the name of the wrong field.
 func (s *Service) checkDraft(ctx context.Context, id domain.PartyID, d *Draft) error {
 	if err := domain.CheckText("name", d.Label, MaxLabel); err != nil {
 		return err
@@ -90,8 +89,7 @@ func (s *Service) checkDraft(ctx context.Context, id domain.PartyID, d *Draft) e
 	return s.opts.CheckURL(ctx, d.CallbackURL)
 }
 
-// CheckToken returns an Invalid error if a token cannot be sent in a header. The error does not
-// repeat the token.
+// CheckToken returns an Invalid error if a token cannot be sent in a header. The error does not contain the token.
 func CheckToken(token string) error {
 	if n := len(token); n < 1 || n > MaxToken {
 		return domain.Errorf(domain.Invalid, "token: want 1 to %d characters, got %d", MaxToken, n)
@@ -104,7 +102,7 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// storeParty stores a party, unless it is stored with the same state already.
+// storeParty stores the draft, unless the party already equals it.
 func (s *Service) storeParty(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
 	found, err := s.ports.Parties.Party(ctx, id)
 	switch {
@@ -117,7 +115,7 @@ func (s *Service) storeParty(ctx context.Context, id domain.PartyID, d *Draft, w
 			*created = err == nil
 			return p, err
 		}
-		// Another request has created the party after the read.
+		// read again, because a concurrent request has created the party
 		if found, err = s.ports.Parties.Party(ctx, id); err != nil {
 			return nil, err
 		}
@@ -127,7 +125,7 @@ func (s *Service) storeParty(ctx context.Context, id domain.PartyID, d *Draft, w
 	return s.replaceParty(ctx, found, d, when)
 }
 
-// createParty stores a new party. It fails with Conflict if the party exists.
+// createParty stores a new party. It fails with Conflict if the party already exists.
 func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) (*repository.Party, error) {
 	if d.Token == nil {
 		return nil, domain.Errorf(domain.Invalid, "token: missing; the hub generates none, because it never shows tokens")
@@ -152,7 +150,7 @@ func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) 
 	return p, err
 }
 
-// replaceParty replaces found with the state of d, unless they are equal.
+// replaceParty changes found to the state of d, unless they are equal.
 func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *Draft, when *Condition) (*repository.Party, error) {
 	next := found.Clone()
 	next.Label = cmp.Or(d.Label, found.Label)
@@ -179,7 +177,7 @@ func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *
 	}
 	version, err := s.ports.Parties.PutParty(ctx, next)
 	if domain.KindOf(err) == domain.Conflict && when.requiresParty() {
-		err = newChangedError() // the party no longer has a version of the condition
+		err = newChangedError() // the version that the condition requires has been replaced
 	}
 	next.Version = version
 	if next.ID.IsConsumer() && (err == nil || domain.KindOf(err) == domain.Uncertain) {
@@ -196,15 +194,14 @@ func (s *Service) setToken(p *repository.Party, token string) {
 	p.TokenSum = sha256.Sum256([]byte(token))
 }
 
-// createCursor creates the cursor of a consumer at its first message, unless the cursor exists.
+// createCursor creates the cursor of a consumer at p.Start, unless the cursor exists.
 func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
 	id, stream := p.ID.Cursor(), p.ID.Stream()
 	_, err := s.ports.Cursors.Standing(ctx, id)
 	if domain.KindOf(err) != domain.NotFound {
 		return err
 	}
-	// A crash before this write leaves a consumer that gets no messages until its PUT is
-	// repeated.
+	// If a crash prevents this write, the consumer gets no messages until its PUT is repeated.
 	err = s.ports.Cursors.Create(ctx, id, domain.Standing{Stream: stream, Segment: p.Start.Segment, At: p.Start.Positions})
 	if err != nil && domain.KindOf(err) != domain.Conflict {
 		return err
@@ -213,8 +210,8 @@ func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
 	return nil
 }
 
-// GetParty returns a party. Operators may read all parties. The token of a channel permits reading
-// the channel and its consumers.
+// GetParty returns a party. Operators may read all parties; a channel's token permits reading the channel and its
+// consumers.
 func (s *Service) GetParty(ctx context.Context, creds *Credentials, id domain.PartyID) (*Party, error) {
 	if err := s.requireLister(ctx, creds, id.List(), id); err != nil {
 		return nil, err
@@ -226,9 +223,8 @@ func (s *Service) GetParty(ctx context.Context, creds *Credentials, id domain.Pa
 	return viewParty(p), nil
 }
 
-// ListParties returns up to limit parties of a list, in the order of the bytes of their names,
-// beginning with the first name that is not before first. next is the name after the last returned
-// party; it is empty at the end of the list.
+// ListParties returns up to limit parties, sorted by the bytes of their names, starting at the name first. next is the
+// name at which the list continues, or empty at the end.
 func (s *Service) ListParties(ctx context.Context, creds *Credentials, list domain.PartyList, first string, limit int) (parties []*Party, next string, err error) {
 	channel, ofChannel := list.Channel()
 	if err := s.requireLister(ctx, creds, list, channel); err != nil {
@@ -253,8 +249,8 @@ func (s *Service) ListParties(ctx context.Context, creds *Credentials, list doma
 	return parties, next, nil
 }
 
-// requireLister refuses a request that may not read a party of a list: operators may read all
-// parties, and the token of a channel permits reading the channel and its consumers.
+// requireLister returns an error unless the request may read a party of a list. Operators may read all parties; a
+// channel's token permits reading the channel and its consumers.
 func (s *Service) requireLister(ctx context.Context, creds *Credentials, list domain.PartyList, id domain.PartyID) error {
 	channel, isConsumers := list.Channel()
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// The consumer is called six times: immediately, and then after pauses of 5, 10, 20, 40 and 80
-// seconds, each varied by up to a fifth.
+// allAttempts is long enough for six calls: one immediately, then after pauses of 5, 10, 20, 40 and 80 seconds, each
+// varied by up to a fifth.
 const allAttempts = 4 * time.Minute
 
 func TestARetriggeredJob_BeginsWithoutAttemptsAndKeepsItsHistory(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRetrigger_CreatesNoSecondDeliveryOfALiveJob(t *testing.T) {
 		n := w.startAlone()
 		message := w.broadcastOne(n)
 		for i, want := range []broker.JobStatus{broker.InFlight, broker.RetryDelivery, broker.RetryInFlight} {
-			<-time.After([]time.Duration{8, 4, 8}[i] * time.Second) // a call takes 10 seconds, and the pause after it about 5
+			<-time.After([]time.Duration{8, 4, 8}[i] * time.Second) // a call takes 10 seconds, then the hub pauses for about 5 seconds
 			require.Equal(w, want, w.jobOf(n, message).Status)
 			err := n.RetriggerJob(w.Context(), consumerCredentials, w.consumer, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err), want)

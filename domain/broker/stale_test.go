@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// staleStreams has pages of two entries. Its reads omit the last entries; hidden is their number.
+// staleStreams simulates stale reads: they omit the last hidden entries. A page has two entries.
 type staleStreams struct {
 	repository.Streams
 	hidden *atomic.Int64
@@ -45,8 +45,7 @@ func (s staleStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return end, err
 }
 
-// hideEntries makes the world read staleStreams, and returns the number of hidden entries, which the
-// test sets.
+// hideEntries makes reads of the world stale. The test sets the returned number of hidden entries.
 func (w *fetchWorld) hideEntries() *atomic.Int64 {
 	hidden := new(atomic.Int64)
 	w.ports.Streams = staleStreams{w.ports.Streams, hidden}
@@ -60,7 +59,7 @@ func TestABundle_HasTheMessagesOfAllPages(t *testing.T) {
 		n := w.startNode("a", delivery.Options{})
 		w.awaitSharing()
 		w.broadcast(n, 7, 0)
-		<-time.After(10 * time.Second) // all deliveries are retries or dead letters
+		<-time.After(10 * time.Second) // by now, every delivery is a retry or a dead letter
 		require.Len(w, w.peekBundle(n, 7).Messages, 7)
 	})
 }
@@ -120,7 +119,7 @@ func TestAConsumer_BeginsAfterExistingMessages(t *testing.T) {
 	})
 }
 
-// staleCursors returns a stale standing once.
+// staleCursors returns a stale standing for one read.
 type staleCursors struct {
 	repository.Cursors
 	old *domain.Standing

@@ -15,41 +15,40 @@ type Kind string
 const (
 	Event    Kind = "event"
 	Bundle   Kind = "bundle"
-	Request  Kind = "request"  // a content request to a domain
-	Delivery Kind = "delivery" // the delivery of a message to a subscription
+	Request  Kind = "request"  // Request is a content request to a domain
+	Delivery Kind = "delivery" // Delivery is the delivery of a message to a subscription
 	Trace    Kind = "trace"
-	Save     Kind = "save" // only in results: the events of a cabinet that were saved in one span of the trace
+	Save     Kind = "save" // Save is the events of a cabinet saved in one span of a trace; it occurs only in results
 
-	// Published is an event that was published to a topic. A query identifies it by
-	// Query.MessageID.
+	// Published is an event that was published to a topic. Query.MessageID identifies it.
 	Published Kind = "published"
 )
 
-// Kinds lists the kinds that a query can name.
+// Kinds are the kinds that a Query can name.
 var Kinds = []Kind{Event, Bundle, Request, Delivery, Trace, Published}
 
-// An Answer has the results of a search for an id.
+// An Answer contains the results of a search for an id.
 type Answer struct {
 	ID      string
 	Results []Result
 	Scope   Scope
-	After   string // Query.After for the query that continues the search; "": the search is complete
+	After   string // Query.After for the query that continues the search; "" if the search is complete
 }
 
-// Scope describes what was searched for this answer and for the answers that it continues.
+// Scope tells what was searched for this answer and for earlier answers of the same search.
 type Scope struct {
 	Kinds     []Kind   // kinds of objects that were searched
 	Found     int      // number of results
 	Mailboxes int      // number of mailboxes that were searched for an event or a trace
-	Unread    int      // number of mailboxes, or parts of mailboxes, that could not be read
-	Damage    []Unread // mailboxes, or parts of mailboxes, that this answer could not read
+	Unread    int      // number of mailboxes, or parts of them, that could not be read
+	Damage    []Unread // mailboxes, or parts of them, that could not be read for this answer
 	Notes     []string // sentences about data that was not searched or is not stored
 }
 
-// Unread is a mailbox, or a part of a mailbox, that could not be read.
+// Unread describes a mailbox, or a part of a mailbox, that could not be read.
 type Unread = repository.UnreadMailbox
 
-// IsUnknown reports whether the search is complete, everything could be read, and there are no
+// IsUnknown reports whether nothing has the id: the search is complete, everything could be read, and there are no
 // results.
 func (a *Answer) IsUnknown() bool {
 	return a.After == "" && a.Scope.Found == 0 && a.Scope.Unread == 0
@@ -71,29 +70,28 @@ func (a *Answer) note(sentence string) {
 	}
 }
 
-// A Result is an event, a bundle, a delivery or a Save that was found for the id in a Query.
+// A Result is something that was found: an event, a bundle, a delivery or a Save.
 type Result struct {
 	Kind  Kind
 	State State
 	Actor domain.ActorID // recipient of the event or bundle; zero for a delivery
 	Title string         // short description
-	Steps []Step         // history, the oldest step first
-	Waits []Wait         // what the event, bundle or delivery waits for, the first cause to end first
-	Notes []string       // sentences about data that is not known
+	Steps []Step         // history, oldest step first
+	Waits []Wait         // reasons why the result waits, in the order in which they must end
+	Notes []string       // sentences about unknown data
 }
 
-// A State is the state of a result. The state of a delivery is an [inspect.State]; the other states
-// are below.
+// A State is the state of a Result. A delivery has an [inspect.State]; all other states are listed below.
 type State string
 
 // The states.
 const (
-	StateSaving   State = "saving"   // the Save of the event is in progress
+	StateSaving   State = "saving"   // the Save of the event has not ended
 	StateWaiting  State = "waiting"  // the event waits for a Peek
 	StateOpen     State = "open"     // the bundle is open
 	StateDequeued State = "dequeued" // the actor dequeued the bundle
-	StateSkipped  State = "skipped"  // an operator closed the bundle; its events are not delivered again
-	StateReleased State = "released" // an operator closed the bundle; its events wait again
+	StateSkipped  State = "skipped"  // an operator closed the bundle, and its events are not delivered again
+	StateReleased State = "released" // an operator closed the bundle, and its events wait again
 	StatePassed   State = "passed"   // the bundle is closed and no longer stored
 
 	StatePublished State = "published" // only for an event of a topic
@@ -106,34 +104,34 @@ type StepKind string
 // The kinds of steps.
 const (
 	StepAccepted  StepKind = "accepted"
-	StepOpened    StepKind = "opened"   // a Peek opened a bundle
-	StepFailed    StepKind = "failed"   // a domain failed to produce content
-	StepAnswered  StepKind = "answered" // a domain replied with content
+	StepOpened    StepKind = "opened"   // a Peek opened the bundle
+	StepFailed    StepKind = "failed"   // the domain failed to produce the content
+	StepAnswered  StepKind = "answered" // the domain produced the content
 	StepLost      StepKind = "lost"     // the content was deleted
 	StepReleased  StepKind = "released"
 	StepSkipped   StepKind = "skipped"
 	StepReplayed  StepKind = "replayed"
-	StepRead      StepKind = "looked" // an operator read the payloads of a bundle
+	StepRead      StepKind = "looked" // an operator read the payloads of the bundle
 	StepDequeued  StepKind = "dequeued"
-	StepNotified  StepKind = "notified" // a domain was notified of a Dequeue
+	StepNotified  StepKind = "notified" // the domain was notified of the Dequeue
 	StepFrozen    StepKind = "frozen"   // the mailbox was frozen
 	StepPublished StepKind = "published"
-	StepAttempt   StepKind = "attempt" // an attempt of a delivery
+	StepAttempt   StepKind = "attempt" // the hub called the receiver of a delivery
 )
 
-// A Step is one entry in the history of a result.
+// A Step is one entry in the history of a Result.
 type Step struct {
 	What    StepKind
-	At      time.Time // time of the step; zero: the time is not stored
+	At      time.Time // zero if the time is not stored
 	Text    string    // a sentence
 	Details []Detail
 }
 
-// A Detail is a named value of a step.
+// A Detail is a name and a value that describe a step.
 type Detail struct{ Name, Value string }
 
-// sortSteps orders steps by time. A step without a time, or with a time before its cause, remains
-// after the step that precedes it in steps.
+// sortSteps sorts steps by time. A step without a time, or with a time earlier than its cause, stays behind the step in
+// front of it.
 func sortSteps(steps []Step) {
 	at := make(map[int]time.Time, len(steps))
 	order := make([]int, len(steps))

@@ -10,9 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addBundles adds the bundles with an id to a: bundles of one actor, or of all actors if actor is
-// zero. If an actor's bundle is no longer stored, addBundles adds the records of operators about
-// the bundle, which may be stored longer.
+// addBundles adds the bundles with an id to a. If actor is zero, it searches all actors. For a bundle that is no longer
+// stored, it adds the operators' records, which may still be stored.
 func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID, actor domain.ActorID) error {
 	search, err := s.ports.Finder.FindBundle(ctx, id, actor, s.opts.Limit)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *Service) addBundle(ctx context.Context, a *Answer, b *repository.FoundB
 	return nil
 }
 
-// addRecords adds a result for a bundle that is no longer stored, if operators acted on the bundle.
+// addRecords adds a result for a bundle that is no longer stored, if there are operators' records about it.
 func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID, actor domain.ActorID) error {
 	m, err := s.readMailbox(ctx, a, actor)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID,
 	return nil
 }
 
-// finish orders the steps. If the mailbox is frozen, it inserts the step of the last freeze.
+// finish sorts the steps. If the mailbox is frozen, it adds a step for the freeze.
 func (r *Result) finish(m *mailbox, isFrozen bool) {
 	sortSteps(r.Steps)
 	if !isFrozen {
@@ -87,10 +86,10 @@ func (r *Result) finish(m *mailbox, isFrozen bool) {
 }
 
 func bundleState(s repository.BundleState) State {
-	return State(s) // the two types have the same values
+	return State(s) // State and the type of s have the same values
 }
 
-// bundleSteps returns the steps of a bundle, beginning with the Peek that opened it.
+// bundleSteps returns the steps of a bundle, starting with the Peek that opened it.
 func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 	opened := Step{
 		What: StepOpened, At: b.Opened,
@@ -130,8 +129,7 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 	return steps
 }
 
-// contentSteps returns the steps of the content request for a bundle. The steps have no times,
-// because their times are not stored.
+// contentSteps returns the steps of a bundle's content request, whose times are not stored.
 func contentSteps(b *domain.Bundle) (steps []Step) {
 	origin := b.Cabinet.Origin
 	if b.Object != "" {
@@ -152,7 +150,7 @@ func contentSteps(b *domain.Bundle) (steps []Step) {
 	return steps
 }
 
-// recordStep returns the step for a record of an operator's action.
+// recordStep returns the step for one record of an operator's action.
 func recordStep(r *repository.Record) Step {
 	kinds := map[string]StepKind{"look": StepRead, "release": StepReleased, "skip": StepSkipped, "replay": StepReplayed, "freeze": StepFrozen}
 	texts := map[string]string{
@@ -165,7 +163,7 @@ func recordStep(r *repository.Record) Step {
 	return Step{What: kinds[r.What], At: r.When, Text: fmt.Sprintf(texts[r.What], r.Who), Details: []Detail{{"why", r.Why}}}
 }
 
-// bundleWaits returns the waits of a bundle.
+// bundleWaits returns the reasons why a bundle waits.
 func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	if b.State == repository.BundleOpen {
 		if b.Frozen {
@@ -181,7 +179,7 @@ func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	return waits
 }
 
-// openWaits returns the waits of an open bundle, except for the wait of a frozen mailbox.
+// openWaits returns the reasons why an open bundle waits, except that its mailbox is frozen.
 func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	if w, lacks := m.contentWait(b); lacks {
 		return []Wait{w}
@@ -193,8 +191,7 @@ func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	}}
 }
 
-// contentWait returns the wait of a bundle for its content. It returns false if the content is
-// stored.
+// contentWait returns the wait for the content of a bundle. It returns false if the content is stored.
 func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
 	origin, t := b.Cabinet.Origin, b.ContentFailure
 	switch {
@@ -220,7 +217,7 @@ func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
 	}, true
 }
 
-// noticeWait returns the wait of a notice that was not delivered.
+// noticeWait returns the wait for a notice that is not delivered.
 func noticeWait(n *domain.Notice) Wait {
 	to, next := fmt.Sprintf("domain %s", n.Origin), "Read in the log of the hub why notices fail, and check whether the queue of the domain can be reached. The hub retries automatically."
 	switch n.Audience {

@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// addDelivery adds a delivery to a, with the explanation of its state. A delivery that does not
-// exist adds no result.
+// addDelivery adds a delivery with the explanation of its state to a. If the delivery does not exist, it adds nothing.
 func (s *Service) addDelivery(ctx context.Context, a *Answer, id domain.DeliveryID) error {
 	if s.ports.Deliveries == nil {
 		a.note("This hub has no store for deliveries.")

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addEvents adds the events with an id to a, or the events that were saved and the bundles that
-// were opened in a trace. If q names no actor, it searches one mailbox after the other.
+// addEvents adds the events with an id to a. For a trace, it adds the events saved and the bundles opened in the trace.
+// If q names no actor, it searches all mailboxes, one after the other.
 func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed searchToken) error {
 	search, err := s.ports.Finder.FindEvent(ctx, repository.EventQuery{
 		ID: id.event, Trace: id.trace, Recipient: q.Actor, Origin: q.Origin,
@@ -96,7 +96,7 @@ func holds(bundles []repository.FoundBundle, id domain.BundleID) bool {
 	return false
 }
 
-// acceptedStep returns the step in which the hub saved an event.
+// acceptedStep returns the step for the Save of an event.
 func acceptedStep(e *repository.FoundEvent) Step {
 	s := Step{
 		What: StepAccepted, At: e.Saved,
@@ -126,7 +126,7 @@ func acceptedStep(e *repository.FoundEvent) Step {
 	return s
 }
 
-// eventWaits returns the waits of an event.
+// eventWaits returns the reasons why an event waits.
 func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 	switch eventState(e) {
 	case StateSaving:
@@ -145,7 +145,7 @@ func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 	return waits
 }
 
-// visibleWaits returns the waits of a visible event that was not acknowledged.
+// visibleWaits returns the reasons why a visible event waits. The event must not be acknowledged.
 func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	box := &e.Mailbox
 	if box.Frozen {
@@ -208,7 +208,7 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 	return waits
 }
 
-// waitOrWaits returns the form of "wait" that follows n events.
+// waitOrWaits returns "waits" if n is 1, otherwise "wait".
 func waitOrWaits(n int64) string {
 	if n == 1 {
 		return "waits"

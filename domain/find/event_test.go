@@ -135,7 +135,7 @@ func TestAnEvent_NamesEachCauseOfItsWait(t *testing.T) {
 	}
 }
 
-// savingFinder reports each event as part of a Save that is in progress.
+// savingFinder reports every event as if its Save had not ended.
 type savingFinder struct{ repository.Finder }
 
 func (f savingFinder) FindEvent(ctx context.Context, q repository.EventQuery) (repository.EventSearch, error) {

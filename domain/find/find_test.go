@@ -130,7 +130,7 @@ func TestFind_ReturnsTheBundlesOfSeveralActorsUpToALimit(t *testing.T) {
 	require.Len(t, a.Scope.Notes, 2, "%q", a.Scope.Notes)
 }
 
-// noBundles is a store whose bundles were deleted.
+// noBundles is a store that has no bundles any more.
 type noBundles struct{ repository.Finder }
 
 func (noBundles) FindBundle(context.Context, domain.BundleID, domain.ActorID, int) (repository.BundleSearch, error) {
@@ -160,7 +160,7 @@ func TestFind_ShowsTheViewAndTheDequeueOfABundle(t *testing.T) {
 	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepRead, find.StepDequeued}, kindsOf(r))
 }
 
-// damagedStore is a store in which one mailbox and the records of operators cannot be read.
+// damagedStore is a store in which one mailbox and the operators' records cannot be read.
 type damagedStore struct {
 	repository.Finder
 	repository.Admin
@@ -193,7 +193,7 @@ func TestFind_ListsWhatItCannotRead(t *testing.T) {
 	require.False(t, a.IsUnknown(), "it may be in the mailbox that was not read")
 }
 
-// fakeExplainer returns the same explanation, or the same error, for each delivery.
+// fakeExplainer returns the same explanation or error for every delivery.
 type fakeExplainer struct {
 	*inspect.Explanation
 	err error

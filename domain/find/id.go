@@ -11,18 +11,18 @@ import (
 // MaxID is the maximum length of an id, in bytes.
 const MaxID = 256
 
-// A parsedID is an id, parsed as each kind whose form it has.
+// A parsedID is the result of parsing a text as every kind of id.
 type parsedID struct {
 	event    domain.EventID
-	bundle   domain.BundleID // bundle with the id, or bundle of the content request
-	actor    domain.ActorID  // actor of the content request
+	bundle   domain.BundleID // the bundle, if the text is the id of a bundle or of a content request
+	actor    domain.ActorID  // the actor, if the text is the id of a content request
 	delivery domain.DeliveryID
 	trace    domain.TraceID
-	kinds    map[Kind]bool // kinds whose form the text has
+	kinds    map[Kind]bool // kinds of id that the text can be
 }
 
-// parseID parses a text as each kind of id. It fails with Invalid if the text is empty, is longer
-// than [MaxID], or has characters that no id has. A text of no known form has no kinds.
+// parseID parses a text as every kind of id. It fails with Invalid if the text is empty, is longer than [MaxID], or
+// contains a character that no id has. If the text is no known kind of id, kinds is empty.
 func parseID(text string) (parsedID, error) {
 	id := parsedID{kinds: make(map[Kind]bool)}
 	switch {
@@ -54,7 +54,7 @@ func parseID(text string) (parsedID, error) {
 	return id, nil
 }
 
-// parseTrace reads the id of a trace, in upper or lower case, or a traceparent.
+// parseTrace parses a trace id, in upper or lower case, or a traceparent.
 func parseTrace(text string) (domain.TraceID, bool) {
 	if trace, err := domain.ParseTraceID(strings.ToLower(text)); err == nil {
 		return trace, true
@@ -63,8 +63,7 @@ func parseTrace(text string) (domain.TraceID, bool) {
 	return c.TraceID, err == nil
 }
 
-// parseRequest reads the id of a content request to a domain. All content requests for a bundle
-// have the same id.
+// parseRequest parses the id of a content request. All requests for one bundle have the same id.
 func parseRequest(text string) (bundle domain.BundleID, actor domain.ActorID, ok bool) {
 	first, second, isPair := strings.Cut(text, "_")
 	bundle, err := domain.ParseBundleID(first)

@@ -11,17 +11,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxRecords is the maximum number of operators' records that are read for a mailbox.
+// maxRecords limits the operators' records that are read for a mailbox.
 const maxRecords = 1_000
 
-// A mailbox has the stored records and notices of an actor.
+// A mailbox contains the operators' records and the notices of an actor.
 type mailbox struct {
 	actor   domain.ActorID
-	records []repository.Record // actions of operators, the oldest first
+	records []repository.Record // records of operators' actions, oldest first
 	notices []domain.Notice     // notices that are not delivered yet
 }
 
-// readMailbox reads the records and notices of an actor. Parts that cannot be read are added to a.
+// readMailbox reads the records and notices of an actor. It adds parts that cannot be read to a.
 func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.ActorID) (*mailbox, error) {
 	m := &mailbox{actor: actor}
 	var err, failed error
@@ -46,12 +46,12 @@ func isDamage(err error) bool {
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 
-// recordsOf returns the records about a bundle, in order of time.
+// recordsOf returns the records about a bundle, oldest first.
 func (m *mailbox) recordsOf(id domain.BundleID) []repository.Record {
 	return slices.DeleteFunc(slices.Clone(m.records), func(r repository.Record) bool { return r.Bundle != id })
 }
 
-// lastFreeze returns the stored record of the last freeze, or nil.
+// lastFreeze returns the record of the last freeze, or nil if none is stored.
 func (m *mailbox) lastFreeze() *repository.Record {
 	for i := len(m.records) - 1; i >= 0; i-- {
 		if m.records[i].What == "freeze" {
@@ -61,7 +61,7 @@ func (m *mailbox) lastFreeze() *repository.Record {
 	return nil
 }
 
-// frozenWait returns the wait for the thaw of a frozen mailbox.
+// frozenWait returns the wait until an operator thaws the mailbox.
 func (m *mailbox) frozenWait() Wait {
 	w := Wait{
 		Cause: CauseFrozen,
@@ -74,7 +74,7 @@ func (m *mailbox) frozenWait() Wait {
 	return w
 }
 
-// findNotice returns the undelivered notice of a bundle for an audience, or nil.
+// findNotice returns the undelivered notice about a bundle to an audience, or nil.
 func (m *mailbox) findNotice(id domain.BundleID, to domain.Audience) *domain.Notice {
 	i := slices.IndexFunc(m.notices, func(n domain.Notice) bool { return n.Bundle == id && n.Audience == to })
 	if i < 0 {
@@ -83,7 +83,7 @@ func (m *mailbox) findNotice(id domain.BundleID, to domain.Audience) *domain.Not
 	return &m.notices[i]
 }
 
-// countOf returns n and noun, with an s unless n is 1.
+// countOf returns a number and a noun, such as "1 event" or "2 events".
 func countOf[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addPublished adds an event that was published to a topic, and its deliveries to the
-// subscriptions of an actor.
+// addPublished adds an event of a topic to a, and its deliveries to subscriptions of an actor.
 func (s *Service) addPublished(ctx context.Context, a *Answer, q *Query) error {
 	topic := cmp.Or(q.Topic, domain.DefaultTopic)
 	stream, err := domain.ParseTopic(topic)
@@ -54,7 +53,7 @@ func (s *Service) addPublished(ctx context.Context, a *Answer, q *Query) error {
 	return s.addDeliveries(ctx, a, q.Actor, stream, at.EntryID)
 }
 
-// addDeliveries adds the deliveries of an entry of a stream to the subscriptions of an actor.
+// addDeliveries adds the deliveries of a stream entry to subscriptions of an actor.
 func (s *Service) addDeliveries(ctx context.Context, a *Answer, owner domain.ActorID, stream domain.StreamName, entry domain.EntryID) error {
 	definitions, err := s.ports.Definitions.Subscriptions(ctx, owner)
 	if err != nil {

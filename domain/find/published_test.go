@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// waitingExplainer returns the state Waiting for each delivery.
+// waitingExplainer explains that every delivery is Waiting.
 type waitingExplainer struct{}
 
 func (waitingExplainer) Explain(_ context.Context, _ inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error) {
@@ -63,7 +63,7 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 		require.Equal(t, domain.Invalid, domain.KindOf(err), "%+v", q)
 	}
 
-	now = now.Add(2 * time.Hour) // the message has expired, but its id is still stored
+	now = now.Add(2 * time.Hour) // by now, the message has expired, but its id is still stored
 	r = w.findOne(find.Query{ID: "e", MessageID: "/x e"})
 	require.Zero(t, r.Steps[0].At)
 	require.Len(t, r.Notes, 1)

@@ -15,7 +15,7 @@ type Ports struct {
 	Finder     repository.Finder
 	Admin      repository.Admin
 	Outbox     repository.Outbox
-	Deliveries Explainer // nil: the hub calls no receivers
+	Deliveries Explainer // nil if the hub calls no receivers
 
 	// Streams and Definitions are nil if the hub calls no receivers.
 	Streams     repository.Streams
@@ -24,24 +24,24 @@ type Ports struct {
 
 // An Explainer explains a delivery.
 type Explainer interface {
-	// Explain explains the state of a delivery; see [inspect.Service.Explain].
+	// Explain explains the state of a delivery, as [inspect.Service.Explain] does.
 	Explain(ctx context.Context, reader inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error)
 }
 
-// Options of a Service. The zero value is valid.
+// Options configure a Service. The zero value is valid.
 type Options struct {
-	Units float64       // maximum request units of one answer for a search of all mailboxes; default 5,000
-	Time  time.Duration // maximum duration of one answer for a search of all mailboxes; default 8 s
+	Units float64       // maximum request units that one answer may use to search all mailboxes; default 5,000
+	Time  time.Duration // maximum time that one answer may take to search all mailboxes; default 8 s
 	Limit int           // maximum number of events or bundles from each search; default 20
 }
 
-// A Service is safe for concurrent use.
+// A Service finds objects by id. It is safe for concurrent use.
 type Service struct {
 	ports Ports
 	opts  Options
 }
 
-// New returns a Service.
+// New returns a Service that reads ports.
 func New(ports Ports, opts Options) *Service {
 	if opts.Units <= 0 {
 		opts.Units = 5_000
@@ -55,24 +55,24 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A Query describes the object of a search.
+// A Query describes what to search for.
 type Query struct {
 	ID     string
-	Kind   Kind           // kind of the object; "": any kind
-	Actor  domain.ActorID // actor of the event or the bundle; zero: unknown
-	Origin domain.Origin  // origin of the event; zero: unknown
+	Kind   Kind           // kind of the object; "" searches all kinds
+	Actor  domain.ActorID // actor of the event or bundle; zero if unknown
+	Origin domain.Origin  // origin of the event; zero if unknown
 
-	// MessageID is the message id of an event that was published to a topic. If MessageID is
-	// set, Find searches only for this event, and for its deliveries to subscriptions of Actor.
+	// MessageID is the message id of an event that was published to a topic. If it is set, Find searches only for this
+	// event and its deliveries to subscriptions of Actor.
 	MessageID string
 	Topic     string // "": domain.DefaultTopic
 
-	After string // Answer.After of the previous answer; "": begin the search
+	After string // Answer.After of the last answer; "" begins the search
 }
 
-// Find searches for the objects that an id identifies. An answer without results is not an error;
-// see [Answer.IsUnknown]. Find fails with Invalid if the text of the query cannot be an id, or if
-// After comes from an answer to another query.
+// Find searches for the objects that an id identifies. If there are none, it returns an answer without results;
+// [Answer.IsUnknown] tells whether the search was complete. It fails with Invalid if the text cannot be an id, or if
+// After comes from a different search.
 func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	id, err := parseID(q.ID)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 		}
 		a.Scope.Found, a.Scope.Mailboxes, a.Scope.Unread = resumed.Found, resumed.Mailboxes, resumed.Unread
 	}
-	// selectKind reports whether objects of a kind are searched, and adds the kind to the answer.
+	// selectKind reports whether to search objects of kind k, and adds k to the scope
 	selectKind := func(k Kind) bool {
 		if !id.kinds[k] || q.Kind != "" && q.Kind != k {
 			return false
@@ -132,7 +132,7 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-// findPublished searches for an event of a topic.
+// findPublished searches for an event that was published to a topic.
 func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error {
 	switch {
 	case q.MessageID == "":
@@ -144,8 +144,8 @@ func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error 
 	return s.addPublished(ctx, a, q)
 }
 
-// noteMissing adds notes that explain an answer without results: the form of the id, or data that
-// is not stored.
+// noteMissing adds notes that tell why an answer has no results: the text is no known kind of id, or the data is not
+// stored.
 func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 	switch {
 	case len(a.Scope.Kinds) == 0 && len(id.kinds) > 0:

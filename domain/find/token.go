@@ -10,7 +10,7 @@ import (
 // maxToken is the maximum length of a token, in bytes.
 const maxToken = 64 << 10
 
-// A searchToken is the position at which a search continues, with the counts of the search so far.
+// A searchToken contains the position at which a search continues, and the counts so far.
 type searchToken struct {
 	ID        string `json:"id"`
 	Found     int    `json:"found,omitempty"`
@@ -22,12 +22,12 @@ type searchToken struct {
 func (t searchToken) String() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // cannot happen: strings and numbers can be encoded
+		panic(err) // cannot happen, because strings and numbers can be encoded
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken reads a token. It fails with Invalid if the token belongs to a search for another id.
+// parseToken decodes a token. It fails with Invalid if the token belongs to a search for a different id.
 func parseToken(s, id string) (t searchToken, err error) {
 	if len(s) > maxToken {
 		return t, domain.Errorf(domain.Invalid, "after: want the value of a previous answer, got %d characters", len(s))

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// spanDetails returns the details that identify a span, or nil if the span is zero.
+// spanDetails returns the details that identify a span. It returns nil for a zero span.
 func spanDetails(c domain.TraceContext) []Detail {
 	if c.IsZero() {
 		return nil
@@ -16,7 +16,7 @@ func spanDetails(c domain.TraceContext) []Detail {
 	return []Detail{{"trace", c.TraceID.String()}, {"span", c.SpanID.String()}}
 }
 
-// saveResult returns the result for the events that were saved in one span.
+// saveResult returns the Result for the events saved in one span.
 func saveResult(s *repository.FoundSave) Result {
 	ids := make([]string, len(s.IDs), len(s.IDs)+1)
 	for i, id := range s.IDs {

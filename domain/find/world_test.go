@@ -33,7 +33,7 @@ func newWorld(t *testing.T, opts find.Options) *world {
 	return w
 }
 
-// saveEvents stores n new events for an actor, and returns them.
+// saveEvents saves n new events for an actor and returns them.
 func (w *world) saveEvents(to domain.ActorID, n int, changes ...repositorytest.Change) []domain.Event {
 	w.Helper()
 	events := repositorytest.Events(n, to, changes...)
@@ -63,7 +63,7 @@ func (w *world) find(q find.Query) *find.Answer {
 	return a
 }
 
-// findOne returns the only result of a query.
+// findOne returns the result of a query, which must be the only one.
 func (w *world) findOne(q find.Query) *find.Result {
 	w.Helper()
 	a := w.find(q)
@@ -72,7 +72,7 @@ func (w *world) findOne(q find.Query) *find.Result {
 	return &a.Results[0]
 }
 
-// findEvent returns the only result for an event.
+// findEvent searches for an event and returns the result, which must be the only one.
 func (w *world) findEvent(e *domain.Event) *find.Result {
 	w.Helper()
 	return w.findOne(find.Query{ID: e.ID.String(), Actor: e.Recipient})

@@ -8,36 +8,35 @@ import (
 )
 
 const (
-	// nearEntries is the maximum distance between the position of the cursor and an entry that
-	// a query searches for or lists. The store reads a stream from the page of the cursor
-	// onward, so this limits the pages that a query makes the store read.
+	// nearEntries is how far from the cursor an entry may be so that a query reads it. The store reads a stream from
+	// the page of the cursor onward, so this limits how much it must read.
 	nearEntries = 1000
-	// maxWaitingReads is the maximum number of waiting entries that are read for one page of a
-	// list. The last read may exceed it.
+	// maxWaitingReads limits the waiting entries that are read for one page of a list. The last read may exceed the
+	// limit.
 	maxWaitingReads = 1000
-	// nearPages limits the search for an entry to about this many pages before the cursor.
+	// nearPages is about how many pages before the cursor a search for an entry begins.
 	nearPages = 64
 )
 
-// searchStart returns the position at which the search for an entry begins. The cursor has passed
-// the entry, and the page of the entry is not stored: it is the page of the cursor or an earlier page.
+// searchStart returns the position at which to search for an entry that the cursor has passed. The entry's page is not
+// stored, but is not later than the cursor's page.
 func (n *snapshot) searchStart(e domain.EntryID) domain.Position {
 	at := n.standing.Position(e.Priority)
 	at.EntryID = e
 	if _, isData := n.stream.DataActor(); isData {
-		at.Page = int(e.Number) + 1 // in a data stream, the page of an entry that the cursor has passed is the entry's number plus 1
+		at.Page = int(e.Number) + 1 // in a data stream, the page of a passed entry is its number plus 1
 	}
 	return at
 }
 
-// isNear reports whether an entry is close enough to the position of the cursor to be read.
+// isNear reports whether an entry is close enough to the cursor to be read.
 func (n *snapshot) isNear(e domain.EntryID) bool {
 	distance := e.Number - n.standing.Position(e.Priority).Number
 	return -nearEntries <= distance && distance <= nearEntries
 }
 
-// readEntry returns the entry with the id of at. The page of at may be the page of an earlier
-// entry. The result is nil if the entry was removed or is not found.
+// readEntry returns the entry at a position, whose page may be too early. It returns nil if the entry was removed or is
+// not found.
 func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position) (*repository.Entry, error) {
 	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
@@ -46,8 +45,8 @@ func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position
 	return &found.Entries[0], nil
 }
 
-// searchEntry returns an entry that the cursor has passed and whose position is not stored. The
-// result is nil if the entry was removed or is not near.
+// searchEntry returns an entry that the cursor has passed. It returns nil if the entry was removed or is too far from
+// the cursor.
 func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID) (*repository.Entry, error) {
 	if !n.isNear(e) {
 		return nil, nil //nolint:nilnil // the entry is not found
@@ -64,7 +63,7 @@ func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID
 	}
 }
 
-// An entryReader reads the entries of deliveries, with at most maxReads reads of the stream.
+// An entryReader reads the entries for a page of deliveries. It reads the stream at most maxReads times.
 type entryReader struct {
 	service *Service
 	n       *snapshot
@@ -72,18 +71,17 @@ type entryReader struct {
 	reads   int
 }
 
-// maxReads is the maximum number of reads of a stream for the events on one page of a list.
+// maxReads limits the reads of a stream for one page of a list.
 const maxReads = 16
 
-// readAhead is the maximum number of entries in one read of a stream.
+// readAhead is how many entries one read of a stream returns at most.
 const readAhead = 100
 
 func (s *Service) newEntryReader(n *snapshot) *entryReader {
 	return &entryReader{service: s, n: n, known: make(map[domain.EntryID]*repository.Entry)}
 }
 
-// addEvent adds the event to a delivery. If the entry is not read yet and maxReads is reached, it
-// does nothing.
+// addEvent sets the event of a delivery. If the entry must still be read and maxReads is reached, it does nothing.
 func (r *entryReader) addEvent(ctx context.Context, d *Delivery) error {
 	e := r.known[d.ID.Entry]
 	if e == nil && r.reads < maxReads {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// skipExpired lets the node skip the expired entries of priority 0 before number to.
+// skipExpired makes the node skip the entries of priority 0 before number to, which have expired.
 func (w *world) skipExpired(to int64) {
 	w.Helper()
 	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy}, func() time.Time { return w.now })

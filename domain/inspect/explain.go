@@ -12,47 +12,47 @@ import (
 // A Cause is the reason for the state of a delivery.
 type Cause string
 
-// Causes that concern the receiver, and delay all deliveries to it.
+// Causes that concern the receiver. They delay all its deliveries.
 const (
 	CausePaused     Cause = "paused"     // the owner paused the subscription
 	CauseGone       Cause = "gone"       // the receiver responded with 410 Gone
-	CauseHeld       Cause = "held"       // the receiver requested a pause with Retry-After
-	CauseBreaker    Cause = "breaker"    // the last calls failed, so the hub pauses calls to the receiver
+	CauseHeld       Cause = "held"       // the receiver sent Retry-After
+	CauseBreaker    Cause = "breaker"    // recent calls failed, so the hub has paused calls to the receiver
 	CauseUnprepared Cause = "unprepared" // the hub cannot prepare calls to the receiver
 	CauseFull       Cause = "full"       // too many deliveries wait for their next attempt
 )
 
 // Causes that concern one delivery.
 const (
-	CauseTurn     Cause = "turn"     // earlier deliveries were not called yet
-	CauseOrder    Cause = "order"    // the subscription is ordered, and an earlier delivery failed
+	CauseTurn     Cause = "turn"     // earlier deliveries have not been tried yet
+	CauseOrder    Cause = "order"    // the subscription is ordered, and an earlier delivery has failed
 	CauseCalled   Cause = "called"   // the receiver is being called
-	CauseBackoff  Cause = "backoff"  // the next attempt is not due
+	CauseBackoff  Cause = "backoff"  // the next attempt is not due yet
 	CauseDue      Cause = "due"      // the next attempt is due
 	CauseSpent    Cause = "spent"    // the last permitted attempt failed
-	CausePoison   Cause = "poison"   // nodes crashed while they called the receiver with the message
+	CausePoison   Cause = "poison"   // nodes died while they called the receiver with this message
 	CauseAccepted Cause = "accepted" // the receiver accepted the message
 	CauseFilter   Cause = "filter"   // the filter does not match the message
-	CauseExpired  Cause = "expired"  // the retention of the message has passed
+	CauseExpired  Cause = "expired"  // the retention of the message has ended
 	CauseUnknown  Cause = "unknown"  // the outcome is no longer stored
 )
 
-// An Explanation describes the reasons for the state of a delivery, in sentences and in fields.
+// An Explanation tells why a delivery is in its state, in sentences and in fields.
 type Explanation struct {
 	Delivery
 	Cause     Cause
 	Sentences []string
 	Actions   []Action // what the owner of the subscription can do
 
-	Behind       int64     // number of earlier messages that the cursor has not reached, including messages that the filter does not match
-	HeldUntil    time.Time // end of a pause that the receiver requested; zero: no pause
-	BreakerUntil time.Time // end of a pause after failed calls; zero: the breaker is closed
-	PausedFor    string    // why the subscription is paused; "": it is not paused
-	NextAttempt  time.Time // earliest time of the next attempt; zero: the time is not known, or there is no next attempt
+	Behind       int64     // number of earlier messages that the cursor has not reached, whether or not they match the filter
+	HeldUntil    time.Time // end of a pause that the receiver requested, or zero
+	BreakerUntil time.Time // end of a pause because calls failed, or zero
+	PausedFor    string    // why the subscription is paused, or ""
+	NextAttempt  time.Time // earliest time of the next attempt; zero if unknown, or if there is none
 	AttemptsLeft int
 }
 
-// An Action is a request by which the owner of a subscription can act on a delivery.
+// An Action is a request that the owner of a subscription can send to affect a delivery.
 type Action struct {
 	Method, Path, Text string
 }
@@ -65,7 +65,7 @@ func (x *Explanation) addAction(method, path, text string) {
 	x.Actions = append(x.Actions, Action{method, path, text})
 }
 
-// Explain explains the state of a delivery. It fails with NotFound like Get.
+// Explain explains the state of a delivery. Like Get, it fails with NotFound.
 func (s *Service) Explain(ctx context.Context, reader Reader, id domain.DeliveryID) (*Explanation, error) {
 	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {
@@ -148,7 +148,7 @@ func (x *Explanation) explainRetry(n *snapshot) {
 	x.addSentence("Its next attempt has been due since %s. The hub calls the receiver as soon as calls are permitted and the number of concurrent calls is below its limit.", textOf(x.Due))
 }
 
-// explainTurn explains why the first attempt of a delivery has not begun.
+// explainTurn explains why a delivery has not been tried yet.
 func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) error {
 	x.NextAttempt = latest(x.HeldUntil, x.BreakerUntil)
 	if x.PausedFor != "" {
@@ -169,7 +169,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	entry := x.ID.Entry
 	own := entry.Number - n.standing.Position(entry.Priority).Number
 	if _, isData := n.stream.DataActor(); isData {
-		own = 0 // in a data stream, the newest entry represents all earlier entries
+		own = 0 // in a data stream, the newest entry includes all earlier ones
 	}
 	higher := int64(0)
 	for p := entry.Priority + 1; p < domain.Priorities; p++ {
@@ -195,8 +195,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	return nil
 }
 
-// explainOrder explains that a delivery of an ordered subscription waits for an earlier delivery
-// that failed.
+// explainOrder explains that an ordered subscription waits for an earlier, failed delivery.
 func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation) error {
 	if !n.definition.IsOrdered || n.standing.Retries == 0 {
 		return nil
@@ -206,7 +205,7 @@ func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation)
 		return err
 	}
 	for _, r := range retries {
-		if r.Replay > 0 { // a replayed delivery does not delay other deliveries
+		if r.Replay > 0 { // a replayed delivery does not block later ones
 			continue
 		}
 		before := domain.DeliveryID{Subscription: n.definition.ID, Entry: r.EntryID}
@@ -229,7 +228,7 @@ func (x *Explanation) explainDead() {
 	x.addSentence("It is a dead letter: %s. It is stored for %d days. The hub does not call the receiver again unless the delivery is replayed.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
 }
 
-// offerReplay adds the action that replays a dead letter.
+// offerReplay adds the action to replay a dead letter.
 func (x *Explanation) offerReplay() {
 	x.addAction("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "replay the delivery, with all its attempts")
 }

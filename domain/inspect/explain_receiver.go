@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// explainReceiver explains why the receiver is not called, if its calls are paused.
+// explainReceiver explains why calls to the receiver are paused, if they are.
 func (x *Explanation) explainReceiver(n *snapshot) {
 	switch n.receiver.State {
 	case subscribe.DeliveryPaused:
@@ -41,7 +41,7 @@ func (x *Explanation) explainReceiver(n *snapshot) {
 	x.addAction("POST", subscriptionPath(n)+"/resume", "end the pause immediately")
 }
 
-// explainClaim adds that nodes died while they called the receiver with the message.
+// explainClaim explains that nodes died during a call with this message.
 func (x *Explanation) explainClaim(n *snapshot) {
 	c := n.standing.Claim
 	switch {
@@ -52,7 +52,7 @@ func (x *Explanation) explainClaim(n *snapshot) {
 	}
 }
 
-// explainLastAttempt adds the failure of the last attempt, if any.
+// explainLastAttempt describes why the last attempt failed, if it did.
 func (x *Explanation) explainLastAttempt() {
 	if len(x.History) == 0 {
 		return
@@ -65,7 +65,7 @@ func (x *Explanation) explainLastAttempt() {
 	x.addSentence("Attempt %d failed at %s after %s: %s.", a.Number, textOf(a.Began.Add(a.Took)), a.Took.Round(time.Millisecond), why)
 }
 
-// setCause sets the cause, unless it is already set: the first cause is the most important.
+// setCause sets the cause if none is set, because the first cause is the most important one.
 func (x *Explanation) setCause(c Cause) {
 	if x.Cause == "" {
 		x.Cause = c
@@ -85,8 +85,8 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
-// countOf returns n and a noun, such as "2 calls". forms has the singular of the noun and, unless
-// the plural only adds an s, the plural.
+// countOf returns a number and a noun, such as "2 calls". forms are the singular and the plural; the plural may be
+// omitted if it only adds an s.
 func countOf(n int64, forms ...string) string {
 	switch {
 	case n == 1:

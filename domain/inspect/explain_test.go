@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// requireSentence requires that an explanation has a sentence with text.
+// requireSentence fails the test unless one sentence of an explanation contains text.
 func requireSentence(t *testing.T, x *inspect.Explanation, text string) {
 	t.Helper()
 	require.Contains(t, strings.Join(x.Sentences, "\n"), text)
@@ -138,7 +138,7 @@ func TestAnExplanation_SaysThatNodesEnded(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	for i := range domain.MaxClaims {
 		w.node = fmt.Sprint("node ", i)
-		w.callWith(domain.Answer{}) // the node dies during the call
+		w.callWith(domain.Answer{}) // the zero Answer simulates that the node dies during the call
 	}
 	x := w.explain(0, 0)
 	require.Equal(t, inspect.Retrying, x.State)

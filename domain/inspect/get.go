@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Get returns a delivery. It fails with NotFound if the reader may not read the subscription, or
-// if the entry was not published to the stream.
+// Get returns a delivery. It fails with NotFound if the reader may not read the subscription, or if the stream never
+// contained the entry.
 func (s *Service) Get(ctx context.Context, reader Reader, id domain.DeliveryID) (*Delivery, error) {
 	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) getDelivery(ctx context.Context, n *snapshot, id domain.Delive
 	return &d, err
 }
 
-// getUnreached returns the delivery of an entry that the cursor has not reached.
+// getUnreached returns the delivery for an entry that the cursor has not reached.
 func (s *Service) getUnreached(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	end, err := s.readEnds(ctx, n)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Service) getUnreached(ctx context.Context, n *snapshot, id domain.Deliv
 	return &d, nil
 }
 
-// getEnded returns the delivery of an entry that the cursor has passed, if the delivery has ended and
-// is not a dead letter.
+// getEnded returns the delivery for an entry that the cursor has passed. The delivery must have ended and must not be a
+// dead letter.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	if x := n.standing.Expiry(id.Entry); x != nil {
 		d := n.newDelivery(n.searchStart(id.Entry), Expired)
@@ -93,10 +93,10 @@ func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryI
 	case e == nil:
 	case isBefore(e, n.definition):
 		return nil, notFound(id)
-	case len(d.History) > 0: // the last attempt failed, and the dead letter was removed
+	case len(d.History) > 0: // the last attempt failed, and the dead letter is no longer stored
 	case !n.matches(e):
 		d.State = Filtered
-	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // if the delivery had failed, its dead letter would still be stored
+	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // a failed delivery would still have its dead letter
 		d.State = Delivered
 	}
 	return &d, nil
@@ -111,7 +111,7 @@ func notFound(id domain.DeliveryID) error {
 	return domain.Errorf(domain.NotFound, "there is no delivery %s", id)
 }
 
-// readEnds returns the number of the next entry for each priority.
+// readEnds returns the number of the next entry in each priority.
 func (s *Service) readEnds(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
 	found, err := s.ports.Streams.End(ctx, n.stream)
 	for _, p := range found.Positions {

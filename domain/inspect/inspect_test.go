@@ -130,7 +130,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// The attempts of later deliveries replace the stored attempts, so the state must be inferred.
+// Attempts of later deliveries have replaced the stored ones, so the state of an old delivery must be inferred.
 func TestAnOldDelivery_HasAnInferredState(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
 	stream := w.stream()
@@ -149,7 +149,7 @@ func TestAnOldDelivery_HasAnInferredState(t *testing.T) {
 	require.True(t, d.Inferred)
 	require.Equal(t, inspect.Filtered, w.get(2).State)
 	require.True(t, w.get(2).Inferred)
-	w.now = w.now.Add(49 * time.Hour) // the stream removes the message
+	w.now = w.now.Add(49 * time.Hour) // by now, the stream has removed the message
 	w.publishTypes(0, "new")
 	d = w.get(0)
 	require.Equal(t, inspect.Ended, d.State)

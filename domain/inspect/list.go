@@ -15,32 +15,29 @@ const MaxPage = 100
 // defaultPage is the default size of a page.
 const defaultPage = 25
 
-// A Query selects deliveries of a subscription.
+// A Query selects deliveries of one subscription.
 type Query struct {
 	Subscription domain.SubscriptionID
-	State        State  // state of the deliveries; "": any state
-	Size         int    // size of a page; 0: 25
-	Page         string // Page.Next of the previous page; "": the first page
+	State        State  // only deliveries in this state; "" selects all
+	Size         int    // page size; 0 means 25
+	Page         string // Page.Next of the last page; "" requests the first page
 }
 
-// A Page has deliveries in the order of their entries. A page that is not the last may have fewer
-// deliveries than requested, or no deliveries: the reads for a page are limited, and a filter may
-// match few entries.
+// A Page contains deliveries in the order of their entries. Any page may have fewer deliveries than requested, or none,
+// because the reads for a page are limited and a filter may match few entries.
 type Page struct {
 	Deliveries []Delivery
-	Next       string // Query.Page for the next page; "": this is the last page
+	Next       string // Query.Page for the next page; "" if this is the last one
 
-	// Expired has the last ranges of messages that were removed before the cursor reached
-	// them. It is set on the first page of a list of all deliveries or of dead letters.
+	// Expired contains the last ranges of messages that were removed before the cursor reached them. Only the first
+	// page has it, and only if the list is of all deliveries or of dead letters.
 	Expired []domain.Expiry
 }
 
-// List returns a page of the known deliveries of a subscription: retries, dead letters, deliveries
-// that a node has begun, deliveries that recently succeeded, and for each priority the first
-// deliveries that wait. The position of the entry determines the page of a delivery. So a reader
-// misses a delivery that appears on an earlier page after that page was read. List fails with
-// NotFound if the reader may not read the subscription, and with Invalid if the query is not
-// valid.
+// List returns a page of the known deliveries: retries, dead letters, open deliveries, recent successes, and for each
+// priority the first waiting ones. They are sorted by entry, so a reader misses a delivery that appears on an earlier
+// page later. List fails with NotFound if the reader may not read the subscription, and with Invalid if the query is
+// not valid.
 func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, error) {
 	after, err := q.parsePosition()
 	if err != nil {
@@ -71,7 +68,7 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	return page, nil
 }
 
-// parsePosition returns the position of the entry after which the page begins.
+// parsePosition returns the position of the last entry before the page.
 func (q *Query) parsePosition() (after domain.Position, err error) {
 	q.Size = cmp.Or(q.Size, defaultPage)
 	if q.Size < 1 || q.Size > MaxPage {
@@ -86,7 +83,7 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(q.Page)
 	if err == nil {
 		if after, err = domain.ParsePosition(string(text)); err != nil {
-			after, err = domain.ParsePosition(string(text) + ".0.0") // the token of an earlier version has no segment and page
+			after, err = domain.ParsePosition(string(text) + ".0.0") // tokens of an earlier version have no segment and no page
 		}
 	}
 	if err != nil {
@@ -95,15 +92,15 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 	return after, nil
 }
 
-// A merge combines the deliveries after an entry from several sources. If two sources have the
-// same delivery, the later source wins. Each source adds its first deliveries: size or more, or
-// all that it has. So the first size deliveries of the merge are complete.
+// A merge combines deliveries from several sources. If two sources contain the same delivery, the later source wins.
+// Each source adds at least its first size deliveries, or all that it has, so the first size deliveries of the merge
+// are complete.
 type merge struct {
 	after domain.Position
 	size  int
 	found map[domain.EntryID]Delivery
-	isCut bool             // a source added size deliveries, so it may have more
-	until *domain.Position // position at which a source stopped reading; nil: the sources are complete
+	isCut bool             // true if a source may have more deliveries, because it added size
+	until *domain.Position // position at which a source stopped reading, or nil
 }
 
 func (m *merge) add(d Delivery) {
@@ -133,7 +130,7 @@ func (m *merge) page() *Page {
 	return p
 }
 
-// nextPage returns the token of the page that begins after the entry at a position.
+// nextPage returns the token for the page that begins after a position.
 func nextPage(after domain.Position) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(after.String()))
 }
@@ -154,7 +151,7 @@ func (s *Service) addDead(ctx context.Context, n *snapshot, m *merge, state Stat
 
 func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Context, domain.CursorID, domain.EntryID, int) ([]domain.Retry, error)) error {
 	found, err := read(ctx, n.definition.ID.Cursor(), m.after.EntryID, m.size)
-	if err != nil && domain.KindOf(err) != domain.NotFound { // NotFound: the subscription has no cursor yet
+	if err != nil && domain.KindOf(err) != domain.NotFound { // after NotFound: the subscription has no cursor yet
 		return err
 	}
 	for i := range found {
@@ -164,8 +161,8 @@ func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Con
 	return nil
 }
 
-// addOpen adds the deliveries that a node has begun and that have not ended. Their state is
-// Calling, or Waiting if the receiver may not be called now.
+// addOpen adds open deliveries: a node has begun them, and they have not ended. Their state is Calling, or Waiting
+// while the receiver must not be called.
 func (s *Service) addOpen(_ context.Context, n *snapshot, m *merge, state State) error {
 	for _, at := range n.standing.Open {
 		if d := n.fromOpen(at); state == "" || d.State == state {
@@ -187,8 +184,8 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addUnreached adds deliveries of entries that the cursor has not reached and that match the filter. It
-// reads about maxWaitingReads entries.
+// addUnreached adds deliveries for entries that the cursor has not reached and that match the filter. It reads about
+// maxWaitingReads entries at most.
 func (s *Service) addUnreached(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
@@ -214,7 +211,7 @@ func (s *Service) addUnreached(ctx context.Context, n *snapshot, m *merge, state
 				return err
 			}
 			if len(found.Entries) == 0 {
-				break // the entries have expired or are not visible yet
+				break // the entries have expired, or this node cannot see them yet
 			}
 			read += len(found.Entries)
 			for i := range found.Entries {
@@ -236,9 +233,8 @@ func (s *Service) addUnreached(ctx context.Context, n *snapshot, m *merge, state
 	return nil
 }
 
-// laterPosition returns the later of at and the position that follows after. If after has an
-// earlier page than at, the result has the page of at. Otherwise a forged token could make the
-// store read the stream from an early page.
+// laterPosition returns the later of at and the position behind after. The page of the result is never earlier than the
+// page of at, because a forged token could otherwise make the store read from an early page.
 func laterPosition(at, after domain.Position) domain.Position {
 	if at.Number > after.Number {
 		return at

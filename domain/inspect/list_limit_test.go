@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// countedStreams counts the entries that are read.
+// countedStreams counts how many entries are read.
 type countedStreams struct {
 	repository.Streams
 	entries int
@@ -26,8 +26,8 @@ func (s *countedStreams) Read(ctx context.Context, stream domain.StreamName, fro
 	return found, err
 }
 
-// newBacklogWorld returns a world in which 500 events of each priority wait. Every 50th event has
-// type b, the other events have type a.
+// newBacklogWorld returns a world with 500 waiting events in each priority. Every 50th event has type b, the rest have
+// type a.
 func newBacklogWorld(t *testing.T, filter string) (*world, *countedStreams) {
 	t.Helper()
 	w := newWorld(t, filter)
@@ -69,18 +69,18 @@ func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
 	}
 }
 
-// A page ends at the entry at which the limit of reads was reached. A failed delivery after this
-// entry is on a later page, so that all pages together are in order.
+// When the read limit is reached, a page ends. A failed delivery of a later entry must then be on a later page, so that
+// all pages together are sorted.
 func TestAPageAtTheReadLimit_LeavesOutLaterDeliveries(t *testing.T) {
 	w, _ := newBacklogWorld(t, "type == 'b'")
-	w.callWith(domain.Answer{Status: 500}) // the attempt with the first event of priority 9 fails
+	w.callWith(domain.Answer{Status: 500}) // the delivery of the first event of priority 9 fails
 	states := w.list(inspect.Query{Size: 100})
 	require.Len(t, states, 101, "the one that failed does not pass the filter")
 	require.Equal(t, "9.0 retrying", states[90])
 	require.Len(t, w.list(inspect.Query{State: inspect.Waiting}), 100)
 }
 
-// Readers can forge a token with any position.
+// A forged token can contain any position, but must not make the store read earlier pages.
 func TestAForgedToken_DoesNotReadEarlierPages(t *testing.T) {
 	w, streams := newBacklogWorld(t, "")
 	w.callWith(domain.Answer{Status: 200})

@@ -21,23 +21,23 @@ type Ports struct {
 	Caller      Caller
 }
 
-// A Receiver has all data that is needed to call a receiver.
+// A Receiver contains all data needed for a call.
 type Receiver = delivery.Receiver
 
-// Options of a Service. The zero value is valid.
+// Options configure a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
-	Random func() string    // random part of the id of a test message; default: 26 letters and digits
+	Random func() string    // returns the random part of a test message's id; default: 26 letters and digits
 }
 
-// A Service is safe for concurrent use.
+// A Service answers queries about deliveries. It is safe for concurrent use.
 type Service struct {
 	ports Ports
 	opts  Options
 	tests testLimiter
 }
 
-// New returns a Service.
+// New returns a Service that reads ports.
 func New(ports Ports, opts Options) *Service {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -48,25 +48,24 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports: ports, opts: opts}
 }
 
-// A Reader is the caller of a query. An actor may read its own subscriptions, and an operator may
-// read all subscriptions.
+// A Reader is whoever sends a query. An actor may read its own subscriptions, an operator may read all.
 type Reader struct {
 	Actor      domain.ActorID
 	IsOperator bool
 }
 
-// A snapshot is the stored state of a subscription at the time of a query.
+// A snapshot is the stored state of a subscription when it was read.
 type snapshot struct {
 	definition *repository.Definition
 	stream     domain.StreamName
 	standing   domain.Standing
-	receiver   *subscribe.Delivery // state of the calls to the receiver
-	filter     *filter.Expression  // nil: the subscription has no filter
+	receiver   *subscribe.Delivery // state of calls to the receiver
+	filter     *filter.Expression  // nil if the subscription has no filter
 	now        time.Time
 }
 
-// findReadable returns a subscription that the reader may read. For other subscriptions it fails
-// with NotFound, so that a reader cannot learn whether they exist.
+// findReadable returns a subscription that the reader may read. Otherwise it fails with NotFound, so that a reader
+// cannot learn whether the subscription exists.
 func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && !reader.IsOperator && d.Owner != reader.Actor {
@@ -75,8 +74,8 @@ func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.Sub
 	return d, err
 }
 
-// readSnapshot reads a subscription and its cursor. If the cursor does not exist yet, the zero
-// standing means that the cursor has not reached any entry.
+// readSnapshot reads a subscription and its cursor. If there is no cursor yet, the standing is zero, as if the cursor
+// had reached no entry.
 func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
 	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
@@ -97,12 +96,12 @@ func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.Sub
 	return found, nil
 }
 
-// mayBeCalled reports whether calls to the receiver are permitted now.
+// mayBeCalled reports whether the receiver may be called now.
 func (n *snapshot) mayBeCalled() bool {
 	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
 }
 
-// matches reports whether the current filter matches an entry.
+// matches reports whether the current filter selects an entry.
 func (n *snapshot) matches(e *repository.Entry) bool {
 	if n.filter == nil {
 		return true

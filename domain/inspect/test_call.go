@@ -10,37 +10,35 @@ import (
 
 // A Caller makes test calls. It is safe for concurrent use.
 type Caller interface {
-	// Test calls a receiver once with a message, with the same headers and signatures as other
-	// calls. It returns the answer and the first bytes of its body. If the call fails, the
-	// answer has the error.
+	// Test calls a receiver once, with the same headers and signatures as other calls. It returns the answer and the
+	// first bytes of the response body. If the call fails, the answer contains the error.
 	Test(ctx context.Context, r *Receiver, m *domain.Message) (domain.Answer, []byte)
 }
 
-// A TestResult is the outcome of a test call.
+// A TestResult is the result of a test call.
 type TestResult struct {
 	Answer    domain.Answer
 	IsSuccess bool
-	Body      []byte // the first bytes of the response body, up to maxTestBody
+	Body      []byte // first bytes of the response body, at most maxTestBody
 	MessageID string // id of the test event
 }
 
-// maxTestBody is the maximum length of TestResult.Body: enough for an error message, and too small
-// to fetch data through the hub.
+// maxTestBody is the maximum length of TestResult.Body. It suffices for an error message, but not to fetch data through
+// the hub.
 const maxTestBody = 256
 
-// TestType is the type of the event in a test call.
+// TestType is the event type of a test message.
 const TestType = "messagehub.test"
 
-// A TestLimitError reports that the limit of test calls is reached. Its kind is Busy.
+// A TestLimitError reports too many test calls. Its kind is Busy.
 type TestLimitError struct{ Pause time.Duration }
 
 func (e *TestLimitError) Error() string {
 	return fmt.Sprintf("there were too many test calls: at most %d a minute of an owner, and %d of all; test again in %s", testsPerOwner, testsAltogether, e.Pause.Round(time.Second))
 }
 
-// Test calls the receiver of a subscription once, even if the subscription is paused or held. It
-// stores no message and no result. It fails with NotFound if the reader may not read the
-// subscription, and with a [TestLimitError] if there were too many test calls.
+// Test calls the receiver of a subscription once, even if calls are paused. It stores nothing. It fails with NotFound
+// if the reader may not read the subscription, and with a [TestLimitError] after too many test calls.
 func (s *Service) Test(ctx context.Context, reader Reader, id domain.SubscriptionID) (*TestResult, error) {
 	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestTestCalls_AreLimited(t *testing.T) {
 	_, err = w.Service.Test(t.Context(), w.reader, w.id)
 	require.NoError(t, err)
 
-	// The calls of all owners together have a limit, too.
+	// There is also a limit for the test calls of all owners together.
 	for range 29 {
 		d := w.newSubscription(rt.NewActor())
 		_, err = w.Service.Test(t.Context(), inspect.Reader{Actor: d.Owner}, d.ID)

@@ -7,18 +7,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Limits of the test calls of one node in a window of testWindow.
+// Limits of test calls on one node within testWindow.
 const (
 	testWindow      = time.Minute
 	testsPerOwner   = 5
 	testsAltogether = 30
 )
 
-// A testLimiter limits the test calls of each owner, and of all owners together. The second limit
-// is needed because any client that can reach the hub can name any owner.
+// A testLimiter limits the test calls of each owner and of all owners together. Both are needed, because a client that
+// can reach the hub can name any owner.
 type testLimiter struct {
 	mu    sync.Mutex
-	calls []testCall // calls in the window, the oldest first
+	calls []testCall // calls in the window, oldest first
 }
 
 type testCall struct {
@@ -26,8 +26,7 @@ type testCall struct {
 	owner domain.ActorID
 }
 
-// acquire counts a call of an owner. If a limit is reached, it returns the time until the next call
-// is permitted.
+// acquire counts a test call. If a limit is reached, it returns how long to wait until the next call is allowed.
 func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,8 +49,8 @@ func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.D
 	return 0
 }
 
-// timeLeft returns the remaining time in which a call counts: from one second to testWindow, even
-// if the clock was set back.
+// timeLeft returns how much longer a call counts: at least a second, and at most testWindow, even if the clock was set
+// back.
 func (l *testLimiter) timeLeft(at, now time.Time) time.Duration {
 	return min(max(testWindow-now.Sub(at), time.Second), testWindow)
 }

@@ -14,7 +14,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world has one subscription. A test lets a node serve the subscription step by step.
+// A world has one subscription, which a test serves step by step as a node would.
 type world struct {
 	*testing.T
 	*inspect.Service
@@ -26,14 +26,14 @@ type world struct {
 	reader      inspect.Reader
 	id          domain.SubscriptionID
 	now         time.Time
-	node        string // name of the node that serves the cursor
+	node        string // name of the node that serves the subscription
 
 	policy   domain.Policy
 	ordered  bool
-	answer   domain.Answer // answer to test calls
+	answer   domain.Answer // answer that test calls get
 	body     string
 	tested   []domain.Message
-	failures error // error that Receiver returns; nil: Receiver succeeds
+	failures error // error that Receiver returns, or nil
 }
 
 func newWorld(t *testing.T, filter string) *world {
@@ -69,7 +69,7 @@ func (w *world) stream() domain.StreamName {
 	return stream
 }
 
-// publishTypes publishes one message with each of the types.
+// publishTypes publishes one message of each type.
 func (w *world) publishTypes(priority int, types ...string) {
 	w.Helper()
 	for _, text := range types {
@@ -78,8 +78,8 @@ func (w *world) publishTypes(priority int, types ...string) {
 	}
 }
 
-// callWith makes a node take one delivery for each answer and call the receiver, which returns the
-// answer. With a zero answer, the call does not end. The state of the cursor is stored.
+// callWith simulates a node: for each answer it takes one delivery and calls the receiver, which returns the answer.
+// With a zero answer, the call never ends. It stores the state of the cursor.
 func (w *world) callWith(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
@@ -126,7 +126,7 @@ func (w *world) explain(priority int, number int64) *inspect.Explanation {
 	return x
 }
 
-// list returns the listed deliveries, each as its number and state.
+// list returns the deliveries that List returns, as number and state.
 func (w *world) list(q inspect.Query) (states []string) {
 	w.Helper()
 	q.Subscription = w.id
@@ -142,7 +142,7 @@ func (w *world) list(q inspect.Query) (states []string) {
 	}
 }
 
-// newSubscription creates another subscription.
+// newSubscription creates a second subscription.
 func (w *world) newSubscription(owner domain.ActorID) *subscribe.Subscription {
 	w.Helper()
 	s, err := w.subscribe.Create(w.Context(), subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}})

@@ -41,7 +41,7 @@ func (a *Account) operationOf(c *blobCall) (operation, error) {
 		return operation{a.setServiceProperties, writePermission, "s"}, nil
 	case c.container == "" && restype == "service" && comp == "stats" && c.Method == http.MethodGet:
 		return operation{a.getServiceStats, readPermission, "s"}, nil
-	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // the parameter restype=container is optional here
+	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // some clients add restype=container, which is ignored
 		return operation{a.submitBatch, anyPermission, ""}, nil
 	case c.container == "":
 		return operation{}, notImplemented("%s of the account itself with restype %.40q and comp %.40q", c.Method, restype, comp)

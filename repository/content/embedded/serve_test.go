@@ -153,7 +153,7 @@ func TestMaxRequests_RefusesFurtherRequests(t *testing.T) {
 	require.NoError(t, uploadBlob(c, "y", "1", nil))
 }
 
-// A waitingReader closes reading when it is first read, and then blocks until stop is closed.
+// A waitingReader closes reading when it is first read, waits until stop is closed, and then returns one byte.
 type waitingReader struct{ reading, stop chan struct{} }
 
 func (w *waitingReader) Read(p []byte) (int, error) {
