@@ -24,7 +24,7 @@ type Broadcast struct {
 	Payload     []byte
 }
 
-// The names of the attributes in which a stored message contains the fields of a Broadcast.
+// The attributes in which a stored message contains its producer and its metadata.
 const (
 	producerAttribute = "producer"
 	metadataPrefix    = "header:"

@@ -10,7 +10,7 @@ import (
 )
 
 func BenchmarkWriteBody(b *testing.B) {
-	const n = 51_200 // the limit of a bundle
+	const n = 51_200 // n is the maximum number of events in a bundle
 	for _, bc := range []struct {
 		name    string
 		content domain.ContentMode
@@ -42,8 +42,8 @@ func BenchmarkWriteBody(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen repeatedly opens the largest possible bundle, over a store in memory. It
-// measures the time that the hub itself needs to fill the bundle and to compute its digest.
+// BenchmarkOpen repeatedly opens the largest possible bundle over a store in memory. It measures the time that the hub
+// needs to fill the bundle and to compute the digest.
 func BenchmarkOpen(b *testing.B) {
 	s := newShelf(b)
 	s.content = domain.Manifest

@@ -12,25 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Body reads the body of a bundle, which is the same byte for byte for every reader. A read
-// that begins at an offset does not open the payloads before it.
-//
-// A Body is safe for concurrent use. The first error is returned by every later Read. The bytes
-// read before the error are not the whole body.
+// A Body reads the body of a bundle, which has the same bytes for every reader. After a Seek, it does not open the
+// payloads before the offset. After an error, every later Read returns the same error, and the bytes that were read are
+// incomplete. A Body is safe for concurrent use.
 type Body interface {
 	io.ReadSeekCloser
 
-	// LimitReadAhead prevents the body from opening payloads that begin at or after end, until
-	// a Read begins there. Without a limit, a Body opens the payloads that will probably be
-	// read next.
+	// LimitReadAhead makes the body open no payload that begins at or after end, until a Read begins there. Without a
+	// limit, it opens the payloads that will probably be read next.
 	LimitReadAhead(end int64)
 
 	// Err returns the error of the first Read that failed, or nil.
 	Err() error
 }
 
-// A composedBody is a Body that is made of the events of a bundle as it is read: a few
-// payloads are in memory at a time.
+// A composedBody is a Body that is composed from the events of a bundle while it is read. Only a few payloads are in
+// memory at a time.
 type composedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
@@ -38,32 +35,31 @@ type composedBody struct {
 	ahead  *readAhead
 
 	mu   sync.Mutex
-	list *eventList // nil until the events have been read
+	list *eventList // nil until the events are read
 	want int64      // offset at which the next Read begins
-	err  error      // the error of a Read, or errClosed
+	err  error      // error of an earlier Read, or errClosed
 
 	// The following fields are the state of the composition.
 	begun    bool
-	at       int64 // offset of the next byte, which is in text or, if text is empty, in the payload
+	at       int64 // offset of the next byte; it is in text or, if text is empty, in the payload
 	text     []byte
 	buffer   []byte // backing array of text
-	next     int    // index of the event after the text and the payload
+	next     int    // index of the event that follows text and payload
 	current  repository.StoredEvent
-	payload  *repository.StoredEvent // the current event while the body is before or in its payload, else nil
+	payload  *repository.StoredEvent // current event, if its payload has not been read completely; else nil
 	left     int64                   // remaining bytes of the payload
 	payloads payloads
 	frame    jsonFramer
 }
 
-// maxSkip is the limit for the bytes of an open object that are read and discarded to reach the
-// next byte. To skip more bytes, the object is opened again.
+// maxSkip limits how many bytes of an open object are read and discarded to reach an offset. For larger distances, the
+// object is opened again.
 const maxSkip = 128 << 10
 
 var errClosed = errors.New("the body of the bundle was closed")
 
-// Open returns the body of the bundle, which the caller must close. Open reads from the store only
-// if the bundle was opened by an older version, which did not store the length and digest of the
-// body.
+// Open returns the body of the bundle, which the caller must close. It reads from the store only if an older version
+// opened the bundle, because that version did not store the length and digest of the body.
 func (p *PeekedBundle) Open(ctx context.Context) (Body, error) {
 	if p.Content == domain.Request {
 		return &storedBody{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
@@ -100,14 +96,14 @@ func isWhole(b *domain.Bundle, events int) error {
 	return nil
 }
 
-// Seek implements io.Seeker. It reads nothing; the next Read begins at the new offset.
+// Seek implements io.Seeker. It only sets the offset for the next Read.
 func (b *composedBody) Seek(offset int64, whence int) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return seekOffset(&b.want, b.bundle.Body.Length, offset, whence)
 }
 
-// seekOffset returns the offset that io.Seeker defines for whence.
+// seekOffset returns the new offset, with the meaning of whence as in io.Seeker.
 func seekOffset(at *int64, length, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -122,7 +118,7 @@ func seekOffset(at *int64, length, offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// LimitReadAhead implements Body. It takes as long as a Seek to end.
+// LimitReadAhead implements Body. It is as expensive as a Seek to end.
 func (b *composedBody) LimitReadAhead(end int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +131,7 @@ func (b *composedBody) LimitReadAhead(end int64) {
 	b.ahead.setLimit(b.eventAt(end))
 }
 
-// eventAt returns the first event whose payload begins at or after offset.
+// eventAt returns the index of the first event whose payload begins at or after offset.
 func (b *composedBody) eventAt(offset int64) int {
 	if offset >= b.bundle.Body.Length {
 		return b.list.len()
@@ -152,7 +148,7 @@ func (b *composedBody) eventAt(offset int64) int {
 	return b.list.len()
 }
 
-// Read fills p, unless the body ends first.
+// Read fills p completely, unless the body ends.
 func (b *composedBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +176,7 @@ func (b *composedBody) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readStep reads some bytes at want, or moves closer to want. It may return 0 bytes.
+// readStep reads some bytes at b.want, or moves closer to b.want without reading any.
 func (b *composedBody) readStep(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {
@@ -200,12 +196,12 @@ func (b *composedBody) readStep(p []byte) (int, error) {
 		b.at += b.left
 		b.payload = nil
 		if skip-b.left < maxSkip {
-			return 0, nil // reading up to want costs less than opening the object again
+			return 0, nil // reading the bytes in between is cheaper than opening the object again
 		}
 		return 0, b.payloads.close()
 	case b.payloads.of == nil:
 		return 0, b.beginPayload()
-	case skip > 0: // a payload is read from its beginning, because of its checksum
+	case skip > 0: // start at the beginning of the payload, because the checksum covers all of it
 		_, err := b.readPayload(p[:min(skip, int64(len(p)))])
 		return 0, err
 	}
@@ -235,7 +231,7 @@ func (b *composedBody) readPayload(p []byte) (int, error) {
 	return n, err
 }
 
-// composeText composes the text up to the next payload, or a part of it.
+// composeText composes the text in front of the next payload, or a part of this text.
 func (b *composedBody) composeText() error {
 	const enough = 32 << 10
 	text := b.buffer[:0]
@@ -254,7 +250,7 @@ func (b *composedBody) composeText() error {
 	return b.setText(text)
 }
 
-// setText sets the text to read next. An empty text means that the body has ended.
+// setText sets the text that Read returns next. An empty text ends the body.
 func (b *composedBody) setText(text []byte) error {
 	length := b.bundle.Body.Length
 	ended := len(text) == 0
@@ -275,7 +271,7 @@ func (b *composedBody) setText(text []byte) error {
 	return nil
 }
 
-// readEvents reads the events of the bundle into memory, once.
+// readEvents reads the events of the bundle into memory, unless it has done so already.
 func (b *composedBody) readEvents() error {
 	if b.list != nil {
 		return nil
@@ -297,7 +293,7 @@ func (b *composedBody) takeEvents(list *eventList) {
 	b.ahead.setLimit(list.len())
 }
 
-// rewind restarts the body at its beginning.
+// rewind moves back to the beginning of the body.
 func (b *composedBody) rewind() {
 	b.err = b.payloads.close()
 	b.begun = true
@@ -312,7 +308,7 @@ func (b *composedBody) Err() error {
 	return b.err
 }
 
-// Close releases the resources of the body, and waits for the reads that are under way.
+// Close releases the resources of the body. It waits until running reads have returned.
 func (b *composedBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

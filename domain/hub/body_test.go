@@ -94,7 +94,7 @@ func TestContentMode_IsInlineOnlyForConfiguredOrigins(t *testing.T) {
 	require.Equal(t, domain.Manifest, w.peekBundle().Content)
 }
 
-// specialLabels are labels with characters that are special in JSON, HTML or Go.
+// specialLabels contain characters that need care in JSON, HTML or Go.
 var specialLabels = []string{
 	`"`, `\`, `\"`, `\\`, `"\`, `\u0041`, `\n`, `</script>`, `&amp;`, `{"a":1}`, `'`, "`", `a "b" c`, `%s%d`, "~!@#$%^&*()_+=-",
 	strings.Repeat(`"`, 128), strings.Repeat(`\`, 128),
@@ -119,7 +119,7 @@ func FuzzLabelsInTheBody(f *testing.F) {
 	})
 }
 
-// checkLabels requires that a manifest has the labels exactly as the domain sent them.
+// checkLabels checks that a manifest contains the labels exactly as the domain has sent them.
 func checkLabels(t *testing.T, contentType, documentType string) {
 	w := newWorld(t, hub.Options{})
 	sent := w.sendNew(2, rt.WithContentType(contentType), rt.WithDocumentType(documentType), rt.WithPayload(`{"a":"}]"}`))
@@ -143,7 +143,7 @@ func checkLabels(t *testing.T, contentType, documentType string) {
 func TestBody_IsTheSameAfterAFailedWrite(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sendNew(2, rt.WithPayload(`{"a":1}`))
-	w.sendNew(2, rt.WithPayload(`{"a":2}`)) // these payloads are in another object
+	w.sendNew(2, rt.WithPayload(`{"a":2}`)) // the payloads of these events are in a second object
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	broken := true
 	w.replaceCalls(replacedStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {

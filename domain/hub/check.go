@@ -7,18 +7,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Checker compares all stored data with the invariants, while the hub runs. An error means
-// that the check could not continue; the report has the findings so far. Each store has its own
-// Checker, because its format decides what can be wrong.
+// A Checker checks all stored data against the invariants while the hub runs. If it cannot continue, it returns an
+// error and a report with the findings so far. Each kind of store has its own Checker, because the possible damage
+// depends on the format.
 type Checker func(context.Context, CheckOptions) (CheckReport, error)
 
-// CheckOptions select the data that a check reads.
+// CheckOptions are the options of a check.
 type CheckOptions struct {
-	Actor  domain.ActorID // check only this actor; zero: all actors
-	Repair bool           // repair the hints, roll back unfinished intents, and flush tails if the node does not write tails; no event changes
-	Resume string         // value of Resume in the report of the check to continue; "": check from the start
+	Actor  domain.ActorID // check only this actor; zero checks all
+	Repair bool           // repair hints, roll back unfinished intents, and flush tails if the node does not write tails; events never change
+	Resume string         // Resume from the report of the check to continue; "" starts a new check
 
-	// Progress, if given, is called periodically with the progress of the check.
+	// Progress, if not nil, is called from time to time with the report so far.
 	Progress func(CheckReport)
 }
 

@@ -9,24 +9,24 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxCopies is the maximum number of contents that are copied at the same time. Each copy may
-// need some MB of memory, and after an outage many replies arrive together.
+// maxCopies limits how many contents are copied at the same time. A copy may need several MB of memory, and after an
+// outage many replies arrive together.
 const maxCopies = 16
 
-// A contentFetch is a request to a domain for the content of a bundle, with its result.
+// A contentFetch is a request to a domain for the content of a bundle, and its result.
 type contentFetch struct {
 	hub    *Hub
 	key    fetchKey
 	bundle domain.Bundle
-	folder string              // folder for the content that the domain produces
-	list   []byte              // the ids of the events; nil: they are read from run
-	run    repository.Run      // the run of the events
-	trace  domain.TraceContext // trace of the Peek that began the fetch
+	folder string              // folder in which the domain stores the content
+	list   []byte              // ids of the events; nil means that they are read from run
+	run    repository.Run      // run with the events of the bundle
+	trace  domain.TraceContext // trace of the Peek that started the fetch
 	until  time.Time           // deadline for the reply of the domain
 
-	waiting int // number of Peeks that wait; guarded by contentFetches.mu
+	waiting int // number of waiting Peeks; guarded by contentFetches.mu
 
-	done   chan struct{} // closed when result and err are set
+	done   chan struct{} // closed after result and err are set
 	result domain.Bundle
 	err    error
 }
@@ -36,16 +36,16 @@ type fetchKey struct {
 	id    domain.BundleID
 }
 
-// contentFetches are the fetches of this node for which a Peek waits.
+// contentFetches contains the fetches of this node for which a Peek waits.
 type contentFetches struct {
 	life    context.Context //nolint:containedctx // ends with the hub
 	end     context.CancelFunc
-	copying chan struct{} // one element for each copy under way
+	copying chan struct{} // contains one element per running copy
 
 	mu      sync.Mutex
 	byKey   map[fetchKey]*contentFetch
 	closed  bool
-	running sync.WaitGroup // grows only while mu is held and closed is false
+	running sync.WaitGroup // incremented only while mu is held and closed is false
 }
 
 func newContentFetches() *contentFetches {
@@ -53,7 +53,7 @@ func newContentFetches() *contentFetches {
 	return &contentFetches{life: life, end: end, copying: make(chan struct{}, maxCopies), byKey: make(map[fetchKey]*contentFetch)}
 }
 
-// close cancels all fetches, and waits until they have ended.
+// close cancels all fetches and waits until they have ended.
 func (q *contentFetches) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -62,9 +62,8 @@ func (q *contentFetches) close() {
 	q.running.Wait()
 }
 
-// joinFetch returns the fetch that is under way for the bundle of i, or begins i. The caller
-// must call leaveFetch. Up to limit Peeks may wait for one bundle; no other limit applies to
-// waiting Peeks.
+// joinFetch returns the running fetch for the bundle of i. If there is none, it starts i. The caller must call
+// leaveFetch. At most limit Peeks can wait for one bundle; no other limit applies to them.
 func (q *contentFetches) joinFetch(i *contentFetch, limit int) (*contentFetch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,15 +83,15 @@ func (q *contentFetches) joinFetch(i *contentFetch, limit int) (*contentFetch, e
 	return i, nil
 }
 
-// leaveFetch ends the wait of a caller of joinFetch.
+// leaveFetch records that a caller of joinFetch no longer waits.
 func (q *contentFetches) leaveFetch(i *contentFetch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i.waiting--
 }
 
-// finishFetch completes i with a result. Without an error, it also completes a later fetch for
-// the same bundle.
+// finishFetch ends fetch i with a result. If the result is not an error, it also ends a later fetch for the same
+// bundle.
 func (q *contentFetches) finishFetch(i *contentFetch, result domain.Bundle, err error) {
 	if err != nil && domain.KindOf(err) == domain.Unknown && q.life.Err() != nil {
 		err = domain.Errorf(domain.Unavailable, "this node is about to stop: %w", err)

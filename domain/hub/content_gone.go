@@ -10,19 +10,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The content store belongs to the hub. Nevertheless a lifecycle rule, an operator or a
-// restored backup may delete objects. In content mode request, the domain can produce the
-// content of a bundle again. So the bundle is marked as soon as one of these detects the loss:
+// The content store belongs to the hub, but a lifecycle rule, an operator or a restored backup may still delete objects
+// from it. In content mode request, the domain can produce the content again. The bundle is therefore marked when the
+// loss is detected, either by the ledger, from the events of the store (ContentGone), or by a download that does not
+// find the object (contentMissing).
 //
-//   - the ledger of objects, from the events of the store (ContentGone),
-//   - a download whose object does not exist (contentMissing).
-//
-// The mark is a hint. Without it, a Peek returns the bundle, and its download fails and marks
-// the bundle. Names of objects are not reused, so a download never returns another content.
-// Payloads of events cannot be produced again: a missing payload is logged and counted.
+// The mark is a hint. Without it, a Peek returns the bundle, the download fails, and the failure sets the mark. Object
+// names are not reused, so a download never returns different content. Payloads of events cannot be produced again; a
+// missing payload is logged and counted.
 
-// A ContentGoneError reports that the content of an open bundle was deleted. The next Peek asks
-// the domain for new content. It is of kind Unavailable.
+// A ContentGoneError reports that the content of an open bundle was deleted. The next Peek asks the domain for new
+// content. The error has kind Unavailable.
 type ContentGoneError struct {
 	Bundle domain.Bundle
 	Cause  error
@@ -34,17 +32,16 @@ func (e *ContentGoneError) Error() string {
 
 func (e *ContentGoneError) Unwrap() error { return e.Cause }
 
-// MissingContent is a kind of content that was deleted while a bundle needed it.
+// MissingContent is a kind of content that was deleted although a bundle needs it.
 type MissingContent string
 
-// The kinds of content that may be missing.
+// The values of MissingContent.
 const (
-	MissingBundle  MissingContent = "bundle"  // content of a bundle, which the domain can produce again
-	MissingPayload MissingContent = "payload" // payload of an event, which is lost
+	MissingBundle  MissingContent = "bundle"  // MissingBundle is the content of a bundle, which the domain can produce again
+	MissingPayload MissingContent = "payload" // MissingPayload is the payload of an event, which is lost
 )
 
-// contentMissing marks an open bundle whose content was not found, and returns why it cannot be
-// read.
+// contentMissing marks an open bundle whose content was not found. It returns the error for the reader.
 func (h *Hub) contentMissing(ctx context.Context, b *domain.Bundle, cause error) error {
 	if h.opts.Answers == nil {
 		return domain.Errorf(domain.Damaged, "it is missing: %w", cause)
@@ -60,9 +57,8 @@ func (h *Hub) contentMissing(ctx context.Context, b *domain.Bundle, cause error)
 	return domain.Errorf(domain.Unavailable, "%w", &ContentGoneError{Bundle: *b, Cause: cause})
 }
 
-// ContentGone records that an object of the content store was deleted. If it is the content of
-// an open bundle, the next Peek asks the domain for new content. A call for another object, or
-// a repeated call, changes nothing.
+// ContentGone records that an object was deleted from the content store. If it was the content of an open bundle, the
+// next Peek asks the domain for new content. For any other object, ContentGone does nothing. It may be repeated.
 func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	id, isContent := bundleOfObject(object)
 	if !isContent || h.opts.Answers == nil {
@@ -75,7 +71,7 @@ func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	for _, recipient := range recipients {
 		bundle, err := h.opts.Answers.MarkGone(ctx, recipient, id, object)
 		switch kind := domain.KindOf(err); {
-		case kind == domain.NotFound || kind == domain.Invalid: // the bundle is no longer open, or is a bundle of another recipient in another content mode
+		case kind == domain.NotFound || kind == domain.Invalid: // the bundle is closed, or has a different content mode
 		case err != nil:
 			return fmt.Errorf("mark the content of bundle %s of %s as gone: %w", id, recipient, err)
 		case bundle.Gone && bundle.Object == object:
@@ -85,14 +81,13 @@ func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	return nil
 }
 
-// objectName returns the name of a new object for the content of a bundle. No name is returned
-// twice.
+// objectName returns a new, unique name for the content of a bundle.
 func objectName(folder string, id domain.BundleID) string {
 	return fmt.Sprintf("%s/%s-%s", folder, id, randomID())
 }
 
-// bundleOfObject returns the id of the bundle in the name of an object. isContent is false if
-// objectName cannot have returned the name.
+// bundleOfObject returns the bundle id that an object name contains. isContent is false if the name cannot come from
+// objectName.
 func bundleOfObject(object string) (id domain.BundleID, isContent bool) {
 	base := path.Base(object)
 	if n := len(id.String()); len(base) != 2*n+1 || base[n] != '-' || !strings.Contains(object, "/") {
@@ -111,7 +106,7 @@ func (h *Hub) reportGone(ctx context.Context, b *domain.Bundle) {
 		slog.String("bundle_id", b.ID.String()), slog.String("actor", b.Cabinet.Recipient.String()), slog.String("object", b.Object))
 }
 
-// payloadMissing reports a payload that was deleted while its event is in an open bundle.
+// payloadMissing logs and counts a payload that was deleted although its event is in an open bundle.
 func (h *Hub) payloadMissing(ctx context.Context, object string) {
 	h.opts.Missing(MissingPayload)
 	h.opts.Logger.LogAttrs(ctx, slog.LevelError, "the payloads of events in an open bundle were deleted and cannot be made again; restore the object, or skip the bundle",

@@ -17,8 +17,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// newCountingWorld returns a world whose domain puts the number of the request into its content.
-// missing has the losses that the hub has reported.
+// newCountingWorld returns a world whose domain writes the number of the request into the content. missing contains the
+// losses that the hub has reported.
 func newCountingWorld(t *testing.T, change ...func(*hub.Options)) (w *world, d *contentDomain, missing *[]hub.MissingContent) {
 	missing = new([]hub.MissingContent)
 	w, d = newContentWorld(t, append(change, func(o *hub.Options) {
@@ -30,13 +30,13 @@ func newCountingWorld(t *testing.T, change ...func(*hub.Options)) (w *world, d *
 	return w, d, missing
 }
 
-// deleteContent deletes the content of a bundle from the store.
+// deleteContent deletes the content of a bundle from the content store.
 func (w *world) deleteContent(p *hub.PeekedBundle) {
 	w.Helper()
 	require.NoError(w, w.store.Delete(w.ctx, p.Object))
 }
 
-// requireContentGone requires that a read of a bundle's body fails because the content was deleted.
+// requireContentGone checks that reading a bundle's body fails because the content was deleted.
 func (w *world) requireContentGone(p *hub.PeekedBundle) {
 	w.Helper()
 	err := writeBody(w.ctx, p, io.Discard)
@@ -113,7 +113,8 @@ func TestAMarkedBundle_IsDequeued(t *testing.T) {
 	w.requireNoData()
 }
 
-// While the domain does not answer, an actor that has the old content may dequeue the bundle.
+// The content of a bundle is deleted, and the domain does not reply. An actor that already has the content must still
+// be able to dequeue the bundle.
 func TestABundle_StaysOpenIfItsDeletedContentIsNotReplaced(t *testing.T) {
 	w, d, _ := newCountingWorld(t)
 	w.sendNew(1, charges)
@@ -130,7 +131,8 @@ func TestABundle_StaysOpenIfItsDeletedContentIsNotReplaced(t *testing.T) {
 	w.requireNoData()
 }
 
-// A lifecycle rule may delete the list of events together with the content.
+// A lifecycle rule deletes the list of event ids together with the content. The hub must store the list again before it
+// asks the domain.
 func TestDeletedContent_IsRequestedWithItsListOfEvents(t *testing.T) {
 	w, d, _ := newCountingWorld(t)
 	w.sendNew(3, charges)
@@ -144,8 +146,8 @@ func TestDeletedContent_IsRequestedWithItsListOfEvents(t *testing.T) {
 	require.NoError(t, list.Close())
 }
 
-// Content is deleted a second time, after the second answer of the domain was recorded and
-// before the hub has returned it.
+// The new content is deleted, too, after the hub has recorded the domain's second reply and before the Peek returns it.
+// The hub must ask the domain once more.
 func TestContentDeletedWhileItIsMadeAgain_IsRequestedOnceMore(t *testing.T) {
 	store, d := memory.New(memory.Options{}), &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {

@@ -12,23 +12,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Content on request. The bundle is opened first, like any other bundle. Then the hub asks its
-// domain for the content, copies the content, and records the copy in the bundle. From then on
-// every Peek returns this copy, and later answers of the domain are ignored. A node that dies
-// before it has recorded the copy leaves an open bundle without content, and the next Peek asks
-// the domain again.
+// In content mode request, the hub first opens a bundle as usual. Then it asks the domain for the content, copies the
+// content, and records the copy in the bundle. From then on every Peek returns this copy, and later replies of the
+// domain are ignored. If a node dies before it records the copy, the bundle is open without content, and the next Peek
+// asks the domain again.
 //
-// An object may be deleted while its bundle is open. Then the bundle is marked, and the next
-// Peek asks the domain as if it had not answered; see content_gone.go.
+// If the object is deleted while the bundle is open, the bundle is marked, and the next Peek asks the domain again; see
+// content_gone.go.
 //
-// One fetch serves all Peeks of a bundle on a node. The fetch has the time that remains for the
-// first of these Peeks; a reply after that serves the next Peek. The domain may be asked
-// repeatedly, and by several nodes: the first recorded answer remains until it is marked as
-// deleted.
+// On each node, one fetch serves all Peeks of a bundle. It lasts as long as the first of these Peeks may wait; a later
+// reply serves the next Peek. A domain may be asked repeatedly and by several nodes. The first recorded reply counts,
+// until its content is marked as deleted.
 
-// An UnansweredError reports that the domain of an open bundle has not produced its content yet.
-// The bundle remains open, and the next Peek asks the domain again. The kind of the error is
-// Unavailable.
+// An UnansweredError reports that the domain has not yet produced the content of an open bundle. The bundle stays open,
+// and the next Peek asks the domain again. The error has kind Unavailable.
 type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
@@ -40,20 +37,19 @@ func (e *UnansweredError) Error() string {
 	return text
 }
 
-// NoAnswer is the Reason of a ContentFailure if the domain has not replied in time.
+// NoAnswer is the Reason of a ContentFailure if the domain did not reply in time.
 const NoAnswer = "no-answer"
 
 const (
-	// reservedTime is the part of a Peek's time in which the hub copies the content; the domain
-	// gets the rest.
+	// reservedTime is the part of a Peek's time that is reserved for copying the content. The domain can use the rest.
 	reservedTime = 2 * time.Second
 
-	// lateReplyWait is how long a fetch waits for a late reply, after the time of its Peek.
+	// lateReplyWait is how long a fetch waits for a reply after its Peek has timed out.
 	lateReplyWait = 30 * time.Second
 )
 
-// requestContent asks the domain of an open bundle for its content, and returns the bundle with
-// the content. list has the ids of the bundle's events; nil: they are read from run.
+// requestContent asks the domain for the content of an open bundle, and returns the bundle with the content. list
+// contains the ids of the events; if it is nil, they are read from run.
 func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node cannot ask", bundle.ID, bundle.Cabinet.Origin)
@@ -79,7 +75,7 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 	select {
 	case <-i.done:
 		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
-			return i.result, i.err // another fetch has recorded the content
+			return i.result, i.err // a different fetch has recorded the content
 		}
 		if err := resume(ctx); err != nil {
 			return i.result, err
@@ -90,7 +86,7 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 	}
 }
 
-// askDomain asks a domain once, and waits for the reply until i.until plus lateReplyWait.
+// askDomain sends one request to a domain. It waits for the reply until i.until plus lateReplyWait.
 func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(lateReplyWait))
 	defer cancel()
@@ -98,7 +94,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // free the memory, because the wait for the domain may be long
+	i.list, i.run = nil, nil // free this memory, because the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -133,8 +129,8 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 	}
 }
 
-// storeList stores the ids of the bundle's events for the domain. The name of the object
-// identifies the events, so an existing object of this name has the same ids.
+// storeList stores the ids of the bundle's events for the domain. The object name identifies the events, so an existing
+// object of this name has the same content.
 func (h *Hub) storeList(ctx context.Context, i *contentFetch) error {
 	if i.list == nil {
 		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
@@ -163,8 +159,8 @@ func (h *Hub) storeList(ctx context.Context, i *contentFetch) error {
 	return nil
 }
 
-// handleReply records a domain's reply as the content of the bundle, or as a failure. A late
-// failure is not counted, because the missing reply was counted as a failure before.
+// handleReply records a reply as content or as a failure. It does not count a late failure, because a missing reply
+// already counts as one.
 func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
@@ -184,10 +180,9 @@ func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, lat
 	}
 }
 
-// recordContent records the content in the bundle. If another answer was recorded first, the Peek
-// returns that answer. The content of a closed bundle is not deleted: a call whose reply was lost
-// may have recorded the content, and an operator may reopen the bundle. The content is deleted
-// with its folder.
+// recordContent records content in the bundle. If a different reply was recorded first, the Peek returns that content.
+// If the bundle is closed, the content is not deleted: a call whose result was lost may have recorded it, and an
+// operator may reopen the bundle. It is deleted together with its folder.
 func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string, body domain.Body, uri string) {
 	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
@@ -197,7 +192,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, so that no request waits for the clean-up
+	h.fetches.finishFetch(i, bundle, outcome) // finish before the clean-up, so that no request waits for it
 	if err == nil && bundle.Object != object {
 		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}
@@ -206,8 +201,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 	}
 }
 
-// recordAnswer records an answer in place of the content that the bundle had when the fetch
-// began.
+// recordAnswer records a reply. It replaces only the content that the bundle had when the fetch began.
 func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, body domain.Body) (domain.Bundle, error) {
 	if i.bundle.Object != "" {
 		return h.opts.Answers.ReplaceAnswer(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
@@ -215,8 +209,8 @@ func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, 
 	return h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 }
 
-// asUnavailable turns a Conflict or NotFound of the exchange or the content store into
-// Unavailable: the bundle is not affected, and the next attempt may succeed.
+// asUnavailable converts a Conflict or NotFound of the exchange or content store to Unavailable, because the bundle is
+// not affected and the next attempt may succeed.
 func asUnavailable(err error) error {
 	switch domain.KindOf(err) {
 	case domain.Conflict, domain.NotFound:
@@ -226,7 +220,7 @@ func asUnavailable(err error) error {
 	}
 }
 
-// asConflict turns a NotFound into a Conflict: the bundle was closed, so the Peek starts over.
+// asConflict converts NotFound to Conflict, because the bundle was closed and the Peek must start over.
 func asConflict(err error) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return domain.Errorf(domain.Conflict, "the bundle was closed while its domain was asked: %w", err)
@@ -234,8 +228,7 @@ func asConflict(err error) error {
 	return err
 }
 
-// logCleanup logs that an unused object could not be deleted. The object will be deleted with
-// its folder, or replaced.
+// logCleanup logs that an unused object could not be deleted. It will be replaced, or deleted with its folder.
 func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that is no longer needed could not be removed",
@@ -243,8 +236,8 @@ func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	}
 }
 
-// recordFailure counts a failure of the domain, and logs it, as an error after many failures. If
-// another node has recorded an answer, the fetch succeeds.
+// recordFailure counts and logs a failure of the domain. After many failures, it logs an error. If a different node has
+// recorded a reply, the fetch succeeds.
 func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.ContentFailure) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestContentRequest_DoesNotCountAnUnreachableBus(t *testing.T) {
 	require.Equal(t, "content", w.body(peeked))
 }
 
-// awayContent is a content store that is unreachable while away is true.
+// awayContent is a content store that fails while away is true.
 type awayContent struct {
 	repository.Content
 	away bool

@@ -14,13 +14,13 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A contentDomain is a domain that is asked for content. Each test sets its answers.
+// A contentDomain is a domain that produces content. Each test sets its replies.
 type contentDomain struct {
 	exchange *memory.Exchange
 
 	mu     sync.Mutex
 	asked  []hub.ContentRequest
-	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // answers the n-th request, from 1
+	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // answer replies to request n, where n starts at 1
 }
 
 func (d *contentDomain) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
@@ -37,19 +37,18 @@ func (d *contentDomain) requests() []hub.ContentRequest {
 	return append([]hub.ContentRequest(nil), d.asked...)
 }
 
-// storeContent stores content in the exchange and returns the reply that names it.
+// storeContent stores content in the exchange, and returns a reply with its URI.
 func (d *contentDomain) storeContent(r hub.ContentRequest, content string) (hub.Reply, error) {
 	return hub.Reply{URI: d.exchange.Upload(hub.ProcessID(r.Bundle, r.Recipient)+"_data", []byte(content))}, nil
 }
 
-// neverReply never replies: it waits until ctx ends.
+// neverReply waits until ctx ends and does not reply.
 func neverReply(ctx context.Context) (hub.Reply, error) {
 	<-ctx.Done()
 	return hub.Reply{}, ctx.Err()
 }
 
-// newContentWorld returns a world whose domain Charges is asked for content. By default the
-// domain replies immediately.
+// newContentWorld returns a world in which the domain Charges produces content. By default, it replies immediately.
 func newContentWorld(t testing.TB, change ...func(*hub.Options)) (*world, *contentDomain) {
 	d := &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
@@ -73,8 +72,7 @@ func askingOver(t testing.TB, store *memory.Store, d *contentDomain, change ...f
 
 func charges(e *domain.Event) { e.Origin = domain.Charges }
 
-// requireUnanswered requires that a Peek fails because the domain of the open bundle has not
-// answered.
+// requireUnanswered checks that a Peek fails because the domain has not produced the content.
 func (w *world) requireUnanswered(reason string) domain.Bundle {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.newRequest())

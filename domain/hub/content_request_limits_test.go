@@ -21,8 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// lossyAnswers loses the result of the first Answer: after the write, it calls the function in
-// field then, and returns an error.
+// lossyAnswers loses the result of the first Answer: it writes the answer, calls then, and returns an error.
 type lossyAnswers struct {
 	repository.Answers
 	once sync.Once
@@ -38,8 +37,8 @@ func (a *lossyAnswers) Answer(ctx context.Context, to domain.ActorID, id domain.
 	return b, err
 }
 
-// The hub has recorded the answer but lost the result of the write. Before it tries again, the
-// actor has dequeued the bundle on another node.
+// The hub has recorded the reply, but the result of the write is lost. Before the hub tries again, the actor dequeues
+// the bundle on a second node. The hub must not delete the content.
 func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
 	store, d := memory.New(memory.Options{}), &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
@@ -64,7 +63,7 @@ func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
 	require.Len(t, d.requests(), 1)
 }
 
-// lockedExchange refuses to return the content that a domain has stored.
+// lockedExchange returns an error for reads of content.
 type lockedExchange struct {
 	*memory.Exchange
 	fault error
@@ -72,7 +71,7 @@ type lockedExchange struct {
 
 func (l *lockedExchange) Fetch(context.Context, string) (io.ReadCloser, error) { return nil, l.fault }
 
-// For example, Blob Storage answers a read of an archived blob with a conflict.
+// For example, Blob Storage responds with a conflict when an archived blob is read.
 func TestContentRequest_TreatsAConflictOfTheExchangeAsUnavailable(t *testing.T) {
 	d := &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
@@ -129,7 +128,7 @@ func TestPeek_CanBeRepeatedAfterItsNodeStopped(t *testing.T) {
 	})
 }
 
-// hangingExchange never completes a removal.
+// hangingExchange is an exchange whose removals never end.
 type hangingExchange struct{ *memory.Exchange }
 
 func (hangingExchange) Discard(ctx context.Context, _ string) error {
@@ -152,8 +151,8 @@ func TestContentRequest_DoesNotWaitForAHangingCleanUp(t *testing.T) {
 	})
 }
 
-// Peeks that wait for a domain hold no other limited resource, so only this limit applies to
-// them.
+// The limit of Peeks that wait for a bundle's content is the only one that applies to them, because they have released
+// all other limited resources.
 func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newContentWorld(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
@@ -208,7 +207,7 @@ func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
 	return s.Content.Put(ctx, name, r)
 }
 
-// Many replies arrive at the same time after an outage of a domain.
+// After an outage of the domain, many replies arrive at the same time. The hub must limit the memory for their content.
 func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newContentWorld(t)
@@ -237,8 +236,7 @@ func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 	})
 }
 
-// A heavyRun yields events with a large array each. yielded shows whether the last array is
-// still in memory.
+// A heavyRun yields events that each contain a large array. yielded tells whether the last array is still in memory.
 type heavyRun struct {
 	repository.Run
 	yielded *weak.Pointer[[1024]byte]
@@ -257,7 +255,7 @@ func (r heavyRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, 
 	}
 }
 
-// A Peek that waits for a domain has released its share of memory.
+// While a Peek waits for a domain, the events of the bundle must not occupy memory.
 func TestContentRequest_FreesEventsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newContentWorld(t)

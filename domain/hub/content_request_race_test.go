@@ -44,7 +44,7 @@ func TestContentRequest_FirstAnswerWinsOnAllNodes(t *testing.T) {
 	})
 }
 
-// recordingContent is a content store that records the names of its objects.
+// recordingContent is a content store that records the names of stored objects.
 type recordingContent struct {
 	repository.Content
 	mu    sync.Mutex
@@ -94,7 +94,7 @@ func TestContentRequest_SecondAnswerLeavesNoObject(t *testing.T) {
 		require.NoError(t, err)
 		close(release)
 		peeking.Wait()
-		synctest.Wait() // the clean-up has ended
+		synctest.Wait() // wait until the clean-up has ended
 		first.Close()
 		second.Close()
 		w.hub.Close()
@@ -141,12 +141,12 @@ func TestContentRequest_CountsALateFailureOnce(t *testing.T) {
 		}
 		w.sendNew(1, charges)
 		require.Equal(t, 1, w.requireUnanswered(hub.NoAnswer).ContentFailure.Failures)
-		<-time.After(time.Minute) // the failure arrives too late
+		<-time.After(time.Minute) // by now, the failure is too late
 		require.Equal(t, 2, w.requireUnanswered("internal-error").ContentFailure.Failures, "the second is that of the second request")
 	})
 }
 
-// A crowdedExchange stores every list just before the hub stores it, as another node could.
+// A crowdedExchange stores each list just before the hub does, as a second node could.
 type crowdedExchange struct{ *memory.Exchange }
 
 func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) error {

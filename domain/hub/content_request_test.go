@@ -130,7 +130,7 @@ func TestContentRequest_KeepsALateReplyForTheNextPeek(t *testing.T) {
 		}
 		w.sendNew(1, charges)
 		w.requireUnanswered(hub.NoAnswer)
-		<-time.After(15 * time.Second) // no Peek waits when the answer arrives
+		<-time.After(15 * time.Second) // when the reply arrives, no Peek waits any more
 		require.Equal(t, "late", w.body(w.peekBundle()))
 		require.Len(t, d.requests(), 1)
 	})
@@ -172,7 +172,7 @@ func TestContentRequest_ContinuesIfOnePeekGivesUp(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		bodies := make(chan string)
 		go func() { bodies <- w.body(w.peekBundle()) }()
-		synctest.Wait() // otherwise a Peek right after the answer may ask again
+		synctest.Wait() // without this wait, the next Peek might ask the domain again
 		close(release)
 		require.Equal(t, "content", <-bodies)
 		require.Len(t, d.requests(), 1)

@@ -14,37 +14,35 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Hub and domain exchange content through storage that both can write. The hub copies the content
-// before it uses it, so a domain that later stores other content under the same name changes no
-// bundle.
+// A hub and a domain exchange content through storage that both can write. The hub copies the content before using it.
+// If the domain later stores different content under the same name, no bundle changes.
 
-// listName returns the name of the object with the ids of a bundle's events, which the domain
-// reads. The name has the numbers of the events. These are never reused, so no bundle can
-// overwrite the list of another, even if a bundle id is used again after years.
+// listName returns the object name for the list of a bundle's event ids, which the domain reads. The name contains the
+// numbers of the events, which are never reused. So a list cannot overwrite an older one, even if a bundle id is reused
+// after years.
 func listName(folder string, b *domain.Bundle) string {
 	return fmt.Sprintf("%s/%s_%d-%d", folder, ProcessID(b.ID, b.Cabinet.Recipient), b.First, b.Last)
 }
 
-// listSuffix matches the end of the name of each list. No content of a domain has such a name.
+// listSuffix matches the end of every list name. No content of a domain has such a name.
 var listSuffix = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
 
-// isOwn reports whether a name that a domain returned belongs to the bundle, so that the hub
-// may remove the object. Another object may belong to another bundle.
+// isOwn reports whether an object name returned by a domain belongs to the bundle. Only then may the hub remove the
+// object.
 func (i *contentFetch) isOwn(name string) bool {
 	rest, ok := strings.CutPrefix(path.Base(name), ProcessID(i.bundle.ID, i.key.actor))
-	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise the name has the id of another actor, which begins with this id
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise the name may contain a longer actor id that begins with this one
 }
 
-// appendID appends the id of an event to a list in the layout of the original protocol, a .NET
-// GUID: the bytes of the first three groups of its text are reversed.
+// appendID appends an event id in the layout of the original protocol, a .NET GUID: in the first three groups, the
+// bytes are reversed.
 func appendID(list []byte, id domain.EventID) []byte {
 	return append(list, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6],
 		id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15])
 }
 
-// copyContent copies the content that a domain has stored at uri into the hub's content store,
-// under a new name. It returns the object and its body, or wrong if the content is not
-// acceptable, or an error if the hub could not read or write.
+// copyContent copies the content at uri to a new object in the hub's content store. It returns the object and its body.
+// wrong tells why content is not acceptable; err reports a failed read or write.
 func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.ContentFailure, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listSuffix.MatchString(name) {
 		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
@@ -64,7 +62,7 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	case err != nil:
 		return "", body, nil, fmt.Errorf("fetch the content of bundle %s: %w", i.bundle.ID, err)
 	}
-	defer func() { _ = left.Close() }() // the object was only read, so an error of Close loses no data
+	defer func() { _ = left.Close() }() // the object was only read, so closing it cannot lose data
 	object = objectName(i.folder, i.bundle.ID)
 	m := &contentReader{from: left, limit: h.opts.MaxContent, sum: sha256.New()}
 	err = h.content.Put(ctx, object, m)
@@ -86,14 +84,14 @@ var (
 	errEmpty   = errors.New("the content is empty")
 )
 
-// A contentReader computes the length and the digest of the content that it reads. It fails if the
-// content must not be stored.
+// A contentReader computes the length and digest of the content that it reads. It fails if the content is not
+// acceptable.
 type contentReader struct {
 	from   io.Reader
 	limit  int64
 	length int64
 	sum    hash.Hash
-	err    error // why Read failed, other than io.EOF
+	err    error // error of an earlier Read, except io.EOF
 }
 
 func (m *contentReader) Read(p []byte) (int, error) {

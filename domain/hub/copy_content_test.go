@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// uriOf returns the URI of an object that was not stored by a domain.
+// uriOf returns the URI that an object in the exchange would have.
 func (d *contentDomain) uriOf(name string) string {
 	return strings.TrimSuffix(d.exchange.Upload("any", nil), "any") + name
 }
@@ -63,7 +63,7 @@ func TestCopyContent_DeletesOnlyObjectsNamedAfterTheBundle(t *testing.T) {
 				}
 				w.sendNew(1, charges)
 				require.Equal(t, "content", w.body(w.peekBundle()))
-				synctest.Wait() // the hub cleans up in the background
+				synctest.Wait() // wait until the hub has cleaned up in the background
 				r, err := d.exchange.Fetch(t.Context(), left)
 				if tc.removed {
 					require.Equal(t, domain.NotFound, domain.KindOf(err))

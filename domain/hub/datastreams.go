@@ -9,25 +9,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// DataStreams adds the streams of [domain.DataStream] to other streams. The added streams are not
-// stored. Their entries are computed from the watermarks of actors: the entry with number n
-// announces data up to sequence number n+1.
+// DataStreams is a Streams that adds the streams of [domain.DataStream]. The added streams are not stored: their
+// entries are computed from the watermarks of actors. Entry n announces the data up to sequence number n+1.
 //
-// At a position that a cursor has reached, Read returns only the newest entry, because its data
-// includes the data of the entries before it. At the position of an entry that was taken, Read
-// returns this entry, so that all attempts of a delivery are equal. Read recognizes the position
-// of a taken entry by its page, which is the number after the entry.
+// Where a cursor has not taken an entry yet, Read returns only the newest entry, because its data includes that of all
+// earlier ones. For a taken entry, Read returns exactly this entry, so that all attempts of its delivery are equal. The
+// position of a taken entry has a special page: the number of the entry plus 1.
 type DataStreams struct {
 	repository.Streams
 	events repository.DataAvailable
 }
 
-// NewDataStreams returns a store with the streams of streams and the data streams of events.
+// NewDataStreams returns a Streams with the streams of streams, plus the data streams computed from events.
 func NewDataStreams(streams repository.Streams, events repository.DataAvailable) *DataStreams {
 	return &DataStreams{streams, events}
 }
 
-// Append implements [repository.Streams]. It fails with Invalid for a stream of data.
+// Append implements [repository.Streams]. For a data stream, it fails with Invalid.
 func (s *DataStreams) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
 	if _, isData := stream.DataActor(); isData {
 		return nil, domain.Errorf(domain.Invalid, "append to %s: want another stream; this one follows the events of the actor", stream)
@@ -73,9 +71,8 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: int64(watermark)}}}}, nil
 }
 
-// CurrentEnd implements [repository.Streams], except that the watermark of an actor may be a
-// stale read. A receiver that begins at a stale end is notified once of data that was available
-// before.
+// CurrentEnd implements [repository.Streams], but for a data stream the watermark may be stale. A receiver that begins
+// at a stale end is notified once of data that already existed.
 func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	if _, isData := stream.DataActor(); isData {
 		return s.End(ctx, stream)
@@ -83,7 +80,7 @@ func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) 
 	return s.Streams.CurrentEnd(ctx, stream)
 }
 
-// dataEntry returns the entry with a number. The result depends only on its parameters.
+// dataEntry returns the entry with the given number. The same parameters always give the same entry.
 func dataEntry(actor domain.ActorID, number int64) repository.Entry {
 	watermark := number + 1
 	payload, err := json.Marshal(struct {
@@ -91,7 +88,7 @@ func dataEntry(actor domain.ActorID, number int64) repository.Entry {
 		Watermark int64  `json:"watermark"`
 	}{actor.String(), watermark})
 	if err != nil {
-		panic(err) // text and a number always marshal
+		panic(err) // cannot fail for text and a number
 	}
 	return repository.Entry{
 		Message: domain.Message{

@@ -28,7 +28,7 @@ func TestADataStream_FollowsTheWatermarkOfItsActor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(5), end.Positions[0].Number)
 
-	// Read returns only the newest entry, whose watermark includes all entries before it.
+	// Read returns only the newest entry, whose data includes that of all earlier ones.
 	found, err := streams.Read(t.Context(), stream, domain.Position{EntryID: domain.EntryID{Number: 2}}, 100)
 	require.NoError(t, err)
 	require.Len(t, found.Entries, 1)
@@ -36,14 +36,14 @@ func TestADataStream_FollowsTheWatermarkOfItsActor(t *testing.T) {
 	require.Equal(t, int64(2), found.Start.Number)
 	require.JSONEq(t, `{"actor":"`+actor.String()+`","watermark":5}`, string(found.Entries[0].Payload))
 
-	// At the position of an entry that was taken, Read returns that entry.
+	// At the position of a taken entry, Read returns this entry.
 	taken := domain.Position{EntryID: domain.EntryID{Number: 2}, Page: 3}
 	found, err = streams.Read(t.Context(), stream, taken, 100)
 	require.NoError(t, err)
 	require.Equal(t, taken, found.Entries[0].Position)
 	require.JSONEq(t, `{"actor":"`+actor.String()+`","watermark":3}`, string(found.Entries[0].Payload))
 
-	// The position after a taken entry is a position that a cursor has reached.
+	// After a taken entry, Read again returns only the newest entry.
 	found, err = streams.Read(t.Context(), stream, taken.Next(), 100)
 	require.NoError(t, err)
 	require.Equal(t, int64(4), found.Entries[0].Position.Number)

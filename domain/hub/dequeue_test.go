@@ -17,7 +17,7 @@ func TestDequeue_ReturnsTheBundleAndAllowsTheNext(t *testing.T) {
 		w.sendNew(1, from, rt.WithoutBundling)
 		next := w.sendNew(2, from)
 		open := w.peekBundle(s.groups...)
-		w.dequeueBundle(open) // dequeueBundle checks the result
+		w.dequeueBundle(open) // dequeueBundle fails the test on an error
 		w.requireEvents(w.peekBundle(s.groups...), next...)
 	})
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An eventList holds the events of a bundle while its body is being read, in a third of the
-// memory of StoredEvents. It has only the fields that a body needs: no payloads, and no times
-// at which events were saved.
+// An eventList contains the events of a bundle while its body is read. It needs a third of the memory of StoredEvents,
+// because it has only the fields that a body needs: no payloads and no times.
 type eventList struct {
-	pieces  [][]listedEvent // pieces of up to maxPiece events, so that adding an event does not copy the others
-	kinds   []domain.Event  // fields that neighbouring events have in common
-	objects []string        // names of the objects with payloads
+	pieces  [][]listedEvent // pieces contain up to maxPiece events each, so that adding an event never copies many events
+	kinds   []domain.Event  // kinds contains the fields that consecutive events have in common
+	objects []string        // objects contains the names of the objects with payloads
 }
 
 // maxPiece is the maximum number of events in a piece.
@@ -21,7 +20,7 @@ const maxPiece = 512
 
 type listedEvent struct {
 	id             domain.EventID
-	kind, object   uint32 // indexes in kinds and objects
+	kind, object   uint32 // indexes into kinds and objects
 	sum            uint32
 	weight         domain.Weight
 	sequence       domain.Sequence
@@ -32,7 +31,7 @@ func (l *eventList) add(e *repository.StoredEvent) {
 	last := len(l.pieces) - 1
 	switch {
 	case last < 0:
-		l.pieces = append(l.pieces, nil) // the first piece of a small bundle is small
+		l.pieces = append(l.pieces, nil) // the first piece starts small, because most bundles are small
 		last++
 	case len(l.pieces[last]) == maxPiece:
 		l.pieces = append(l.pieces, make([]listedEvent, 0, maxPiece))
@@ -44,7 +43,7 @@ func (l *eventList) add(e *repository.StoredEvent) {
 	})
 }
 
-// kindOf returns the index of the fields that e has in common with its neighbours.
+// kindOf returns the index in kinds of the fields that e shares with its neighbors.
 func (l *eventList) kindOf(e *domain.Event) uint32 {
 	last := len(l.kinds) - 1
 	if last >= 0 {
@@ -60,8 +59,7 @@ func (l *eventList) kindOf(e *domain.Event) uint32 {
 	return uint32(last + 1) //nolint:gosec // there are fewer kinds than events
 }
 
-// objectOf returns the index of an object in objects, and adds the object unless it is the last
-// one.
+// objectOf returns the index of an object in objects. It adds the object unless it equals the last one.
 func (l *eventList) objectOf(object string) uint32 {
 	last := len(l.objects) - 1
 	if last < 0 || l.objects[last] != object {
@@ -81,7 +79,7 @@ func (l *eventList) len() int {
 
 func (l *eventList) listedAt(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
 
-// eventAt returns the i-th event.
+// eventAt returns event i.
 func (l *eventList) eventAt(i int) repository.StoredEvent {
 	from := l.listedAt(i)
 	e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence, PayloadAt: l.payloadAt(i)}
@@ -89,7 +87,7 @@ func (l *eventList) eventAt(i int) repository.StoredEvent {
 	return e
 }
 
-// payloadAt returns the location of the payload of the i-th event.
+// payloadAt returns where the payload of event i is stored.
 func (l *eventList) payloadAt(i int) repository.Section {
 	from := l.listedAt(i)
 	return repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}

@@ -42,14 +42,14 @@ func TestOpenBody_ReadsAllEventsOfALargeBundleBeforeItsFirstByte(t *testing.T) {
 	w.sendNew(4000)
 	first := w.body(w.peekBundle())
 	ctx, cancel := context.WithCancel(w.ctx)
-	again, err := w.hub.Peek(ctx, w.newRequest()) // the body of this Peek reads its events from the store
+	again, err := w.hub.Peek(ctx, w.newRequest()) // for this Peek, the body must read the events from the store
 	require.NoError(t, err)
 	body, err := again.Open(w.ctx)
 	require.NoError(t, err)
 	begin := make([]byte, 1)
 	_, err = io.ReadFull(body, begin)
 	require.NoError(t, err)
-	cancel() // from now on the store fails
+	cancel() // from here on, reads of the store fail
 	rest, err := io.ReadAll(body)
 	require.NoError(t, err)
 	require.Equal(t, first, string(begin)+string(rest))

@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// requirePeekError requires that a Peek returns failure unchanged, although events wait.
+// requirePeekError checks that a Peek returns the error failure, although events wait.
 func (w *world) requirePeekError(failure error) {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.newRequest())
@@ -55,7 +55,7 @@ func TestPeek_ReturnsTheErrorOfTheStore(t *testing.T) {
 	}
 }
 
-// breakRuns makes each read of a run fail after a number of events.
+// breakRuns makes every read of a run fail after some events.
 func (w *world) breakRuns(after int, failure error) {
 	w.replaceCalls(replacedStore{next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 		next, err := w.store.NextUnacknowledged(ctx, actor, groups)

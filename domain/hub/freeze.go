@@ -6,18 +6,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxFreezeRecords is the maximum number of records that FindFreeze reads.
+// maxFreezeRecords limits the records that FindFreeze reads.
 const maxFreezeRecords = 1_000
 
-// FindFreeze returns the record of the action that has frozen the queue of an actor. It returns
-// nil if the queue is not frozen, or if no action has frozen it, for example because the queue is
-// new in a restored folder.
+// FindFreeze returns the record of the action that froze the queue of an actor. It returns nil if the queue is not
+// frozen, or if there is no such record, for example in a restored folder.
 func (o *Operator) FindFreeze(ctx context.Context, actor domain.ActorID) (*Record, error) {
 	records, err := o.ops.Records(ctx, actor, maxFreezeRecords)
 	if err != nil {
 		return nil, err
 	}
-	for i := range records { // the newest first
+	for i := range records { // records has the newest record first
 		switch records[i].What {
 		case "freeze":
 			return &records[i], nil

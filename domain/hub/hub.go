@@ -30,39 +30,39 @@ type Hub struct {
 	opts    Options
 
 	listeners listeners
-	looks     sync.WaitGroup // reads of the watermark by Listeners
+	looks     sync.WaitGroup // running reads of watermarks for Listeners
 	fetches   *contentFetches
-	opens     chan struct{} // one element for each span that is being read ahead, in all bodies
+	opens     chan struct{} // contains one element per span that any body is reading ahead
 }
 
-// Options of a Hub. The zero value has the defaults for the energy market.
+// Options configure a Hub. The zero value selects the defaults of the energy market.
 type Options struct {
 	Groups   domain.Groups                        // default: domain.DefaultGroups
-	Content  map[domain.Origin]domain.ContentMode // default: manifest for every origin
-	NewID    func() domain.BundleID               // default: random version 4 UUIDs
-	Parallel int                                  // recipients of one Ingest that are saved at the same time; default 8
+	Content  map[domain.Origin]domain.ContentMode // content mode of each origin; default: manifest
+	NewID    func() domain.BundleID               // returns the id for a new bundle; default: a random UUID, version 4
+	Parallel int                                  // maximum number of recipients for which one Ingest saves at the same time; default 8
 
-	// The next three fields are for domains whose content mode is Request. Without a Requester,
-	// the bundles of these domains get no content, and their actors wait.
+	// Requester, Exchange and MaxContent are for domains with content mode Request. Without a Requester, the bundles of
+	// these domains get no content, and their actors wait.
 	Requester   Requester
 	Exchange    repository.Exchange
 	Answers     repository.Answers
-	MaxContent  int64        // maximum number of bytes of a content; default 64 MB
-	NoticeRelay *NoticeRelay // is notified of the notices of each Dequeue; nil: other nodes deliver them
+	MaxContent  int64        // maximum size of a content in bytes; default 64 MB
+	NoticeRelay *NoticeRelay // delivers the notices of each Dequeue; if nil, other nodes must deliver them
 	Logger      *slog.Logger
 
-	Missing func(MissingContent) // called when content is found to be missing; must not block; default: not called
+	Missing func(MissingContent) // called when content is missing; must not block; may be nil
 
 	Random func() uint64 // source of random numbers for jitter; default: math/rand/v2
 
-	Saved func(domain.ActorID) // called after events of an actor were saved; must not block; default: not called
+	Saved func(domain.ActorID) // called after events were saved for an actor; must not block; may be nil
 
-	Listeners         int                     // limit for the Listeners that have a place; default 10,000. Actors without a mailbox get up to a tenth of these
-	ListenersPerActor int                     // limit for the Listeners of one actor that have a place; default 8. Also the limit for the Peeks that wait for the content of one bundle
-	LookAgain         func(int) time.Duration // returns the pause before look n of a Listener for events that other nodes saved; n begins at 0; default 2 s to 10 s
+	Listeners         int                     // maximum number of waiting Listeners; default 10,000. Actors without a mailbox can use only a tenth
+	ListenersPerActor int                     // maximum number of waiting Listeners for one actor, and of waiting Peeks for one bundle; default 8
+	LookAgain         func(int) time.Duration // returns the pause before look n for events that other nodes saved; n starts at 0; default 2 s to 10 s
 }
 
-// New returns a Hub over the three ports. A Hub with a Requester has to be closed.
+// New returns a Hub that uses the three stores. A Hub with a Requester must be closed.
 func New(events repository.DataAvailable, bundles repository.Bundles, content repository.Content, opts Options) *Hub {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
@@ -100,8 +100,8 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	return &Hub{events: events, bundles: bundles, content: content, opts: opts, fetches: newContentFetches(), opens: make(chan struct{}, maxAheadOpens)}
 }
 
-// Close cancels the fetches of content, and waits until they have ended. After a cancelled fetch,
-// the next Peek of the bundle asks the domain again.
+// Close cancels all content fetches and waits until they have ended. After that, the next Peek of a bundle without
+// content asks the domain again.
 func (h *Hub) Close() {
 	h.fetches.close()
 	h.looks.Wait()
@@ -110,7 +110,7 @@ func (h *Hub) Close() {
 // Groups returns the groups that the hub knows.
 func (h *Hub) Groups() domain.Groups { return h.opts.Groups }
 
-// contentMode returns how the data of origin reaches the actor.
+// contentMode returns the content mode of an origin.
 func (h *Hub) contentMode(origin domain.Origin) domain.ContentMode {
 	if mode, ok := h.opts.Content[origin]; ok {
 		return mode

@@ -15,33 +15,31 @@ import (
 
 // IngestResult is the result of an Ingest.
 type IngestResult struct {
-	Accepted   int   // stored by this call
-	Duplicates int   // stored before, or earlier in this call, with the same content
-	Conflicts  []int // indexes, ascending, of events stored before with other content
+	Accepted   int   // Accepted is the number of events that this call has stored
+	Duplicates int   // Duplicates is the number of events that were already stored with the same content
+	Conflicts  []int // Conflicts are the ascending indexes of events that are already stored with different content
 }
 
-// A Fault is the reason why an event of an Ingest is invalid.
+// A Fault tells why an event is invalid.
 type Fault struct {
 	Index int
 	Field string // field of the event: id, origin or payload
 	Err   error
 }
 
-// A RejectionError lists every fault of an Ingest that stored nothing, in the order of the
-// events. Its kind is Conflict if every fault is an id that is used for different contents,
-// else Invalid.
+// A RejectionError lists all faults, in the order of the events, if Ingest has stored nothing. Its kind is Conflict if
+// every fault is that an id is used for different contents, otherwise Invalid.
 type RejectionError struct{ Faults []Fault }
 
 func (r *RejectionError) Error() string {
 	return fmt.Sprintf("%d of the events cannot be stored; the first is event %d: %v", len(r.Faults), r.Faults[0].Index, r.Faults[0].Err)
 }
 
-// Ingest stores events, in the given order for each recipient. If an event is invalid, it stores
-// nothing and fails with a *RejectionError.
+// Ingest stores events. For each recipient, they are stored in the given order. If an event is invalid, Ingest stores
+// nothing and returns a *RejectionError.
 //
-// The events of different recipients are stored independently. If storing fails for some
-// recipients, the error is an *UnstoredError, and Ingested counts the events that were stored
-// for the others. The caller retries with the same events; each event is stored once.
+// Each recipient's events are stored independently. If some Saves fail, the error is an *UnstoredError, and the result
+// counts the events that were stored. The caller should retry with the same events, which are then stored only once.
 func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (IngestResult, error) {
 	if err := h.Check(events); err != nil {
 		return IngestResult{}, err
@@ -51,7 +49,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (IngestResult, 
 		total  IngestResult
 		failed []SaveFailure
 	)
-	var g errgroup.Group // without a shared context: the failure of one recipient does not cancel the others
+	var g errgroup.Group // do not use errgroup.WithContext, because a failed Save must not cancel the rest
 	g.SetLimit(h.opts.Parallel)
 	for recipient, at := range byRecipient(events) {
 		g.Go(func() error {
@@ -60,7 +58,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (IngestResult, 
 				own[i] = events[index]
 			}
 			saved, err := h.events.Save(ctx, recipient, own)
-			if saved.Accepted > 0 || err != nil { // after a failure, some events may be stored
+			if saved.Accepted > 0 || err != nil { // also after an error, because some events may be stored
 				h.wakeListeners(own)
 				h.opts.Saved(recipient)
 			}
@@ -83,19 +81,17 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (IngestResult, 
 	return total, unstoredError(failed)
 }
 
-// A SaveFailure describes the failed Save of a recipient. If the outcome of the Save is unknown, its
-// events may be stored.
+// A SaveFailure is a failed Save for one recipient. If the outcome of the Save is unknown, the events may be stored.
 type SaveFailure struct {
 	Events []int // indexes, ascending
 	Err    error
 }
 
-// An UnstoredError reports the recipients whose Saves failed. The failures are ordered:
-// temporary errors, NewerFormat, Damaged, Invalid. The UnstoredError has the kind of the first
-// failure: if one error is temporary, a retry may store more events.
+// An UnstoredError reports the recipients whose Saves failed. Failures are sorted: temporary errors, NewerFormat,
+// Damaged, Invalid. The kind of the UnstoredError is that of the first failure, so it is temporary if a retry may help.
 type UnstoredError struct{ Failures []SaveFailure }
 
-// Error returns the first few errors and the number of the others.
+// Error returns the text of the first few failures and the number of all remaining ones.
 func (u *UnstoredError) Error() string {
 	const limit = 3
 	var lines []string
@@ -118,7 +114,7 @@ func (u *UnstoredError) Unwrap() []error {
 	return errs
 }
 
-// unstoredError returns the *UnstoredError of failures with its kind; nil without failures.
+// unstoredError returns failures as an *UnstoredError with a kind. It returns nil if there are none.
 func unstoredError(failures []SaveFailure) error {
 	if len(failures) == 0 {
 		return nil
@@ -129,8 +125,7 @@ func unstoredError(failures []SaveFailure) error {
 	return domain.Errorf(domain.KindOf(failures[0].Err), "%w", &UnstoredError{failures})
 }
 
-// rankPermanence returns the rank of an error. Errors that a retry cannot resolve have the
-// higher ranks.
+// rankPermanence ranks errors: the less a retry can help, the higher the rank.
 func rankPermanence(err error) int {
 	switch domain.KindOf(err) {
 	case domain.Invalid:
@@ -144,7 +139,7 @@ func rankPermanence(err error) int {
 	}
 }
 
-// byRecipient returns the indexes of the events by recipient, in order.
+// byRecipient returns, for each recipient, the indexes of its events in order.
 func byRecipient(events []domain.Event) map[domain.ActorID][]int {
 	at := make(map[domain.ActorID][]int)
 	for i := range events {
@@ -154,16 +149,15 @@ func byRecipient(events []domain.Event) map[domain.ActorID][]int {
 	return at
 }
 
-// Check returns the *RejectionError with which Ingest would refuse events, or nil. It reads
-// nothing from the store. An edge that found other faults calls it to report all faults
-// together.
+// Check returns the *RejectionError that Ingest would return for events, or nil. It reads no store. Callers that have
+// found faults themselves use it to report all faults together.
 func (h *Hub) Check(events []domain.Event) error {
 	type key struct {
 		recipient domain.ActorID
 		id        domain.EventID
 	}
 	first := make(map[key]int, len(events))
-	named := make(map[int]bool) // indexes of events that are the first with their id and have a fault already
+	named := make(map[int]bool) // indexes of events with a fault that are the first with their id
 	var faults []Fault
 	kind := domain.Conflict
 	invalid := func(i int, field string, err error) {

@@ -16,7 +16,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// eventsInTurns returns n events for each recipient, in turns.
+// eventsInTurns returns n events for each recipient, with the recipients alternating.
 func eventsInTurns(n int, recipients ...domain.ActorID) []domain.Event {
 	var events []domain.Event
 	for range n {
@@ -107,7 +107,7 @@ func TestIngest_ReportsTheIndexesOfConflicts(t *testing.T) {
 	stored := eventsInTurns(3, a, b)
 	w.sendEvents(stored...)
 
-	request := eventsInTurns(4, b, a) // the events with even indexes are for b
+	request := eventsInTurns(4, b, a) // events with an even index are for b
 	for at, of := range map[int]domain.Event{1: stored[2], 4: stored[1], 6: stored[5]} {
 		request[at].ID = of.ID
 		request[at].Recipient = of.Recipient
@@ -122,7 +122,7 @@ func TestIngest_ReportsTheIndexesOfConflicts(t *testing.T) {
 	w.requireEvents(w.peekBundle(), stored[0], stored[2], stored[4], request[5], request[7])
 }
 
-// failSavesFor makes Saves for some recipients fail.
+// failSavesFor makes Saves fail for some recipients.
 func (w *world) failSavesFor(failures map[domain.ActorID]error) {
 	w.replaceCalls(replacedStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 		if err := failures[to]; err != nil {
@@ -164,7 +164,7 @@ func TestIngest_StoresOtherRecipientsIfOneFails(t *testing.T) {
 	}
 }
 
-// If a retry may store more events, the error must not say that a retry is useless.
+// If any error is temporary, the error of Ingest must be temporary, because a retry may store more events.
 func TestIngest_RanksTemporaryErrorsFirst(t *testing.T) {
 	invalid := domain.Errorf(domain.Invalid, "too many cabinets")
 	damaged := domain.Errorf(domain.Damaged, "no sense")
@@ -178,7 +178,7 @@ func TestIngest_RanksTemporaryErrorsFirst(t *testing.T) {
 		require.Equal(t, domain.KindOf(passing), domain.KindOf(err))
 		require.ErrorContains(t, err, lasting.Error())
 	}
-	demand(invalid, damaged) // an operator may repair the damage
+	demand(invalid, damaged) // Damaged ranks before Invalid, because an operator may repair the damage
 	for _, kind := range kindsExcept(domain.Invalid, domain.Damaged) {
 		passing := domain.Errorf(kind, "away")
 		demand(invalid, passing)
@@ -235,7 +235,7 @@ func TestIngest_LimitsConcurrentSaves(t *testing.T) {
 				ingested, _ := w.hub.Ingest(w.ctx, events)
 				done <- ingested
 			}()
-			synctest.Wait() // until every goroutine is blocked
+			synctest.Wait() // wait until every goroutine is blocked
 			require.Equal(t, want, saving)
 			close(release)
 			require.Equal(t, hub.IngestResult{Accepted: 12}, <-done)

@@ -10,26 +10,24 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A jsonFramer composes the text around the payloads of a body: a JSON array with one element
-// in each line. In content mode manifest the elements are the events, in content mode inline
-// their payloads.
+// A jsonFramer writes the parts of a body around its payloads. A body is a JSON array with one element per line: the
+// events in content mode manifest, the payloads in content mode inline.
 //
-// The form of a body must not change while bundles are open that an older version opened,
-// because their length and digest are stored.
+// This format must not change while bundles are open that an older version opened, because their length and digest are
+// stored.
 type jsonFramer struct {
 	mode  domain.ContentMode
-	lines int  // lines that were begun
-	open  bool // the last line still needs its end, after the payload
+	lines int  // number of lines begun
+	open  bool // true if the end of the last line, after its payload, is missing
 
-	// The fields that neighbouring events have in common, and their text.
+	// The fields that consecutive events have in common, and their JSON text.
 	cabinet      domain.CabinetKey
 	cabinetText  []byte
 	document     domain.DocumentType
 	documentText []byte
 }
 
-// appendEvent appends the text up to the payload of e, or the whole line of an event without
-// payload.
+// appendEvent appends the text in front of the payload of e. If e has no payload, it appends the whole line.
 func (f *jsonFramer) appendEvent(b []byte, e *repository.StoredEvent) []byte {
 	b = f.closeEvent(b)
 	if f.lines == 0 {
@@ -62,8 +60,8 @@ func (f *jsonFramer) closeEvent(b []byte) []byte {
 	return b
 }
 
-// appendFields appends the fields of e as an open JSON object. The words of package
-// domain are printable ASCII, so quoting them for Go quotes them for JSON.
+// appendFields appends the fields of e as a JSON object without its closing brace. It may quote words as Go does,
+// because the words of package domain are printable ASCII.
 func (f *jsonFramer) appendFields(b []byte, e *repository.StoredEvent) []byte {
 	if cabinet := e.Cabinet(); f.cabinetText == nil || f.cabinet != cabinet {
 		f.cabinet = cabinet
@@ -91,17 +89,16 @@ func (f *jsonFramer) appendFields(b []byte, e *repository.StoredEvent) []byte {
 	return strconv.AppendInt(b, int64(e.Sequence), 10)
 }
 
-// A bodyDigest computes the length and the digest of a body from its events, without reading
-// payloads: in the digest, a payload is represented by its length and checksum.
+// A bodyDigest computes the length and digest of a body. It reads no payloads: the digest includes only their lengths
+// and checksums.
 type bodyDigest struct {
 	frame  jsonFramer
 	hash   hash.Hash
 	length int64
-	text   []byte // text that was not written to hash yet
+	text   []byte // text that is not in hash yet
 }
 
-// newBodyDigest returns a bodyDigest for bundle id. The id is a part of the digest, so two bundles
-// always have different digests.
+// newBodyDigest returns a bodyDigest for a bundle. The digest includes the id, so it differs between bundles.
 func newBodyDigest(id domain.BundleID, mode domain.ContentMode) *bodyDigest {
 	m := &bodyDigest{frame: jsonFramer{mode: mode}, hash: sha256.New()}
 	m.hash.Write(id[:])
@@ -123,7 +120,7 @@ func (m *bodyDigest) add(e *repository.StoredEvent) {
 	}
 }
 
-// measuredBody returns the length and the digest, after all events were added.
+// measuredBody returns the length and digest after all events were added.
 func (m *bodyDigest) measuredBody() domain.Body {
 	before := len(m.text)
 	m.text = m.frame.appendEnd(m.text)

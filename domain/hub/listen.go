@@ -9,17 +9,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An actor that finds no data may listen for events instead of polling. An event that this node
-// saves wakes the Listener immediately, without a read. Events that other nodes save are found
-// by reading the actor's watermark every few seconds, which is the cheapest read. Where reads
-// may be stale, the Peek that follows may not see the events yet. So the Listener notifies once
-// more at its next look. This costs a Peek only if the first Peek found no events. The first
-// look has no watermark to compare with, and notifies only once, so that an idle Listener stays
-// cheap.
+// An actor that finds no data can wait for events instead of polling. An event that is saved on this node wakes the
+// Listener immediately, without a read. For events saved on other nodes, the Listener reads the actor's watermark every
+// few seconds, which is the cheapest read.
+//
+// If reads may be stale, the Peek after a notification may not find the events. Therefore the Listener notifies a
+// second time at its next look. The first look notifies only once, because it has no earlier watermark to compare with;
+// this makes idle Listeners cheap.
 
-// A Listener is notified of events for an actor. It needs a place for its first Wait. The
-// places are limited for each actor, for all actors without a mailbox, and in total: otherwise
-// requests for invented actors could take all places.
+// A Listener is notified of events for an actor. Its first Wait needs a place. Places are limited for each actor, for
+// all actors without a mailbox, and in total, because otherwise requests for invented actors could occupy all places.
 type Listener struct {
 	hub    *Hub
 	actor  domain.ActorID
@@ -27,29 +26,29 @@ type Listener struct {
 	place  listenerPlace // guarded by hub.listeners.mu
 
 	mu        sync.Mutex
-	notify    func()          // the function passed to Notify; nil: no Notify is pending
-	timer     *time.Timer     // fires at the next look of Notify
-	pending   bool            // events have arrived since the last Wait or Notify
-	woken     chan struct{}   // wakes Wait. Wait creates the channel, because most Listeners do not need it. Capacity 1
-	looks     int             // number of reads of the watermark since the Listener was woken
-	watermark domain.Sequence // the watermark that was read last; -1: never read
-	news      bool            // the last look has notified, or an event has notified since the last look
+	notify    func()          // function passed to Notify, until it is called; otherwise nil
+	timer     *time.Timer     // fires at the next look for Notify
+	pending   bool            // true if events arrived after the last Wait or Notify
+	woken     chan struct{}   // wakes Wait, which creates it when needed, because most Listeners do not; capacity 1
+	looks     int             // number of reads of the watermark since the last notification
+	watermark domain.Sequence // last watermark that was read, or -1
+	news      bool            // true if the last look, or an event after it, has notified
 }
 
-// A listenerPlace is the kind of place that a waiting Listener has.
+// A listenerPlace is the kind of place that a Listener occupies.
 type listenerPlace int
 
 const (
 	noPlace       listenerPlace = iota
-	ordinaryPlace               // for an actor with a mailbox
-	newcomerPlace               // for an actor without a mailbox; limited to Listeners/newcomerShare
+	ordinaryPlace               // ordinaryPlace is for an actor with a mailbox
+	newcomerPlace               // newcomerPlace is for an actor without a mailbox; there are Listeners/newcomerShare of them
 )
 
 const newcomerShare = 10
 
-// Listen returns a Listener for events of actor in groups; an empty list means all groups. It
-// is notified of all events that are saved after Listen returns, so the caller has to peek once
-// more before it waits. The caller closes the Listener, and uses it in one goroutine.
+// Listen returns a Listener for events of actor in groups; no groups means all. It is notified of events that are saved
+// after Listen returns, so the caller must peek once more before waiting. One goroutine must use the Listener and close
+// it.
 func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	if len(groups) == 0 {
 		groups = h.opts.Groups.All()
@@ -59,10 +58,9 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	return l
 }
 
-// TakePlace takes a place for the Listener, which Close releases. hasMailbox
-// reports whether events were ever saved for the actor: it is false after a Peek that failed
-// with ErrNoMailbox. Another call changes the kind of the place if the actor has a mailbox now.
-// It fails with Busy if no place is free.
+// TakePlace occupies a place until Close. hasMailbox tells whether events were ever saved for the actor; a Peek that
+// fails with ErrNoMailbox shows that none were. When the actor gets a mailbox, a second call changes the kind of place.
+// TakePlace fails with Busy if no place is free.
 func (l *Listener) TakePlace(hasMailbox bool) error {
 	want := ordinaryPlace
 	if !hasMailbox {
@@ -72,8 +70,8 @@ func (l *Listener) TakePlace(hasMailbox bool) error {
 	return l.hub.listeners.takePlace(l, want, opts.Listeners, max(1, opts.Listeners/newcomerShare), opts.ListenersPerActor)
 }
 
-// Wait returns nil when there may be new events, and the error of ctx when ctx has ended. It
-// may be called repeatedly.
+// Wait waits until there may be new events, and returns nil. If ctx ends first, it returns the error of ctx. It may be
+// called repeatedly.
 func (l *Listener) Wait(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -93,7 +91,7 @@ func (l *Listener) Wait(ctx context.Context) error {
 		}
 		watermark, err := l.hub.events.Watermark(ctx, l.actor)
 		if err != nil {
-			return ctx.Err() // unless ctx has ended, the Peek that follows fails with the same error and reports it
+			return ctx.Err() // if ctx has not ended, the next Peek fails with the same error and reports it
 		}
 		if l.observeWatermark(watermark) {
 			return nil
@@ -101,9 +99,8 @@ func (l *Listener) Wait(ctx context.Context) error {
 	}
 }
 
-// Notify calls notify once, when there may be new events. Unlike Wait, it occupies no
-// goroutine. notify must not block or call the Listener, and may be called before Notify
-// returns. After ctx has ended, the store is not read again.
+// Notify calls notify once, when there may be new events. Unlike Wait, it needs no goroutine. notify must not block or
+// use the Listener, and may be called before Notify returns. After ctx has ended, Notify no longer reads the store.
 func (l *Listener) Notify(ctx context.Context, notify func()) {
 	l.mu.Lock()
 	isPending := l.pending
@@ -120,7 +117,7 @@ func (l *Listener) Notify(ctx context.Context, notify func()) {
 	}
 }
 
-// beginWait returns the channel that wakes a Wait.
+// beginWait returns the channel on which Wait is woken.
 func (l *Listener) beginWait() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +133,7 @@ func (l *Listener) beginWait() <-chan struct{} {
 	return l.woken
 }
 
-// endWait records that a Wait was woken by its channel.
+// endWait records that Wait was woken.
 func (l *Listener) endWait() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,10 +141,10 @@ func (l *Listener) endWait() {
 	l.restartLooks()
 }
 
-// StopNotify cancels a Notify whose function has not been called.
+// StopNotify cancels Notify, unless its function has been called.
 func (l *Listener) StopNotify() { l.takeNotify() }
 
-// takeNotify removes and returns the function passed to Notify, so only the caller can call it.
+// takeNotify removes and returns the function passed to Notify, so that it is called only once.
 func (l *Listener) takeNotify() (notify func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,8 +155,8 @@ func (l *Listener) takeNotify() (notify func()) {
 	return notify
 }
 
-// checkStore reads the watermark. If there may be new events it calls the function of Notify,
-// else it schedules the next look.
+// checkStore reads the watermark. If there may be new events, it calls the function of Notify; otherwise it schedules
+// the next look.
 func (l *Listener) checkStore(ctx context.Context) {
 	if !l.beginLook() {
 		return
@@ -183,8 +180,7 @@ func (l *Listener) checkStore(ctx context.Context) {
 	}
 }
 
-// beginLook adds a look to Hub.looks, for which Hub.Close waits. It returns false if Notify has
-// ended.
+// beginLook adds a look to Hub.looks, for which Hub.Close waits. It returns false if Notify was stopped.
 func (l *Listener) beginLook() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,8 +191,7 @@ func (l *Listener) beginLook() bool {
 	return true
 }
 
-// observeWatermark records a watermark that was read, and reports whether there may be new
-// events.
+// observeWatermark records the watermark that was read. It reports whether there may be new events.
 func (l *Listener) observeWatermark(watermark domain.Sequence) bool {
 	l.looks++
 	first, changed, again := l.watermark < 0, watermark != l.watermark, l.news
@@ -204,37 +199,35 @@ func (l *Listener) observeWatermark(watermark domain.Sequence) bool {
 	return changed || again
 }
 
-// restartLooks makes the next pauses short again: there are new events, which stale reads may
-// show a little later.
+// restartLooks makes the next pauses short, because after new events the next looks may find more.
 func (l *Listener) restartLooks() { l.looks, l.news = 0, true }
 
-// Close releases the place. Further calls do nothing.
+// Close releases the place. Further calls have no effect.
 func (l *Listener) Close() {
 	l.StopNotify()
 	l.hub.listeners.remove(l)
 }
 
-// recheckDelay returns roughly how long a Listener waits before its n-th look for events of other
-// nodes: 2, 4, 8 and then 10 seconds.
+// recheckDelay returns approximately how long a Listener waits before look n: 2, 4, 8 and then 10 seconds.
 func recheckDelay(n int) time.Duration {
 	const limit = 10 * time.Second
 	return min(2*time.Second<<min(n, 3), limit)
 }
 
-// withJitter returns d plus or minus up to a quarter.
+// withJitter randomly changes d by up to a quarter.
 func withJitter(d time.Duration, random func() uint64) time.Duration {
 	return d - d/4 + time.Duration(random()%uint64(max(d/2, 1))) //nolint:gosec // positive
 }
 
-// listeners has the Listeners of this node.
+// listeners contains the Listeners of this node.
 type listeners struct {
 	mu        sync.Mutex
 	of        map[domain.ActorID]*actorListeners
-	places    int // places that are taken
-	newcomers int // places taken by actors without a mailbox
+	places    int // number of occupied places
+	newcomers int // number of places that actors without a mailbox occupy
 }
 
-// actorListeners has the Listeners of one actor, at least one.
+// actorListeners contains the Listeners of one actor, at least one.
 type actorListeners struct {
 	all    []*Listener
 	places int
@@ -259,7 +252,7 @@ func (ls *listeners) takePlace(l *Listener, want listenerPlace, limit, newcomerL
 	defer ls.mu.Unlock()
 	own := ls.of[l.actor]
 	switch {
-	case l.place == want, l.place == ordinaryPlace: // a mailbox is never removed; a stale read may not show it
+	case l.place == want, l.place == ordinaryPlace: // keep the place: mailboxes are never removed, so hasMailbox may come from a stale read
 		return nil
 	case want == newcomerPlace && ls.newcomers >= newcomerLimit:
 		return domain.Errorf(domain.Busy, "too many requests wait for data of actors without a mailbox; peek without waiting")
@@ -296,7 +289,7 @@ func (ls *listeners) remove(l *Listener) {
 	defer ls.mu.Unlock()
 	own := ls.of[l.actor]
 	if own == nil {
-		return // the Listener was closed before
+		return // the Listener was already closed
 	}
 	ls.leavePlace(l, own)
 	last := len(own.all) - 1
@@ -309,7 +302,7 @@ func (ls *listeners) remove(l *Listener) {
 	}
 }
 
-// listenersOf returns the Listeners of actor. The caller holds mu.
+// listenersOf returns the Listeners of actor. The caller must hold mu.
 func (ls *listeners) listenersOf(actor domain.ActorID) []*Listener {
 	if own := ls.of[actor]; own != nil {
 		return own.all
@@ -317,8 +310,7 @@ func (ls *listeners) listenersOf(actor domain.ActorID) []*Listener {
 	return nil
 }
 
-// wakeListeners wakes the Listeners of the recipient of events. All events have the same
-// recipient.
+// wakeListeners wakes the Listeners of the recipient of events. All events must have the same recipient.
 func (h *Hub) wakeListeners(events []domain.Event) {
 	ls := &h.listeners
 	ls.mu.Lock()
@@ -342,7 +334,7 @@ func (h *Hub) wakeListeners(events []domain.Event) {
 	}
 }
 
-// wakeActor wakes all Listeners of an actor, of every group.
+// wakeActor wakes all Listeners of an actor, in every group.
 func (h *Hub) wakeActor(actor domain.ActorID) {
 	ls := &h.listeners
 	ls.mu.Lock()
@@ -362,8 +354,8 @@ func (l *Listener) wake() {
 	} else {
 		l.pending = true
 		select {
-		case l.woken <- struct{}{}: // woken is nil without a Wait
-		default: // woken is nil or full
+		case l.woken <- struct{}{}: // wakes a Wait; without one, woken is nil
+		default: // woken is nil, or already contains a signal
 		}
 	}
 	l.mu.Unlock()

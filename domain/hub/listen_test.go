@@ -33,7 +33,7 @@ func (e *watermarkCounter) Watermark(ctx context.Context, actor domain.ActorID) 
 	return e.Store.Watermark(ctx, actor)
 }
 
-// inListenWorld runs test in a bubble, with a hub that looks again every second.
+// inListenWorld runs a test in a synctest bubble, with a hub whose Listeners look every second.
 func inListenWorld(t *testing.T, test func(t *testing.T, w *world, e *watermarkCounter)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func inListenWorld(t *testing.T, test func(t *testing.T, w *world, e *watermarkC
 	})
 }
 
-// newListener returns a Listener that the test closes.
+// newListener returns a Listener, and closes it at the end of the test.
 func (w *world) newListener(groups ...domain.Group) *hub.Listener {
 	w.Helper()
 	l := w.hub.Listen(w.actor, groups)
@@ -51,7 +51,7 @@ func (w *world) newListener(groups ...domain.Group) *hub.Listener {
 	return l
 }
 
-// awaitWake returns how long l waits until it is woken, up to limit.
+// awaitWake waits for l at most for limit, and returns how long it took.
 func (w *world) awaitWake(l *hub.Listener, limit time.Duration) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
@@ -95,7 +95,7 @@ func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
 	inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
 		l := w.newListener(rt.TimeSeries)
 		defer l.Close()
-		_, err := w.awaitWake(l, 1500*time.Millisecond) // the Listener reads the watermark after a second
+		_, err := w.awaitWake(l, 1500*time.Millisecond) // after a second, the Listener reads the watermark
 		require.NoError(t, err)
 		w.sendNew(1, rt.WithOrigin(domain.Charges))
 		w.sendEvents(rt.Events(1, rt.NewActor())...)
@@ -110,7 +110,8 @@ func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
 	})
 }
 
-// The Peek after a notification may read a replica that is behind.
+// The Peek after a notification may read from a stale replica. Therefore the Listener must notify again at its next
+// look.
 func TestListener_NotifiesAgainAtTheNextLook(t *testing.T) {
 	news := map[string]func(*testing.T, *world){
 		"saved on this node": func(_ *testing.T, w *world) { w.sendNew(1) },
@@ -124,7 +125,7 @@ func TestListener_NotifiesAgainAtTheNextLook(t *testing.T) {
 			inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
 				l := w.newListener()
 				defer l.Close()
-				_, err := w.awaitWake(l, time.Minute) // the Listener reads the watermark
+				_, err := w.awaitWake(l, time.Minute) // the Listener reads the watermark once
 				require.NoError(t, err)
 				come(t, w)
 				_, err = w.awaitWake(l, time.Minute)
@@ -269,7 +270,7 @@ func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
 	require.Equal(t, domain.Busy, domain.KindOf(err))
 }
 
-// awaitNotify returns how long it takes until l notifies, up to limit.
+// awaitNotify waits for a notification at most for limit. It returns how long it took, and whether there was one.
 func (w *world) awaitNotify(l *hub.Listener, limit time.Duration) (time.Duration, bool) {
 	start, news := time.Now(), make(chan struct{})
 	l.Notify(w.ctx, func() { close(news) })
@@ -303,7 +304,7 @@ func TestNotify_ReportsWhatWaitReports(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, 500*time.Millisecond, after)
 
-		w.sendNew(1) // the event is saved between two waits
+		w.sendNew(1) // save an event between two waits
 		after, ok = w.awaitNotify(l, time.Minute)
 		require.True(t, ok)
 		require.Zero(t, after)

@@ -11,40 +11,38 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A NoticeRelay delivers notices from the outbox to domains and subscribers. It delivers each
-// notice at least once, and the notices for a recipient, group and audience in the order in which
-// the bundles were closed. Notices of removed bundles are not ordered. A notice is removed from
-// the outbox after its delivery. After a crash between the two, the notice is delivered once more,
-// with the same identity.
+// A NoticeRelay delivers notices from the outbox to domains and subscribers, at least once each. For a recipient, group
+// and audience, it delivers them in the order in which the bundles were closed; notices of removed bundles are not
+// ordered. It removes a notice after the delivery. If the node dies in between, the notice is delivered again with the
+// same identity.
 //
-// Every node runs a NoticeRelay. It is notified of the bundles that its node closes, and looks
-// periodically for notices that other nodes did not deliver. Two NoticeRelays that serve the
-// same recipient may deliver a notice twice, never out of order.
+// Every node runs a NoticeRelay. It learns of bundles that its node closes, and also looks for notices that other nodes
+// have not delivered. Two NoticeRelays for the same recipient may deliver a notice twice, but never out of order.
 type NoticeRelay struct {
 	outbox   repository.Outbox
 	notifier Notifier
 	opts     NoticeRelayOptions
 
-	due chan domain.ActorID // recipients that no worker processes yet
+	due chan domain.ActorID // recipients that no worker is processing yet
 
 	mu    sync.Mutex
-	known map[domain.ActorID]bool // recipients that are due or being processed; true: new notices were stored since processing began
+	known map[domain.ActorID]bool // recipients that are in due or being processed; true if notices were added since processing began
 	stuck map[domain.ActorID]StuckNotices
 }
 
-// NoticeRelayOptions configure a NoticeRelay. The zero value has the defaults.
+// NoticeRelayOptions configure a NoticeRelay. A zero value selects the default.
 type NoticeRelayOptions struct {
-	Parallel int                           // maximum number of recipients that are processed at the same time; default 32
-	Look     func(idle bool) time.Duration // pause before the next look for overdue notices; default about 10 s, or 30 s if the last look found none
+	Parallel int                           // maximum number of recipients to process at the same time; default 32
+	Look     func(idle bool) time.Duration // pause before the next look for overdue notices; default about 10 s, or 30 s after a look that found none
 	Random   func() uint64                 // source of random numbers for jitter; default: math/rand/v2
 	Clock    func() time.Time              // default: the system clock
 	Logger   *slog.Logger                  // default: log lines are discarded
 }
 
-// NewNoticeRelay returns a NoticeRelay. It does nothing until Run is called.
+// NewNoticeRelay returns a NoticeRelay. It delivers nothing until Run is called.
 func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRelayOptions) *NoticeRelay {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 32 // a worker makes three successive writes for a recipient: if a write takes 25 ms, 8 workers would all be busy
+		opts.Parallel = 32 // each recipient needs three writes in a row; with 25 ms per write, 8 workers would all be busy
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -64,11 +62,11 @@ func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRela
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	const limit = 10_000 // maximum number of recipients in due; deliverOverdue finds further ones
+	const limit = 10_000 // maximum number of recipients in due; deliverOverdue finds the rest
 	return &NoticeRelay{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, limit), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
 }
 
-// Enqueue notifies the NoticeRelay that recipient has notices in the outbox. It does not block.
+// Enqueue tells the NoticeRelay that the outbox has notices for recipient. It does not block.
 func (r *NoticeRelay) Enqueue(recipient domain.ActorID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,12 +77,11 @@ func (r *NoticeRelay) Enqueue(recipient domain.ActorID) {
 	select {
 	case r.due <- recipient:
 		r.known[recipient] = false
-	default: // deliverOverdue finds the recipient
+	default: // the channel is full; deliverOverdue will find the recipient
 	}
 }
 
-// Run delivers notices until ctx ends, and returns nil. A notice that cannot be delivered remains
-// in the outbox.
+// Run delivers notices until ctx ends, and returns nil. Notices that cannot be delivered stay in the outbox.
 func (r *NoticeRelay) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -112,8 +109,8 @@ func (r *NoticeRelay) Run(ctx context.Context) error {
 	}
 }
 
-// deliverOverdue finds recipients whose notices were not delivered by the node that closed
-// their bundles, and reports whether it found any.
+// deliverOverdue looks for notices that the node which closed the bundle has not delivered. It reports whether there
+// are any.
 func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
 	const limit, young = 1000, 10 * time.Second
 	waiting, err := r.outbox.Waiting(ctx, r.opts.Clock().Add(-young), limit)
@@ -129,8 +126,7 @@ func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
 	return len(waiting) > 0
 }
 
-// processRecipient delivers the notices of a recipient, and repeats this while new notices are
-// enqueued.
+// processRecipient delivers the notices of a recipient, until no more are enqueued.
 func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.ActorID) {
 	for again := true; again; {
 		r.mu.Lock()
@@ -145,17 +141,16 @@ func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.Act
 	}
 }
 
-// deliverNotices delivers the notices of a recipient. A notice that cannot be delivered blocks only
-// the later notices of its group and audience. Delivered notices that a stale read returns again
-// are skipped.
+// deliverNotices delivers the notices of a recipient. A notice that cannot be delivered blocks only later notices of
+// the same group and audience. It skips notices that were already delivered, which a stale read may return.
 func (r *NoticeRelay) deliverNotices(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
 		group   domain.Group
 		to      domain.Audience
-		removed domain.BundleID // each removal is a separate sequence
+		removed domain.BundleID // each removed bundle is its own sequence
 	}
 	stuck := make(map[sequence]bool)
-	through := make(map[sequence]int64) // the number of the last notice that was delivered
+	through := make(map[sequence]int64) // number of the last delivered notice of each sequence
 	var left []domain.Notice            // notices that could not be delivered
 	for progress := true; progress; {
 		notices, err := r.outbox.Notices(ctx, recipient)
@@ -198,7 +193,7 @@ func (r *NoticeRelay) deliverNotice(ctx context.Context, n domain.Notice) error 
 }
 
 func (r *NoticeRelay) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
-	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs this failure once for each mailbox
+	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs this error itself, once per mailbox
 	if ctx.Err() == nil && !isLogged {
 		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

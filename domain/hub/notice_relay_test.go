@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A noticeReceiver receives notices. Each test sets the failures.
+// A noticeReceiver is a Notifier that records notices. Each test decides which of them fail.
 type noticeReceiver struct {
 	mu    sync.Mutex
 	got   []domain.Notice
@@ -46,7 +46,7 @@ func (p *noticeReceiver) bundles() []domain.BundleID {
 	return ids
 }
 
-// dequeueNew sends events, peeks and dequeues n bundles, and returns their ids.
+// dequeueNew sends events, then peeks and dequeues n bundles. It returns the bundle ids.
 func (w *world) dequeueNew(n int) []domain.BundleID {
 	w.Helper()
 	ids := make([]domain.BundleID, n)
@@ -59,7 +59,7 @@ func (w *world) dequeueNew(n int) []domain.BundleID {
 	return ids
 }
 
-// runRelay runs a notice relay in the bubble until the test ends.
+// runRelay runs a NoticeRelay until the test ends or stop is called.
 func runRelay(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -67,7 +67,7 @@ func runRelay(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// newNoticeWorld returns a world whose hub has a notice relay, which does not run yet.
+// newNoticeWorld returns a world whose hub has a NoticeRelay. The relay is not running yet.
 func newNoticeWorld(t *testing.T, fault func(domain.Notice) error) (*world, *hub.NoticeRelay, *noticeReceiver) {
 	box := &noticeReceiver{fault: fault}
 	w, d := newContentWorld(t)
@@ -114,7 +114,7 @@ func TestNoticeRelay_StopsBehindAFailedNotice(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, box.bundles())
 		away.Store(false)
-		<-time.After(time.Minute) // the relay looks again
+		<-time.After(time.Minute) // in this time, the relay looks again
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -152,7 +152,7 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 
 func TestNoticeRelay_FindsNoticesOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newNoticeWorld(t, nil) // the notice relay of this world never runs
+		w, _, _ := newNoticeWorld(t, nil) // the NoticeRelay of this world is never run
 		defer w.hub.Close()
 		ids := w.dequeueNew(3)
 		box := &noticeReceiver{}
@@ -163,8 +163,7 @@ func TestNoticeRelay_FindsNoticesOfOtherNodes(t *testing.T) {
 	})
 }
 
-// forgetfulOutbox is an outbox that fails to record deliveries, as if the node had died right after
-// it notified the domain.
+// forgetfulOutbox fails to record deliveries, as if the node died right after it notified the domain.
 type forgetfulOutbox struct {
 	repository.Outbox
 	times int
@@ -177,8 +176,7 @@ func (f *forgetfulOutbox) Delivered(ctx context.Context, n domain.Notice) error 
 	return f.Outbox.Delivered(ctx, n)
 }
 
-// A damagedOutbox returns waiting recipients together with an error, because a part of the outbox
-// cannot be read.
+// A damagedOutbox returns waiting recipients and an error, as if a part of the outbox could not be read.
 type damagedOutbox struct{ repository.Outbox }
 
 func (o damagedOutbox) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
@@ -194,9 +192,9 @@ func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		ids := w.dequeueNew(2)
-		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified this relay
+		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // this relay was not told of any Dequeue
 		defer stop()
-		<-time.After(2 * time.Minute) // the relay looks for notices
+		<-time.After(2 * time.Minute) // in this time, the relay looks for notices
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -215,7 +213,7 @@ func TestNoticeRelay_RepeatsANoticeUnchanged(t *testing.T) {
 	})
 }
 
-// oldOutbox returns stale reads, which still have the delivered notices.
+// oldOutbox simulates stale reads, which still return delivered notices.
 type oldOutbox struct {
 	repository.Outbox
 	seen []domain.Notice
@@ -246,13 +244,13 @@ func TestNoticeRelay_SkipsNoticesOfStaleReads(t *testing.T) {
 	})
 }
 
-// A node whose clock is ahead has stored a notice and not delivered it. Other nodes deliver the
-// notice before the stored time has come.
+// A node with a fast clock stores a notice and does not deliver it. The other nodes must deliver it before its stored
+// time.
 func TestNoticeRelay_FindsANoticeWithAFutureTime(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, _, _ := newNoticeWorld(t, nil) // the notice relay of the hub does not run
+				w, _, _ := newNoticeWorld(t, nil) // the NoticeRelay of this hub is not run
 				defer w.hub.Close()
 				ids := w.dequeueNew(2)
 				box := &noticeReceiver{}
@@ -293,7 +291,7 @@ func TestNoticeRelay_UnreachableDomainDelaysNoOther(t *testing.T) {
 	})
 }
 
-// An orderedOutbox has the notices of two removals, and of a Dequeue.
+// An orderedOutbox contains the notices of two removals and one Dequeue.
 type orderedOutbox struct {
 	repository.Outbox
 	mu      sync.Mutex

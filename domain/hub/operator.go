@@ -8,14 +8,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ErrFrozen reports that an operator has frozen a queue: a Peek or a Dequeue of
-// its actor fails with it until the queue is thawed.
+// ErrFrozen reports that an operator has frozen a queue. Until it is thawed, Peek and Dequeue fail with this error.
 var ErrFrozen = repository.ErrFrozen
 
-// An AdminAction names the operator who requests an action, and the reason.
+// An AdminAction states which operator requests an action, and why.
 type AdminAction = repository.AdminAction
 
-// A Loss describes consecutive events at the front of a cabinet that the store has lost.
+// A Loss describes consecutive events that the store has lost, at the front of a cabinet.
 type Loss = repository.Loss
 
 // An Inspection is the stored state of a queue.
@@ -24,16 +23,15 @@ type Inspection = repository.Inspection
 // A Record is the record of an operator's action.
 type Record = repository.Record
 
-// An Operator changes queues when their actors cannot. Every action is recorded together with
-// its change, and logged. An Operator wakes Listeners when events become available. It is safe
-// for concurrent use.
+// An Operator acts on queues in place of their actors. Every action is logged, and is recorded together with its
+// change. If events become available, the Operator wakes Listeners. It is safe for concurrent use.
 type Operator struct {
 	hub *Hub
 	ops repository.Admin
-	log *slog.Logger // nil: log lines are discarded
+	log *slog.Logger // nil discards log lines
 }
 
-// NewOperator returns an Operator of the queues of h. It starts no goroutine.
+// NewOperator returns an Operator for the queues of h.
 func NewOperator(h *Hub, ops repository.Admin, log *slog.Logger) *Operator {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -46,25 +44,24 @@ func (o *Operator) Inspect(ctx context.Context, actor domain.ActorID) (repositor
 	return o.ops.Inspect(ctx, actor)
 }
 
-// Records returns up to limit records of the actions of operators on a queue, the newest first.
+// Records returns up to limit records of operators' actions on a queue, newest first.
 func (o *Operator) Records(ctx context.Context, actor domain.ActorID, limit int) ([]repository.Record, error) {
 	return o.ops.Records(ctx, actor, limit)
 }
 
-// Release returns the events of an open bundle to the front of the queue. It fails with
-// NotFound if the bundle is not open.
+// Release closes an open bundle and returns its events to the front of the queue. It fails with NotFound if the bundle
+// is not open.
 func (o *Operator) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by AdminAction) error {
 	return o.runAction(ctx, "release", actor, by, func() error { return o.ops.Release(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
 }
 
-// Skip closes an open bundle that its actor has not dequeued. Its events are not delivered
-// again. It fails with NotFound if the bundle is not open.
+// Skip closes an open bundle without delivering its events again. It fails with NotFound if the bundle is not open.
 func (o *Operator) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by AdminAction) error {
 	return o.runAction(ctx, "skip", actor, by, func() error { return o.ops.Skip(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
 }
 
-// Replay reopens the bundle that was closed last in group, and returns it. It fails with
-// Conflict if a bundle is open in group, and with NotFound if no closed bundle is retained.
+// Replay reopens the last closed bundle of a group, and returns it. It fails with Conflict if the group has an open
+// bundle, and with NotFound if no closed bundle is retained.
 func (o *Operator) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by AdminAction) (bundle domain.Bundle, err error) {
 	return bundle, o.runAction(ctx, "replay", actor, by, func() error {
 		bundle, err = o.ops.Replay(ctx, actor, group, by)
@@ -82,9 +79,8 @@ func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by AdminActio
 	return o.runAction(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
 }
 
-// Abandon skips the lost events at the front of a cabinet, up to the next event that can be
-// read, and returns the Loss. It fails with Conflict if the first event can be read, or a
-// bundle is open in the group, and with NotFound if nothing waits in the cabinet.
+// Abandon skips the lost events at the front of a cabinet, and returns the Loss. It fails with Conflict if the first
+// event can be read or the group has an open bundle, and with NotFound if nothing waits in the cabinet.
 func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by AdminAction) (loss Loss, err error) {
 	return loss, o.runAction(ctx, "abandon", cabinet.Recipient, by, func() error {
 		loss, err = o.ops.Abandon(ctx, cabinet, by)
@@ -92,7 +88,7 @@ func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by Ad
 	}, slog.String("origin", cabinet.Origin.String()), slog.String("content_type", cabinet.ContentType.String()))
 }
 
-// runAction carries out an action, and then wakes the Listeners of the actor.
+// runAction executes an action, and then wakes the Listeners of the actor.
 func (o *Operator) runAction(ctx context.Context, what string, actor domain.ActorID, by AdminAction, do func() error, attrs ...slog.Attr) error {
 	if err := o.carryOut(ctx, what, actor, by, do, attrs...); err != nil {
 		return err
@@ -101,7 +97,7 @@ func (o *Operator) runAction(ctx context.Context, what string, actor domain.Acto
 	return nil
 }
 
-// carryOut validates an action, calls do, and logs the result.
+// carryOut checks the AdminAction, calls do, and logs the result.
 func (o *Operator) carryOut(ctx context.Context, what string, actor domain.ActorID, by AdminAction, do func() error, attrs ...slog.Attr) error {
 	if err := by.Check(); err != nil {
 		return err

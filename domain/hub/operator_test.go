@@ -18,7 +18,7 @@ import (
 
 var kim = hub.AdminAction{Who: "kim", Why: "ticket 4711"}
 
-// operations is a store whose Freeze returns failure, if it is set.
+// operations is a store in which Freeze returns failure, if that is not nil.
 type operations struct {
 	repository.Admin
 	failure error

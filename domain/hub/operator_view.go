@@ -11,17 +11,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A RetainedBundle is a bundle as an operator sees it, open or not.
+// A RetainedBundle is a stored bundle, open or closed, that an operator can read.
 type RetainedBundle struct {
 	repository.FoundBundle
-	run repository.Run // nil: its events are no longer retained
+	run repository.Run // nil if the events are no longer retained
 }
 
 // HasEvents reports whether the events of the bundle are retained.
 func (b *RetainedBundle) HasEvents() bool { return b.run != nil }
 
-// Events yields the events of the bundle in order. It reads only as far as the caller iterates.
-// An error ends the sequence.
+// Events yields the events of the bundle in order. It reads no further than the caller iterates. After an error it
+// ends.
 func (b *RetainedBundle) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	if b.run == nil {
 		return func(func(repository.StoredEvent, error) bool) {}
@@ -29,7 +29,7 @@ func (b *RetainedBundle) Events(ctx context.Context) iter.Seq2[repository.Stored
 	return b.run.Events(ctx)
 }
 
-// checkBody returns nil if the bundle has a body that can be read, else the reason.
+// checkBody returns an error if the bundle has no readable body.
 func (b *RetainedBundle) checkBody() error {
 	switch {
 	case b.IsUnanswered():
@@ -40,8 +40,7 @@ func (b *RetainedBundle) checkBody() error {
 	return nil
 }
 
-// Bundle returns a retained bundle, open or closed. It fails with NotFound if the bundle is not
-// retained.
+// Bundle returns an open or closed bundle. It fails with NotFound if the bundle is no longer retained.
 func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*RetainedBundle, error) {
 	found, run, err := o.ops.Bundle(ctx, actor, id)
 	if err != nil {
@@ -50,17 +49,16 @@ func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.B
 	return &RetainedBundle{found, run}, nil
 }
 
-// A BodyExcerpt is the part of a bundle's body that an operator has read.
+// A BodyExcerpt is the part of a bundle's body that an operator reads.
 type BodyExcerpt struct {
 	Bundle RetainedBundle
 	Body   []byte // the first bytes of the body
-	IsCut  bool   // the body has more
+	IsCut  bool   // true if the body is longer
 }
 
-// ViewBundle records that an operator reads the body of a bundle, and then returns up to limit bytes
-// of the body. If the record cannot be stored, the body is not read. It fails with NotFound if
-// the bundle or its events are not retained, and with Conflict if the domain has not produced the
-// content.
+// ViewBundle returns up to limit bytes of a bundle's body. It first records that an operator reads the body; if that
+// fails, it returns nothing. It fails with NotFound if the bundle or its events are not retained, and with Conflict if
+// the domain has not produced the content.
 func (o *Operator) ViewBundle(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by AdminAction) (*BodyExcerpt, error) {
 	b, err := o.Bundle(ctx, actor, id)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestViewBundle_ReadsUpToItsLimit(t *testing.T) {
 	require.False(t, seen.IsCut)
 }
 
-// unrecordedLooks is a store that cannot record that an operator read a bundle.
+// unrecordedLooks is a store that cannot record who reads a bundle.
 type unrecordedLooks struct{ repository.Admin }
 
 var errNoRecord = errors.New("no record")

@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A NoticeReport has the notices in the outbox for an actor.
+// A NoticeReport describes the notices in the outbox for an actor.
 type NoticeReport struct {
-	Waiting []domain.Notice // first notices of each group and audience; the outbox may have more
+	Waiting []domain.Notice // first notices of each group and audience; there may be more
 	Stuck   StuckNotices    // notices that this node could not deliver
 }
 
@@ -24,15 +24,13 @@ func (o *Operator) Notices(ctx context.Context, actor domain.ActorID) (report No
 	return report, err
 }
 
-// A PendingRequest is a request to a domain for the content of a bundle, whose reply this node
-// waits for.
+// A PendingRequest is a content request whose reply this node is waiting for.
 type PendingRequest struct {
-	Until time.Time // deadline for the domain's reply
+	Until time.Time // deadline for the reply
 	Peeks int       // number of Peeks that wait for the content
 }
 
-// PendingRequest returns the pending request of this node for the content of a bundle, or false if
-// the node has no such request.
+// PendingRequest returns the pending content request of this node for a bundle. It returns false if there is none.
 func (o *Operator) PendingRequest(actor domain.ActorID, id domain.BundleID) (PendingRequest, bool) {
 	q := o.hub.fetches
 	q.mu.Lock()

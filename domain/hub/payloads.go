@@ -10,18 +10,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A payloadSpan is a range of events whose payloads are adjacent in one object, so that one
-// opening of the object serves all of them. The first event has a payload.
+// A payloadSpan is a range of events whose payloads are adjacent in one object, so that the object is opened once for
+// all of them. The first event has a payload.
 type payloadSpan struct {
-	from, to int // the span has the events [from, to) of the list
+	from, to int // indexes of the events: from, inclusive, to to, exclusive
 	repository.Section
 }
 
-// maxSpan is the maximum number of events in a span.
+// maxSpan is the maximum number of events in a payloadSpan.
 const maxSpan = 512
 
-// payloadsFrom returns the span that begins with the first payload of the events in [from, to).
-// It returns false if these events have no payloads.
+// payloadsFrom returns the span that begins at the first payload of the events from <= i < to. It returns false if
+// there is no payload.
 func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	for from < to && l.payloadAt(from).IsZero() {
 		from++
@@ -40,8 +40,8 @@ func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	return s, true
 }
 
-// extendSpan returns span with payload at its end, if the payload follows it in the same
-// object. Without a payload, it returns span unchanged.
+// extendSpan appends payload to span, if payload follows span in the same object; otherwise it returns false. An empty
+// payload does not change span.
 func extendSpan(span, payload repository.Section) (repository.Section, bool) {
 	switch {
 	case payload.IsZero():
@@ -53,20 +53,19 @@ func extendSpan(span, payload repository.Section) (repository.Section, bool) {
 	return span, true
 }
 
-// payloads reads the payloads of a span in order, from one reader, and compares each
-// with its checksum.
+// payloads reads the payloads of a span in order from a single reader, and verifies the checksum of each.
 type payloads struct {
-	source io.ReadCloser // nil: no span is open
+	source io.ReadCloser // nil if no span is open
 	buffer *bufio.Reader
 	at     int64 // offset in the object
-	to     int   // the event after the span
+	to     int   // index of the first event after the span
 
-	of   *repository.StoredEvent // the event whose payload is being read; nil: no payload was begun
-	left int64                   // remaining bytes of this payload
-	sum  uint32                  // checksum of the bytes read so far
+	of   *repository.StoredEvent // event whose payload is being read, or nil
+	left int64                   // unread bytes of this payload
+	sum  uint32                  // checksum of the bytes that were read
 }
 
-// setSpan sets the open span that p reads from.
+// setSpan sets the span from which p reads.
 func (p *payloads) setSpan(opened openSpan) {
 	const limit = 32 << 10
 	if size := int(min(limit, opened.Length)); p.buffer == nil || p.buffer.Size() < size {
@@ -77,7 +76,7 @@ func (p *payloads) setSpan(opened openSpan) {
 	p.source, p.at, p.to, p.of = opened.source, opened.Offset, opened.to, nil
 }
 
-// beginPayload moves to the payload of e, which is the next payload of the span.
+// beginPayload starts reading the payload of e, which must be the next in the span.
 func (p *payloads) beginPayload(e *repository.StoredEvent) error {
 	p.of, p.left, p.sum = e, e.PayloadAt.Length, 0
 	gap := e.PayloadAt.Offset - p.at
@@ -86,8 +85,8 @@ func (p *payloads) beginPayload(e *repository.StoredEvent) error {
 	return p.payloadError(err)
 }
 
-// read reads a part of the rest of the payload. The rest must not be empty. It returns the last
-// bytes only if the checksum of the whole payload is right.
+// read reads more of the payload, which must not have ended. It returns the last bytes only if the checksum of the
+// whole payload is correct.
 func (p *payloads) read(b []byte) (int, error) {
 	n, err := p.buffer.Read(b[:min(int64(len(b)), p.left)])
 	p.sum = repository.UpdateSum(p.sum, b[:n])
@@ -103,21 +102,21 @@ func (p *payloads) read(b []byte) (int, error) {
 	return 0, p.payloadError(err)
 }
 
-// payloadError adds the event whose payload was read to err.
+// payloadError adds the id of the current event to err.
 func (p *payloads) payloadError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if isEOF(err) { // the object is too short
+	if isEOF(err) { // the object is shorter than it should be
 		err = domain.Errorf(domain.Damaged, "object %s: %w", p.of.PayloadAt.Object, io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("payload of event %s: %w", p.of.ID, err)
 }
 
-// isEOF reports whether err says that a reader has reached its end, not that it has failed.
+// isEOF reports whether err means the end of the data rather than a failure.
 func isEOF(err error) bool { return errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown }
 
-// closeBefore closes the span if it ends before event i.
+// closeBefore closes the span if it does not contain event i or a later one.
 func (p *payloads) closeBefore(i int) error {
 	if i < p.to {
 		return nil

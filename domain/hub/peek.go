@@ -14,69 +14,65 @@ import (
 // A PeekRequest is an actor's request for its next bundle.
 type PeekRequest struct {
 	Actor    domain.ActorID
-	Groups   []domain.Group  // the groups to choose from; empty: all groups
-	BundleID domain.BundleID // the id that the actor suggests; zero: the hub chooses an id
-	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
+	Groups   []domain.Group  // groups to choose from; empty means all
+	BundleID domain.BundleID // bundle id that the actor suggests; zero lets the hub choose
+	Format   domain.Format   // format that the actor requires; "" accepts any, and opens new bundles as JSON
 	Version  string          // version of the format; "" means 1.0
-	OpenOnly bool            // open no new bundle; without an open bundle, Peek fails with domain.ErrNoData
-	By       time.Time       // deadline for the reply of a domain that is asked for content; zero: 30 s after the call
+	OpenOnly bool            // do not open a new bundle; if none is open, Peek fails with domain.ErrNoData
+	By       time.Time       // deadline for the reply to a content request; zero means 30 s after the call
 
-	// Pause, if given, is called when Peek begins to wait for a domain. The function that it
-	// returns is called when the wait ends. The caller can release resources while Peek waits.
+	// Pause, if not nil, is called when Peek starts waiting for a domain; resume is called when the wait ends.
+	// Meanwhile, the caller can release resources.
 	Pause func() (resume func(context.Context) error)
 
-	// Opened, if given, is called when Peek has opened a bundle, before its domain is asked for
-	// content, with the spans in which its events were saved; see [repository.Run].
+	// Opened, if not nil, is called after Peek has opened a bundle and before it requests content. saves are the spans
+	// in which the events were saved; see [repository.Run].
 	Opened func(saves ...domain.TraceContext)
 
-	// Reserve, if given, is called before Peek reads more than ManyEvents events of a new bundle,
-	// with an estimate of the number of its events. If Reserve fails, Peek fails.
+	// Reserve, if not nil, is called before Peek reads more than ManyEvents events for a new bundle. events is an
+	// estimate of their number. If Reserve fails, Peek fails.
 	Reserve func(ctx context.Context, events int) error
 }
 
-// ManyEvents is the number of events up to which a bundle needs little memory.
+// ManyEvents is how many events a bundle may have so that it needs little memory.
 const ManyEvents = 1500
 
-// maxLinks is the maximum number of spans that Opened gets.
+// maxLinks is how many spans are passed to Opened at most.
 const maxLinks = 64
 
-// peekWithin is the default time limit of a Peek, including the request to a domain.
+// peekWithin is the default time limit of a Peek, including a content request.
 const peekWithin = 30 * time.Second
 
-// A PeekedBundle is a bundle that a Peek returns to its actor.
+// A PeekedBundle is an open bundle that Peek returns to its actor.
 type PeekedBundle struct {
 	domain.Bundle
-	Waiting int64          // visible events in the requested groups that were not acknowledged, including the events of the bundle
-	Behind  domain.Backlog // the backlog in these groups without the bundle
+	Waiting int64          // unacknowledged, visible events in the requested groups, including those of the bundle
+	Behind  domain.Backlog // backlog of the requested groups without the bundle
 
-	// GrowMemory, if given, is called during a Read of the body, before the body reads n more
-	// bytes of payloads ahead. If it returns false, the body reads less ahead.
+	// GrowMemory, if not nil, is called before the body reads n more bytes ahead. If it returns false, the body reads
+	// less ahead.
 	GrowMemory func(n int64) bool
 
 	events iter.Seq2[repository.StoredEvent, error]
-	list   *eventList // nil: the body reads the events
+	list   *eventList // nil means that the body reads the events itself
 	hub    *Hub
 }
 
-// ErrBundleIDInUse reports that the actor has, or had, another bundle with the id
-// that it suggests.
+// ErrBundleIDInUse reports that the suggested bundle id belongs, or belonged, to a different bundle of the actor.
 var ErrBundleIDInUse = repository.ErrBundleIDInUse
 
-// ErrNoMailbox is the domain.ErrNoData of an actor for whom nothing was ever saved.
+// ErrNoMailbox is the domain.ErrNoData for an actor for whom no event was ever saved.
 var ErrNoMailbox = repository.ErrNoMailbox
 
-// ErrOutpaced reports that other requests of the same actor were faster in every attempt. Its
-// kind is Busy.
+// ErrOutpaced reports that a Peek lost every attempt to a concurrent request of the same actor. Its kind is Busy.
 var ErrOutpaced = domain.Errorf(domain.Busy, "peek: lost %d races in a row against other requests of the same actor", lostRaces)
 
-// lostRaces is the maximum number of attempts of a Peek that lose to another Peek of the same
-// actor. In each lost attempt, the other Peek made progress.
+// lostRaces is how many attempts a Peek may lose to concurrent Peeks of the same actor, each of which made progress.
 const lostRaces = 16
 
-// Peek returns the actor's open bundle or, if no bundle is open, opens the next one. It fails with
-// domain.ErrNoData if no events wait, with Conflict if the open bundle has another id or format
-// than requested, or the requested id was used before, and with an *UnansweredError if the
-// domain of the open bundle has not produced its content.
+// Peek returns the actor's open bundle. If none is open, it opens the next one. It fails with domain.ErrNoData if no
+// events wait, with Conflict if the open bundle does not have the requested id or format or the id was used before, and
+// with an *UnansweredError if the domain has not produced the content.
 func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*PeekedBundle, error) {
 	if len(req.Groups) == 0 {
 		req.Groups = h.opts.Groups.All()
@@ -104,14 +100,13 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*PeekedBundle, error) 
 			if idInUse {
 				return nil, err
 			}
-			idInUse = true // a concurrent Peek with the same id may have opened the bundle, so retry
+			idInUse = true // a concurrent Peek with the same id may have opened the bundle; try once more
 		}
 	}
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
 }
 
-// peekNext returns the open bundle with its content. If no bundle is open, it opens a bundle of the
-// next events.
+// peekNext returns the open bundle with its content. If none is open, it opens a bundle with the next events.
 func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Next) (*PeekedBundle, error) {
 	if next.Open == nil {
 		return h.openBundle(ctx, req, next)
@@ -124,13 +119,13 @@ func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Nex
 	return h.newPeeked(bundle, next.Waiting, behind, next.Run.Events(ctx)), nil
 }
 
-// newPeeked returns a bundle with the events of its body.
+// newPeeked returns an open bundle as a PeekedBundle.
 func (h *Hub) newPeeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *PeekedBundle {
 	return &PeekedBundle{Bundle: bundle, Waiting: waiting, Behind: behind, events: events, hub: h}
 }
 
-// withContent returns an open bundle once its content can be read. list has the ids of its
-// events; nil: they are read when needed.
+// withContent returns an open bundle after its content is available. list contains the ids of the events; if it is nil,
+// they are read when needed.
 func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if !bundle.LacksContent() {
 		return bundle, nil
@@ -138,7 +133,7 @@ func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bu
 	return h.requestContent(ctx, req, bundle, run, list)
 }
 
-// openBundle opens a new bundle of the next events.
+// openBundle opens a bundle with the next events.
 func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.Next) (*PeekedBundle, error) {
 	bundle := domain.Bundle{
 		ID:      req.BundleID,
@@ -160,7 +155,7 @@ func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.N
 	var filler domain.Filler
 	measure := newBodyDigest(bundle.ID, bundle.Content)
 	events := &eventList{}
-	var list []byte // ids only, because many Peeks may wait for domains at the same time
+	var list []byte // retain only the ids, because many Peeks may wait for domains at the same time
 	n, weight := 0, domain.Weight(0)
 	for e, err := range next.Run.Events(ctx) {
 		if err != nil {
@@ -207,14 +202,14 @@ func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.N
 	return peeked, nil
 }
 
-// estimateEvents estimates the number of events in a bundle, from the weight of its first n
-// events and the number of waiting events.
+// estimateEvents estimates the number of events in a bundle, given the weight of its first n events and the number of
+// waiting events.
 func estimateEvents(n int, weight domain.Weight, waiting int64) int {
 	return int(min(int64(n)*int64(domain.MaxBundleWeight)/max(1, int64(weight)), max(waiting, int64(n))))
 }
 
-// Bundle returns the open bundle with the BundleID of req, of any group. It opens no bundle. It
-// fails with NotFound if the actor has no such open bundle.
+// Bundle returns the open bundle with the id req.BundleID, of any group. It opens no bundle. It fails with NotFound if
+// the actor has no such open bundle.
 func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*PeekedBundle, error) {
 	bundle, run, err := h.bundles.Find(ctx, req.Actor, req.BundleID)
 	if err != nil {
@@ -222,7 +217,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*PeekedBundle, error
 	}
 	behind := run.BacklogAfter(bundle.Count)
 	bundle, err = h.withContent(ctx, req, bundle, run, nil)
-	if domain.KindOf(err) == domain.Conflict { // the bundle was closed since Find; only an operator can reopen it
+	if domain.KindOf(err) == domain.Conflict { // the bundle was closed after Find, and only an operator can reopen it
 		err = domain.Errorf(domain.NotFound, "%w", err)
 	}
 	if err != nil {
@@ -231,7 +226,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*PeekedBundle, error
 	return h.newPeeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
 }
 
-// checkRequested returns an error if an open bundle is not the requested one.
+// checkRequested returns an error if the open bundle is not the one that req asks for.
 func checkRequested(open *domain.Bundle, req PeekRequest) error {
 	if req.BundleID != (domain.BundleID{}) && req.BundleID != open.ID {
 		return domain.Errorf(domain.Conflict, "bundle id: bundle %s is open; peek it without another id, or dequeue it first", open.ID)
@@ -242,18 +237,17 @@ func checkRequested(open *domain.Bundle, req PeekRequest) error {
 	return nil
 }
 
-// Dequeue acknowledges bundle id of actor, and returns the bundle with the backlog after it.
-// Its events are not delivered again. It fails with NotFound if the actor has no such open
-// bundle.
+// Dequeue acknowledges a bundle, so its events are not delivered again. It returns the bundle and the remaining
+// backlog. It fails with NotFound if the actor has no such open bundle.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	closed, err := h.bundles.Acknowledge(ctx, actor, id)
 	if closed.HasNotice && h.opts.NoticeRelay != nil {
-		h.opts.NoticeRelay.Enqueue(actor) // after a failure too: the bundle may have been dequeued
+		h.opts.NoticeRelay.Enqueue(actor) // also after an error, because the bundle may have been dequeued
 	}
 	return closed, err
 }
 
-// Queues returns the backlog of actor in each group, in the order of the groups' names.
+// Queues returns the backlog of actor in each group, sorted by group name.
 func (h *Hub) Queues(ctx context.Context, actor domain.ActorID) ([]repository.Queue, error) {
 	return h.events.Queues(ctx, actor)
 }

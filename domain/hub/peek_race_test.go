@@ -16,8 +16,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// interceptAdd calls happens each time a Peek has chosen the events of a new bundle and is about
-// to open the bundle. It returns the number of these calls.
+// interceptAdd makes Peek call happens after it has chosen the events of a new bundle and before it opens the bundle.
+// It returns the number of these calls.
 func (w *world) interceptAdd(happens func(attempt int)) *int {
 	attempts := new(int)
 	w.replaceCalls(replacedStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
@@ -28,7 +28,7 @@ func (w *world) interceptAdd(happens func(attempt int)) *int {
 	return attempts
 }
 
-// newOtherNode returns the world of another node over the same store.
+// newOtherNode returns a second node that uses the same store.
 func (w *world) newOtherNode() *world {
 	r := *w
 	r.hub = hub.New(w.store, w.store, w.store, hub.Options{})
@@ -138,7 +138,7 @@ func TestPeekRace_FailsWithBusyAfterManyLosses(t *testing.T) {
 	w.requireEvents(w.peekBundle(), events[32])
 }
 
-// runConcurrently calls do at the same time, n times, and waits for all of them.
+// runConcurrently runs do n times concurrently, and waits for all calls.
 func runConcurrently(n int, do func()) {
 	start := make(chan struct{})
 	var wg sync.WaitGroup

@@ -15,11 +15,11 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A scope is a set of groups that one Peek can ask for.
+// A scope is a set of groups that a Peek can request.
 type scope struct {
 	name    string
 	groups  []domain.Group
-	origins []domain.Origin // origins of the events in the scope
+	origins []domain.Origin // origins whose events belong to the groups
 }
 
 var scopes = []scope{
@@ -31,7 +31,7 @@ var scopes = []scope{
 
 func (s scope) covers(o domain.Origin) bool { return slices.Contains(s.origins, o) }
 
-// inEveryScope tests a rule once for each origin that each scope covers.
+// inEveryScope runs a test for every scope and every origin in it.
 func inEveryScope(t *testing.T, test func(w *world, s scope, from rt.Change)) {
 	for _, s := range scopes {
 		for _, o := range s.origins {
@@ -44,7 +44,7 @@ func TestPeek_ReturnsNoDataIfNoEventsWait(t *testing.T) {
 	for _, s := range scopes {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
-			w.sendEvents(rt.Event(rt.NewActor())) // an event of another actor
+			w.sendEvents(rt.Event(rt.NewActor())) // this event is for a second actor
 			for _, o := range rt.AllOrigins {
 				if !s.covers(o) {
 					w.sendNew(1, rt.WithOrigin(o))
@@ -90,7 +90,7 @@ func TestPeek_StartsAtTheOldestEventOfItsGroups(t *testing.T) {
 		for _, oldest := range s.origins {
 			t.Run(s.name+"/"+oldest.String(), func(t *testing.T) {
 				w := newWorld(t, hub.Options{})
-				for _, o := range rt.AllOrigins { // even older events, but of other groups
+				for _, o := range rt.AllOrigins { // these events are older but belong to other groups
 					if !s.covers(o) {
 						w.sendNew(1, rt.WithOrigin(o))
 					}
@@ -196,7 +196,7 @@ func TestPeek_RefusesAUsedID(t *testing.T) {
 		require.ErrorIs(w, err, repository.ErrBundleIDInUse)
 		require.Equal(w, domain.Conflict, domain.KindOf(err))
 
-		w.actor = rt.NewActor() // another actor may use the same ids
+		w.actor = rt.NewActor() // ids may be reused by a different actor
 		w.sendNew(1, from)
 		req.Actor = w.actor
 		peeked, err := w.hub.Peek(w.ctx, req)

@@ -13,27 +13,26 @@ import (
 )
 
 const (
-	maxAheadOpens = 512 // limit for the spans that all bodies of a hub read ahead at the same time
-	maxBodyOpens  = 128 // limit for the spans that one body has read ahead
+	maxAheadOpens = 512 // maximum number of spans that all bodies of a hub read ahead at the same time
+	maxBodyOpens  = 128 // maximum number of spans that one body reads ahead
 
-	// maxAheadSpan is the length up to which spans are read ahead. A longer span is opened
-	// when the body reaches it, and is streamed.
+	// maxAheadSpan is the maximum length of a span that is read ahead. A longer span is opened when the body reaches
+	// it, and is streamed.
 	maxAheadSpan = 128 << 10
 
-	// Limits for the bytes of payloads that a body reads ahead. A body may always read minAhead. With
-	// the permission of GrowMemory the limit is fewAhead, or manyAhead if the bundle has more than
-	// ManyEvents events.
+	// Limits for the bytes that a body reads ahead. minAhead is always allowed. If GrowMemory permits, the limit is
+	// fewAhead, or manyAhead for a bundle with more than ManyEvents events.
 	minAhead  = 32 << 10
 	fewAhead  = 256 << 10
 	manyAhead = 1 << 20
 )
 
-// A readAhead opens the payloads of a body in order. It reads short spans into memory before
-// they are needed, several at the same time: events that were saved one by one are in separate
-// objects, and opening an object takes as long as reading a hundred payloads.
+// A readAhead opens the payloads of a body in order. It reads several short spans into memory at the same time, before
+// they are needed. This saves time, because events that were saved one by one are in separate objects, and opening an
+// object takes as long as reading a hundred payloads.
 //
-// Opening a span begins the next reads. They run while the client receives the bytes that were
-// read before. A readAhead is not safe for concurrent use.
+// Opening a span starts the next reads, which run while the client receives earlier bytes. A readAhead is not safe for
+// concurrent use.
 type readAhead struct {
 	parent  context.Context //nolint:containedctx // of the body
 	content repository.Content
@@ -47,15 +46,15 @@ type readAhead struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	queue []*earlyRead // spans that are read ahead, in the order of their events
-	next  int          // index of the first event after the spans in queue
-	end   int          // events from here on are not read ahead
-	room  int64        // limit for the bytes in the queue and the open span
-	held  int64        // bytes in the queue and the open span
-	taken int64        // bytes of the open span
+	queue []*earlyRead // spans that are read ahead, in event order
+	next  int          // index of the first event that is not in queue
+	end   int          // index of the first event that must not be read ahead
+	room  int64        // maximum bytes in queue and in the open span
+	held  int64        // current bytes in queue and in the open span
+	taken int64        // current bytes in the open span
 }
 
-// An openSpan is a span with the reader of its payloads.
+// An openSpan is a payloadSpan with a reader for its payloads.
 type openSpan struct {
 	payloadSpan
 	source io.ReadCloser
@@ -67,11 +66,11 @@ func newReadAhead(ctx context.Context, content repository.Content, opens chan st
 	return a
 }
 
-// setLimit stops reading ahead at the event with index end.
+// setLimit sets the index of the first event that must not be read ahead.
 func (a *readAhead) setLimit(end int) { a.end = end }
 
-// openSpan opens the span that begins with event i, and begins to read the spans after it. The
-// previous span must be closed. If the reader of an object panics, so does openSpan.
+// openSpan opens the span that begins at event i, and starts reading the next spans. The last span must be closed. If
+// the reader of an object panicked, openSpan panics, too.
 func (a *readAhead) openSpan(i int) (openSpan, error) {
 	if len(a.queue) > 0 && a.queue[0].from != i {
 		a.cancelReads()
@@ -79,7 +78,7 @@ func (a *readAhead) openSpan(i int) (openSpan, error) {
 	if len(a.queue) == 0 {
 		a.next = i
 	}
-	if i >= a.end { // the caller reads past its limit
+	if i >= a.end { // the caller reads beyond its own limit
 		a.end = a.list.len()
 	}
 	a.held -= a.taken
@@ -93,12 +92,12 @@ func (a *readAhead) openSpan(i int) (openSpan, error) {
 	a.taken = r.Length
 	<-r.done
 	if r.panicked != nil {
-		panic(r.panicked) // the caller gets the panic, as it would without reading ahead
+		panic(r.panicked) // panic here, as the caller's own read would have done
 	}
 	return a.checkOpened(r.payloadSpan, r, r.failed)
 }
 
-// streamSpan opens the span that begins with event i without reading it into memory.
+// streamSpan opens the span that begins at event i, but does not read it into memory.
 func (a *readAhead) streamSpan(i int) (openSpan, error) {
 	s, _ := a.list.payloadsFrom(i, a.end)
 	a.next = s.to
@@ -106,7 +105,7 @@ func (a *readAhead) streamSpan(i int) (openSpan, error) {
 	return a.checkOpened(s, source, err)
 }
 
-// beginReads begins to read the next spans until a limit is reached.
+// beginReads starts reading further spans until a limit is reached.
 func (a *readAhead) beginReads() {
 	for len(a.queue) < maxBodyOpens {
 		s, found := a.list.payloadsFrom(a.next, a.end)
@@ -133,7 +132,7 @@ func (a *readAhead) beginReads() {
 	}
 }
 
-// hasRoom reports whether n more bytes may be held. If necessary, it asks for more memory.
+// hasRoom reports whether the body may retain n more bytes. If needed, it calls GrowMemory.
 func (a *readAhead) hasRoom(n int64) bool {
 	for a.held+n > a.room {
 		if a.room >= a.maxRoom || a.grow != nil && !a.grow(a.room) {
@@ -144,22 +143,22 @@ func (a *readAhead) hasRoom(n int64) bool {
 	return true
 }
 
-// cancelReads cancels the reads that are under way, and discards the spans that were read.
+// cancelReads cancels running reads and discards the spans that were read.
 func (a *readAhead) cancelReads() {
 	a.close()
 	a.ctx, a.cancel = context.WithCancel(a.parent)
 	a.queue, a.held, a.taken = nil, 0, 0
 }
 
-// close cancels the reads that are under way, and waits until they have ended.
+// close cancels running reads and waits until they have ended.
 func (a *readAhead) close() {
 	a.cancel()
 	a.running.Wait()
 }
 
-// checkOpened returns s with its reader, or the error of opening it.
+// checkOpened returns s with its reader, or the error of opening the object.
 func (a *readAhead) checkOpened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
-	if domain.KindOf(err) == domain.NotFound { // a bundle refers to the object, so it has to exist
+	if domain.KindOf(err) == domain.NotFound { // the object must exist, because a bundle refers to it
 		if a.missing != nil {
 			a.missing(a.parent, s.Object)
 		}
@@ -175,17 +174,17 @@ func (a *readAhead) checkOpened(s payloadSpan, source io.ReadCloser, err error) 
 	return openSpan{s, source}, nil
 }
 
-// An earlyRead is a span that is read into memory; done is closed when the read has ended. Read
-// returns the bytes before a failure of the object's reader, and then the error of that reader.
+// An earlyRead reads a span into memory; done is closed when that has ended. If the reader of the object failed, Read
+// returns the bytes before the failure and then the error.
 type earlyRead struct {
 	payloadSpan
 	done chan struct{}
 
 	bytes.Reader
 	failed   error // error of Open
-	readErr  error // the error after the bytes; nil: EOF
+	readErr  error // error that follows the bytes; nil means EOF
 	closeErr error
-	panicked any // value with which the reader of the object has panicked
+	panicked any // value with which the object's reader panicked
 }
 
 // readSpan reads the span into memory.

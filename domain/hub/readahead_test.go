@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addSeparate adds n events with payloads of a size, each in a separate object, and returns the
-// body of their bundle.
+// addSeparate adds n events, whose payloads have the given size and are in separate objects. It returns the body of the
+// bundle.
 func (s *shelf) addSeparate(n, size int) string {
 	s.Helper()
 	payloads := make([]string, n)
@@ -33,7 +33,7 @@ func (s *shelf) addSeparate(n, size int) string {
 	return inlineOf(payloads...)
 }
 
-// delayOpens makes each opening of an object take d.
+// delayOpens makes opening an object take d.
 func (s *shelf) delayOpens(d time.Duration) {
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
 		<-time.After(d)

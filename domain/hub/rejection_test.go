@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// withUnknownOrigin sets an origin that the market does not have.
+// withUnknownOrigin sets an origin that is not in the market.
 func withUnknownOrigin(origin string) rt.Change {
 	return rt.WithOrigin(must(domain.ParseOrigin(origin)))
 }
@@ -33,7 +33,7 @@ func TestIngest_RejectsARequestAsAWhole(t *testing.T) {
 		name   string
 		events []domain.Event
 		kind   domain.Kind
-		faults []string // index, field and text
+		faults []string // for each fault: index, field and text
 	}{
 		{
 			"an unknown origin",

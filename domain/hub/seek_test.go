@@ -19,7 +19,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openBody returns the body of a bundle, and closes it at the end of the test.
+// openBody opens the body of a bundle, and closes it at the end of the test.
 func (w *world) openBody(p *hub.PeekedBundle) hub.Body {
 	w.Helper()
 	body, err := p.Open(w.ctx)
@@ -28,7 +28,7 @@ func (w *world) openBody(p *hub.PeekedBundle) hub.Body {
 	return body
 }
 
-// readFrom reads n bytes of a body at an offset, or fewer at its end.
+// readFrom reads n bytes of a body at an offset, or fewer if the body ends.
 func (w *world) readFrom(b hub.Body, at int64, n int64) string {
 	w.Helper()
 	got, err := b.Seek(at, io.SeekStart)
@@ -39,7 +39,7 @@ func (w *world) readFrom(b hub.Body, at int64, n int64) string {
 	return string(text)
 }
 
-// addMixed fills a shelf with n events. Some have payloads, in several objects.
+// addMixed adds n events to a shelf. Only some have payloads, which are in several objects.
 func (s *shelf) addMixed(n int) {
 	s.Helper()
 	objects := make([]bytes.Buffer, 3)
@@ -176,7 +176,7 @@ func TestBodyDigest_DiffersBetweenBundles(t *testing.T) {
 		for _, payload := range []string{`{"a":1}`, `{"a":2}`, `{"a":10}`} {
 			w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: mode}})
 			w.sendNew(2, rt.WithPayload(payload))
-			for range 2 { // the second bundle has the payloads of the first
+			for range 2 { // the second bundle contains the same payloads as the first
 				peeked := w.peekBundle()
 				require.NotContains(t, seen, peeked.Body.Digest)
 				seen[peeked.Body.Digest] = payload
@@ -242,7 +242,7 @@ func TestPeek_WithOpenOnlyOpensNoBundle(t *testing.T) {
 
 func TestSeek_SkipsShortGapsByReading(t *testing.T) {
 	s := newShelf(t)
-	s.addAdjacent(100, 10_000) // these payloads are adjacent in one object
+	s.addAdjacent(100, 10_000) // the payloads of these events are adjacent in one object
 	peeked := s.newPeeked()
 	whole := s.body(peeked)
 	read := func(step int) (opened int) {

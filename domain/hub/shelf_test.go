@@ -21,18 +21,18 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A shelf holds the events of an open bundle. A test decides where their payloads are stored.
-// The shelf records how payloads are read.
+// A shelf contains the events of an open bundle. A test decides where the payloads are stored; the shelf records how
+// they are read.
 type shelf struct {
 	*world
 	events  []repository.StoredEvent
 	content domain.ContentMode
 
-	open   func(s repository.Section) (io.ReadCloser, error) // opens a payload; nil: the store opens it
+	open   func(s repository.Section) (io.ReadCloser, error) // opens a payload; if nil, the store does
 	mu     sync.Mutex
 	opened int
 	closed int
-	most   int // maximum number of readers open at the same time
+	most   int // highest number of readers that were open at the same time
 }
 
 func newShelf(t testing.TB) *shelf {
@@ -45,13 +45,13 @@ func (s *shelf) putObject(name, data string) {
 	require.NoError(s, s.store.Put(s.ctx, name, strings.NewReader(data)))
 }
 
-// addEvent adds an event whose payload is at a Section; zero: without payload.
+// addEvent adds an event whose payload is at the given Section. A zero Section means no payload.
 func (s *shelf) addEvent(at repository.Section) {
 	e := repository.StoredEvent{Event: rt.Event(s.actor), Sequence: domain.Sequence(len(s.events) + 1), PayloadAt: at}
 	s.events = append(s.events, e)
 }
 
-// newPeeked returns the bundle as Peek returns it.
+// newPeeked returns the bundle of the shelf, as Peek would.
 func (s *shelf) newPeeked() *hub.PeekedBundle {
 	s.Helper()
 	bundle := domain.Bundle{
@@ -121,7 +121,7 @@ func (r cannedRun) Events(context.Context) iter.Seq2[repository.StoredEvent, err
 	}
 }
 
-// inlineOf returns the body of a bundle with these payloads.
+// inlineOf returns the body of a bundle in content mode inline.
 func inlineOf(payloads ...string) string { return "[\n" + strings.Join(payloads, ",\n") + "\n]\n" }
 
 func TestBody_FindsPayloadsInAnyObject(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A storedBody is a Body that a domain has produced and the hub has stored. A reader that
-// starts at the beginning gets the last bytes only if the digest of the whole content is right.
+// A storedBody is a Body that a domain has produced and the hub has stored. When it is read from its beginning, it
+// returns the last bytes only if the digest of the whole content is correct.
 type storedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
@@ -24,11 +24,11 @@ type storedBody struct {
 	want   int64 // offset at which the next Read begins
 	at     int64 // current offset of source
 	source io.ReadCloser
-	sum    hash.Hash // digest of the bytes that source has yielded; nil if source did not start at 0
-	err    error     // the error of a Read, or errClosed
+	sum    hash.Hash // digest of the bytes read from source; nil unless source started at 0
+	err    error     // error of an earlier Read, or errClosed
 }
 
-// Seek implements io.Seeker. It reads nothing; the next Read begins at the new offset.
+// Seek implements io.Seeker. It only sets the offset for the next Read.
 func (r *storedBody) Seek(offset int64, whence int) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *storedBody) read(p []byte) (int, error) {
 	return 0, r.asDamaged(err)
 }
 
-// asDamaged turns an EOF of the object before the end of the content into damage.
+// asDamaged converts an early EOF of the object to an error of kind Damaged.
 func (r *storedBody) asDamaged(err error) error {
 	if errors.Is(err, io.EOF) {
 		return domain.Errorf(domain.Damaged, "object %s ends too early: %w", r.bundle.Object, io.ErrUnexpectedEOF)
@@ -82,7 +82,7 @@ func (r *storedBody) asDamaged(err error) error {
 	return err
 }
 
-// seekSource makes the next Read of source begin at want.
+// seekSource moves source to the offset want.
 func (r *storedBody) seekSource() error {
 	gap := r.want - r.at
 	switch {
@@ -100,13 +100,13 @@ func (r *storedBody) seekSource() error {
 	return r.asDamaged(err)
 }
 
-// openObject opens the object at want.
+// openObject opens the object at the offset want.
 func (r *storedBody) openObject() error {
 	if err := r.closeObject(); err != nil {
 		return err
 	}
 	source, err := r.hub.content.Open(r.ctx, repository.Section{Object: r.bundle.Object, Offset: r.want, Length: r.bundle.Body.Length - r.want})
-	if domain.KindOf(err) == domain.NotFound { // a bundle names the object, so it was deleted
+	if domain.KindOf(err) == domain.NotFound { // the object was deleted, because the bundle refers to it
 		return r.hub.contentMissing(r.ctx, r.bundle, err)
 	}
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *storedBody) openObject() error {
 	return nil
 }
 
-// verifyDigest compares the digest of the whole content with the stored digest.
+// verifyDigest returns an error unless the digest of the whole content equals the stored one.
 func (r *storedBody) verifyDigest() error {
 	if r.sum != nil && digestOf(r.sum) != r.bundle.Body.Digest {
 		return domain.Errorf(domain.Damaged, "object %s: its bytes differ from the stored bytes", r.bundle.Object)
@@ -136,8 +136,7 @@ func (r *storedBody) closeObject() error {
 	return err
 }
 
-// LimitReadAhead implements Body. It does nothing: the body reads one object, only as far as
-// its caller does.
+// LimitReadAhead implements Body. It does nothing, because this body never reads ahead.
 func (r *storedBody) LimitReadAhead(int64) {}
 
 // Err implements Body.
@@ -158,7 +157,7 @@ func (r *storedBody) Close() error {
 	return err
 }
 
-// digestOf returns the digest of the bytes written to sum.
+// digestOf returns the digest of everything written to sum.
 func digestOf(sum hash.Hash) (d domain.Digest) {
 	copy(d[:], sum.Sum(nil))
 	return d

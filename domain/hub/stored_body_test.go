@@ -38,7 +38,7 @@ func TestStoredBody_CanBeReadFromAnyOffset(t *testing.T) {
 	require.Equal(t, content, w.body(found))
 }
 
-// countedContent counts how often an object is opened.
+// countedContent counts how often objects are opened.
 type countedContent struct {
 	repository.Content
 	opened int
@@ -72,14 +72,14 @@ func TestSeek_SkipsShortGapsOfRequestedContent(t *testing.T) {
 			require.Equal(t, "0123456789", w.readFrom(body, at, 10))
 		}
 		require.Equal(t, want, counted.opened)
-		rest, err := io.ReadAll(body) // the checksum includes the bytes that were skipped
+		rest, err := io.ReadAll(body) // the digest covers the skipped bytes, too
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(content, string(rest)))
 		require.NoError(t, body.Close())
 	}
 }
 
-// alteredContent is a content store that returns other bytes than were stored.
+// alteredContent is a content store that returns different bytes than were stored.
 type alteredContent struct{ repository.Content }
 
 func (s alteredContent) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// requireNoBody requires that writing the body fails with failure, that the error has a kind, and
-// that the written bytes are not a complete body.
+// requireNoBody checks that writing the body fails with the error failure and the given kind, and that the written
+// bytes are incomplete.
 func (w *world) requireNoBody(p *hub.PeekedBundle, failure error, kind domain.Kind) {
 	w.Helper()
 	var b bytes.Buffer
@@ -29,7 +29,7 @@ func (w *world) requireNoBody(p *hub.PeekedBundle, failure error, kind domain.Ki
 	require.False(w, json.Valid(b.Bytes()))
 }
 
-// addAdjacent adds n events with payloads of a size, which are adjacent in one object.
+// addAdjacent adds n events, whose payloads have the given size and are adjacent in one object.
 func (s *shelf) addAdjacent(n, size int) {
 	s.Helper()
 	payload := `"` + strings.Repeat("x", size-2) + `"`
@@ -39,7 +39,7 @@ func (s *shelf) addAdjacent(n, size int) {
 	}
 }
 
-// countAllocated returns the number of bytes that do allocates.
+// countAllocated returns how many bytes do allocates.
 func countAllocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -62,7 +62,7 @@ func TestBody_StreamsPayloads(t *testing.T) {
 	require.Equal(t, s.opened, s.closed)
 }
 
-// A counter counts the bytes that are written to it.
+// A counter is a writer that counts bytes.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -105,7 +105,7 @@ func TestBody_ReturnsErrorsOfTheContentStore(t *testing.T) {
 				s.open = func(at repository.Section) (io.ReadCloser, error) { return open(s, at) }
 				want := kind
 				if kind == domain.NotFound && name == "when opened" {
-					want = domain.Damaged // the bundle exists, so its payloads must exist
+					want = domain.Damaged // a missing payload is damage, because its bundle exists
 				}
 				s.requireNoBody(s.newPeeked(), failure, want)
 				require.Equal(t, s.opened, s.closed)
@@ -139,7 +139,7 @@ func TestBody_IsDamagedIfAPayloadIsTooShort(t *testing.T) {
 	for _, left := range []string{"", `"xxxxxxxx"`, `"xxxxxxxx""x`} {
 		s := newShelf(t)
 		s.addAdjacent(3, 10)
-		s.events = append(s.events[:1], s.events[2]) // the two payloads have a gap between them
+		s.events = append(s.events[:1], s.events[2]) // remove the event between two payloads, so that they are not adjacent
 		s.open = func(repository.Section) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(left)), nil }
 		s.requireNoBody(s.newPeeked(), io.ErrUnexpectedEOF, domain.Damaged)
 		require.Equal(t, 1, s.closed)
@@ -184,7 +184,7 @@ func TestBody_ClosesItsObjectsIfAWriteFails(t *testing.T) {
 	require.ErrorIs(t, writeBody(s.ctx, s.newPeeked(), &failingWriter{5, gone}), gone, "even if all of it was buffered")
 }
 
-// A failingWriter accepts a number of bytes, and then fails.
+// A failingWriter accepts some bytes and then fails.
 type failingWriter struct {
 	left int
 	err  error

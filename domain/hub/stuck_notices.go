@@ -7,19 +7,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// StuckNotices counts the notices that a NoticeRelay could not deliver, and the notices that wait
-// behind them.
+// StuckNotices counts notices that a NoticeRelay could not deliver, including those that wait behind them.
 type StuckNotices struct {
 	Notices int
-	Oldest  time.Time // when the oldest notice was stored; zero without notices
+	Oldest  time.Time // when the oldest of these notices was stored, or zero
 }
 
-// maxStuck is the maximum number of recipients whose stuck notices a NoticeRelay counts.
+// maxStuck is how many recipients with stuck notices a NoticeRelay remembers.
 const maxStuck = 10_000
 
-// Stuck returns the notices that this NoticeRelay knows to be stuck, of up to 10,000 recipients. It
-// reads nothing: a notice that another node delivers is counted until this node reads the
-// outbox again.
+// Stuck returns the stuck notices that this NoticeRelay knows, of up to 10,000 recipients. It reads nothing, so a
+// notice that another node has delivered counts until this node next reads the outbox.
 func (r *NoticeRelay) Stuck() StuckNotices {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,14 +31,14 @@ func (r *NoticeRelay) Stuck() StuckNotices {
 	return sum
 }
 
-// StuckOf returns the notices of a recipient that this NoticeRelay knows to be stuck. It reads nothing.
+// StuckOf returns the stuck notices of a recipient that this NoticeRelay knows. It reads nothing.
 func (r *NoticeRelay) StuckOf(recipient domain.ActorID) StuckNotices {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stuck[recipient]
 }
 
-// noteStuck records the notices of a recipient that could not be delivered.
+// noteStuck records which notices of a recipient could not be delivered.
 func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +58,7 @@ func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notic
 	r.stuck[recipient] = s
 }
 
-// forgetStuck forgets all recipients except the given ones, because no other recipients have
-// notices.
+// forgetStuck forgets all recipients that are not in except, because they have no notices any more.
 func (r *NoticeRelay) forgetStuck(except []domain.ActorID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These are the rules H1 to H3, tested through a hub.
+// TestTraffic_LosesDuplicatesAndReordersNothing tests the rules H1 to H3 through a hub.
 func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	const senders, requests, fetchers = 3, 30, 3
 	w := newWorld(t, hub.Options{})
@@ -33,7 +33,7 @@ func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 					events[0].SupportsBundling = false
 				}
 				sent[sender] = append(sent[sender], events...)
-				for range 2 { // the sender repeats the request, as after a lost reply
+				for range 2 { // send every request twice, as after a lost reply
 					_, err := w.hub.Ingest(w.ctx, events)
 					assert.NoError(t, err)
 				}
@@ -46,7 +46,7 @@ func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 			for last := false; !last; {
 				select {
 				case <-done:
-					last = true // fetch once more after the last Save
+					last = true // fetch once more after the last Save has returned
 				default:
 				}
 				lines, err := fetchAll(w)
@@ -75,8 +75,7 @@ func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	}
 }
 
-// fetchAll peeks and dequeues until nothing waits, and returns the events of the bundles that
-// it has dequeued itself.
+// fetchAll peeks and dequeues until no events wait. It returns the events of the bundles that it has dequeued itself.
 func fetchAll(w *world) ([]manifestLine, error) {
 	var all []manifestLine
 	for {
@@ -100,7 +99,7 @@ func fetchAll(w *world) ([]manifestLine, error) {
 		switch _, err := w.hub.Dequeue(w.ctx, w.actor, peeked.ID); {
 		case err == nil:
 			all = append(all, lines...)
-		case domain.KindOf(err) != domain.NotFound: // after NotFound: another fetcher has dequeued the bundle
+		case domain.KindOf(err) != domain.NotFound: // NotFound means that a concurrent fetcher has dequeued the bundle
 			return all, err
 		}
 	}

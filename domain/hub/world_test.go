@@ -19,8 +19,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world is a hub over an empty store, and an actor. If a method does not succeed, the test
-// fails.
+// A world contains a hub over an empty store, and one actor. Its methods fail the test on an error.
 type world struct {
 	testing.TB
 	ctx   context.Context
@@ -34,7 +33,7 @@ func newWorld(t testing.TB, opts hub.Options) *world {
 	return &world{t, t.Context(), store, hub.New(store, store, store, opts), rt.NewActor()}
 }
 
-// sendEvents ingests events, which must all be new.
+// sendEvents ingests events, all of which must be new.
 func (w *world) sendEvents(events ...domain.Event) {
 	w.Helper()
 	ingested, err := w.hub.Ingest(w.ctx, events)
@@ -42,7 +41,7 @@ func (w *world) sendEvents(events ...domain.Event) {
 	require.Equal(w, hub.IngestResult{Accepted: len(events)}, ingested)
 }
 
-// sendNew makes n events for the actor, sends and returns them.
+// sendNew sends n new events to the actor and returns them.
 func (w *world) sendNew(n int, changes ...rt.Change) []domain.Event {
 	w.Helper()
 	events := rt.Events(n, w.actor, changes...)
@@ -50,12 +49,12 @@ func (w *world) sendNew(n int, changes ...rt.Change) []domain.Event {
 	return events
 }
 
-// newRequest returns the actor's request for its next bundle of groups; without groups, of all groups.
+// newRequest returns a request for the actor's next bundle in groups; no groups means all.
 func (w *world) newRequest(groups ...domain.Group) hub.PeekRequest {
 	return hub.PeekRequest{Actor: w.actor, Groups: groups}
 }
 
-// peekBundle returns the next bundle of groups; without groups, of all groups.
+// peekBundle returns the next bundle in groups; no groups means all.
 func (w *world) peekBundle(groups ...domain.Group) *hub.PeekedBundle {
 	w.Helper()
 	peeked, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
@@ -63,7 +62,7 @@ func (w *world) peekBundle(groups ...domain.Group) *hub.PeekedBundle {
 	return peeked
 }
 
-// requireEvents requires that a bundle has exactly these events.
+// requireEvents checks that a bundle contains exactly these events.
 func (w *world) requireEvents(p *hub.PeekedBundle, want ...domain.Event) {
 	w.Helper()
 	require.Equal(w, idsOf(want), deliveredIDs(w.readManifest(p)))
@@ -78,14 +77,14 @@ func (w *world) dequeueBundle(p *hub.PeekedBundle) {
 	require.Equal(w, p.Bundle, closed.Bundle)
 }
 
-// requireNoData requires that groups have no data; without groups, that no group has data.
+// requireNoData checks that no events wait in groups; no groups means all.
 func (w *world) requireNoData(groups ...domain.Group) {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
 	require.ErrorIs(w, err, domain.ErrNoData)
 }
 
-// writeBody writes the whole body of a bundle, or fails.
+// writeBody writes the whole body of a bundle to a writer.
 func writeBody(ctx context.Context, p *hub.PeekedBundle, to io.Writer) error {
 	body, err := p.Open(ctx)
 	if err != nil {
@@ -103,7 +102,7 @@ func (w *world) body(p *hub.PeekedBundle) string {
 	return b.String()
 }
 
-// A manifestLine is an event as the manifest shows it.
+// A manifestLine is the JSON of an event in a manifest.
 type manifestLine struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 	SupportsBundling                                 bool
@@ -111,7 +110,7 @@ type manifestLine struct {
 	Payload                                          json.RawMessage
 }
 
-// readManifest returns the events of a bundle whose content is its manifest.
+// readManifest returns the events in the body of a manifest.
 func (w *world) readManifest(p *hub.PeekedBundle) []manifestLine {
 	w.Helper()
 	var lines []manifestLine
@@ -135,7 +134,8 @@ func idsOf(events []domain.Event) []string {
 	return ids
 }
 
-// A replacedStore is a store with some calls replaced; nil calls the store.
+// A replacedStore is a store in which functions replace some methods. If a function is nil, the store's own method is
+// called.
 type replacedStore struct {
 	*memory.Store
 	save func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error)
@@ -144,7 +144,7 @@ type replacedStore struct {
 	open func(ctx context.Context, s repository.Section) (io.ReadCloser, error)
 }
 
-// replaceCalls puts m between the hub and its store.
+// replaceCalls puts m between the hub and the store.
 func (w *world) replaceCalls(m replacedStore, opts hub.Options) {
 	m.Store = w.store
 	w.hub = hub.New(&m, &m, &m, opts)
@@ -178,7 +178,7 @@ func (m *replacedStore) Open(ctx context.Context, s repository.Section) (io.Read
 	return m.Store.Open(ctx, s)
 }
 
-// A brokenRun yields some events of a run and then an error.
+// A brokenRun yields some events of a run, and then an error.
 type brokenRun struct {
 	repository.Run
 	after int
@@ -201,13 +201,13 @@ func (r brokenRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent,
 	}
 }
 
-// kinds are the kinds of failure that tests inject.
+// kinds are the error kinds that tests inject.
 var kinds = []domain.Kind{
 	domain.Unknown, domain.Invalid, domain.NotFound, domain.Conflict,
 	domain.Busy, domain.Uncertain, domain.Unavailable, domain.Damaged,
 }
 
-// kindsExcept returns all kinds of failure except some.
+// kindsExcept returns all kinds except those in but.
 func kindsExcept(but ...domain.Kind) []domain.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return slices.Contains(but, k) })
 }

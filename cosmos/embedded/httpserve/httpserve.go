@@ -1,10 +1,10 @@
 // Package httpserve runs the HTTP server of an embedded engine. It limits clients that occupy connections, and its
 // shutdown waits for all goroutines.
 //
-// 	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
-// 	                │ after CancelAfter
-// 	                ▼
-// 	            the contexts of all running requests end
+//	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
+//	                │ after CancelAfter
+//	                ▼
+//	            the contexts of all running requests end
 package httpserve
 
 import (
