@@ -75,8 +75,8 @@ func runTests(ctx context.Context, only []string) (passed int, failed []string, 
 	return runSuite(ctx, suite, trust, names)
 }
 
-// compileSuite copies the module and builds its tests. It must run before the environment trusts
-// only the emulator's certificate, because the go command could then not connect to its proxy.
+// compileSuite copies the module and compiles its tests. It must run before the process trusts only the emulator's
+// certificate, because the go command could then not reach its proxy.
 func compileSuite(ctx context.Context, dir string) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Stderr = os.Stderr
@@ -117,8 +117,8 @@ func findEmulatorTests(module string) ([]string, error) {
 	return names, nil
 }
 
-// serveAccount starts one account with two listeners. It returns the file of the certificate to
-// trust, and a function that stops the account.
+// serveAccount serves an account on two listeners. It returns the file of the certificate to trust, and a function that
+// stops the account.
 func serveAccount(ctx context.Context, dir string) (trust string, stop func() error, err error) {
 	cert, err := certificate.Load(dir, "localhost", "127.0.0.1")
 	if err != nil {
@@ -140,7 +140,7 @@ func serveAccount(ctx context.Context, dir string) (trust string, stop func() er
 		address string
 		embedded.EndpointOptions
 	}{
-		// Azure's emulator advertises its address, not the name localhost.
+		// Azure's emulator advertises 127.0.0.1 in place of localhost.
 		{"127.0.0.1:8081", embedded.EndpointOptions{Gateway: embedded.Routing, Advertise: "127.0.0.1:8081"}},
 		{"127.0.0.1:8903", embedded.EndpointOptions{Gateway: embedded.Compute, Advertise: "127.0.0.1:8903"}},
 	} {
@@ -155,7 +155,7 @@ func serveAccount(ctx context.Context, dir string) (trust string, stop func() er
 	return filepath.Join(dir, certificate.FileName), stop, nil
 }
 
-// runSuite runs the tests one after the other in a child process.
+// runSuite runs the tests one by one in a child process.
 func runSuite(ctx context.Context, suite, trust string, names []string) (passed int, failed []string, err error) {
 	cmd := exec.CommandContext(ctx, suite, "-test.v", "-test.run", "^("+strings.Join(names, "|")+")$") //nolint:gosec // built by compileSuite
 	cmd.Dir = filepath.Join(filepath.Dir(suite), "azcosmos")
@@ -170,7 +170,7 @@ func runSuite(ctx context.Context, suite, trust string, names []string) (passed 
 	}
 	done := map[string]bool{}
 	lines := bufio.NewReader(out)
-	var output []string // output of the running test; printed only if the test fails
+	var output []string // output of the current test, which is printed only if the test fails
 	for {
 		line, readErr := lines.ReadString('\n')
 		name, passes := strings.CutPrefix(line, "--- PASS: ")

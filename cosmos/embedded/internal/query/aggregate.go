@@ -4,7 +4,7 @@ package query
 type aggregate struct {
 	function string // name of the function in upper case
 	arg      expr
-	slot     int // slot of the aggregate's result
+	slot     int // slot in which the result is stored
 }
 
 func isAggregate(name string) bool {
@@ -15,8 +15,7 @@ func isAggregate(name string) bool {
 	return false
 }
 
-// hasAggregate reports whether SELECT itself has an aggregate. Aggregates in its subqueries do not
-// count.
+// hasAggregate reports whether SELECT contains an aggregate, not counting its subqueries.
 func hasAggregate(s *selectNode) bool {
 	found := false
 	look := func(n exprNode) bool {

@@ -9,25 +9,23 @@ import (
 
 // An Analysis describes how an index can serve a query.
 type Analysis struct {
-	// All Predicates hold for every document that has a result. So an index on the path of any
-	// predicate finds all candidates.
+	// Predicates are true for every document that has a result. So an index on the path of any one of them finds all
+	// candidates.
 	Predicates []Predicate
-	// Exact is true if the condition holds for every document for which all Predicates hold, so
-	// that such documents need no further test.
+	// Exact reports whether the Predicates imply the condition, so that documents found by indexes need no further
+	// test.
 	Exact bool
 	// Orders are the paths of ORDER BY. An index in their order makes sorting unnecessary.
 	Orders []Order
-	// NeedsDocument is false if the number of candidates is the whole result, as for SELECT
-	// VALUE COUNT(1).
+	// NeedsDocument is false if the result is just the number of candidates, as for SELECT VALUE COUNT(1).
 	NeedsDocument bool
 }
 
-// A Predicate restricts the value at one path to the values of In or, if In is nil, to a range.
-// A range has at least one bound, and contains only values of the bound's type: numbers and
-// strings cannot be compared.
+// A Predicate restricts the value at a path: to one of In or, if In is nil, to a range. A range has at least one bound.
+// It contains only values of the bound's type, because numbers and strings cannot be compared.
 type Predicate struct {
 	Path      rawjson.Path
-	In        []Value // distinct scalars; empty but not nil: no document can match
+	In        []Value // distinct scalars; if empty but not nil, no document matches
 	Low, High *Bound
 }
 
@@ -37,7 +35,7 @@ type Bound struct {
 	Inclusive bool
 }
 
-// Equal reports whether the predicate is an equality, and returns the value.
+// Equal returns the value if the predicate is an equality.
 func (p Predicate) Equal() (Value, bool) {
 	if len(p.In) != 1 {
 		return undefined, false
@@ -45,7 +43,7 @@ func (p Predicate) Equal() (Value, bool) {
 	return p.In[0], true
 }
 
-// Holds reports whether the predicate holds for the value at its path.
+// Holds reports whether the predicate is true for a value.
 func (p Predicate) Holds(v Value) bool {
 	for _, one := range p.In {
 		if v.Kind == one.Kind && Compare(v, one) == 0 {
@@ -66,7 +64,7 @@ func (b *Bound) isWithin(v Value, side int) bool {
 	return v.Kind == b.Value.Kind && (c == side || c == 0 && b.Inclusive)
 }
 
-// Analyze derives the predicates of the condition.
+// Analyze derives predicates from the condition.
 func (q *Query) Analyze() Analysis {
 	a := Analysis{Orders: q.orders, Exact: len(q.where) == 0}
 	var all predicateList
@@ -82,8 +80,8 @@ func (q *Query) Analyze() Analysis {
 	return a
 }
 
-// isRowCount reports whether the argument of every aggregate is a constant. The result then depends
-// only on the number of rows.
+// isRowCount reports whether every aggregate has a constant argument, so that the result depends only on the number of
+// rows.
 func (q *Query) isRowCount() bool {
 	for _, a := range q.group.aggregates {
 		if c, ok := a.arg.(constantExpr); !ok || c.value.Kind == Undefined {
@@ -93,7 +91,7 @@ func (q *Query) isRowCount() bool {
 	return true
 }
 
-// A predicateList joins two half ranges over one path and type into one range.
+// A predicateList collects predicates. It combines two half ranges of the same path and type into one range.
 type predicateList struct {
 	list []Predicate
 	open map[openRange][]int // indexes of half ranges that lack a bound
@@ -135,8 +133,8 @@ func (l *predicateList) addPredicate(p Predicate) {
 	l.list = append(l.list, p)
 }
 
-// findPredicates returns predicates that hold where e is true, and whether they are equivalent
-// to e.
+// findPredicates returns predicates that are true wherever e is true. exact reports whether e is also true wherever
+// they are.
 func (q *Query) findPredicates(e expr) (list []Predicate, exact bool) {
 	switch e := e.(type) {
 	case pathExpr:
@@ -192,7 +190,7 @@ func scalarValues(list []expr) (values []Value, ok bool) {
 	return values, true
 }
 
-// mirrored maps a comparison operator to the operator for exchanged operands.
+// mirrored maps a comparison operator to the one for swapped operands.
 var mirrored = map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
@@ -221,7 +219,7 @@ func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
 	return []Predicate{p}, true
 }
 
-// callPredicates returns the predicates of IS_NULL and STARTSWITH. STARTSWITH is a range.
+// callPredicates returns the predicates that IS_NULL or STARTSWITH implies. For STARTSWITH, it is a range.
 func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
 	path, ok := c.args[0].(pathExpr)
 	if !ok {
@@ -240,15 +238,14 @@ func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
 	p := Predicate{Path: q.paths[path.slot-q.extra], Low: &Bound{prefix.value, true}}
 	if n := len(prefix.value.Text); n > 0 && prefix.value.Text[n-1] < 0xFF {
 		next := bytes.Clone(prefix.value.Text)
-		next[n-1]++ // the smallest text above all texts with the prefix: no byte of UTF-8 is 0xFF
+		next[n-1]++ // the lowest text above all texts with the prefix; UTF-8 contains no byte 0xFF
 		p.High = &Bound{Value: Value{Kind: String, Text: next}}
 		return []Predicate{p}, true
 	}
 	return []Predicate{p}, len(prefix.value.Text) == 0
 }
 
-// orPredicates returns predicates on the paths that every term of an OR restricts to a list of
-// values.
+// orPredicates returns predicates for the paths that every term of an OR restricts to a list of values.
 func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
 	parts := listDisjuncts(e, nil)
 	first, exact := q.findPredicates(parts[0])
@@ -279,7 +276,7 @@ func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
 	return list, exact && len(list) == 1
 }
 
-// A confinedPath is a path, by its key, with the only values that it can have.
+// A confinedPath is the key of a path, with the only values that the path can have.
 type confinedPath struct {
 	key    string
 	values []Value

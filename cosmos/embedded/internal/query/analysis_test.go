@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// describePredicate writes a predicate as an interval or a set.
+// describePredicate formats a predicate as an interval or a set.
 func describePredicate(p Predicate) string {
 	var path strings.Builder
 	for _, step := range p.Path {

@@ -2,8 +2,8 @@ package query
 
 import "math"
 
-// An arithmeticExpr applies operators from left to right. The operands must be numbers, or
-// strings for ||; otherwise the result is undefined.
+// An arithmeticExpr applies operators from left to right. The result is undefined unless all operands are numbers
+// (strings for ||).
 type arithmeticExpr struct {
 	first expr
 	rest  []arithmeticStep
@@ -25,7 +25,7 @@ func (e arithmeticExpr) evalRow(slots *Slots) Value {
 	return v
 }
 
-// operations are all binary operators except logical operators and comparisons.
+// operations are the binary operators except logical operators and comparisons.
 var operations = map[string]func(a, b Value) Value{
 	"+":   newNumberOperator(func(a, b float64) float64 { return a + b }),
 	"-":   newNumberOperator(func(a, b float64) float64 { return a - b }),
@@ -41,7 +41,7 @@ var operations = map[string]func(a, b Value) Value{
 	"||":  func(a, b Value) Value { return concatText([]Value{a, b}) },
 }
 
-// numberValue returns f, or undefined if JSON cannot represent f.
+// numberValue returns f as a Value. It returns undefined if JSON cannot represent f.
 func numberValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return undefined
@@ -72,7 +72,7 @@ func toInt32(f float64) int32 {
 	return int32(uint32(f)) //nolint:gosec // wraps, as specified
 }
 
-// A signExpr is + or - before a value.
+// A signExpr is a unary + or -.
 type signExpr struct {
 	operand expr
 	factor  float64
@@ -96,11 +96,11 @@ func (e complementExpr) evalRow(slots *Slots) Value {
 	return Value{Kind: Number, Num: float64(^toInt32(v.Num))}
 }
 
-// maxText bounds a string that a query builds. A longer string does not fit into a result page.
+// maxText is the maximum length of a string that a query can build, because a longer one would not fit on a result
+// page.
 const maxText = 4 << 20
 
-// concatText concatenates strings; the result is undefined if one of the values is not a
-// string.
+// concatText concatenates strings. The result is undefined if one of the values is not a string.
 func concatText(values []Value) Value {
 	size := 0
 	for _, v := range values {

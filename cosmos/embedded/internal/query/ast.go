@@ -1,9 +1,9 @@
 package query
 
-// An exprNode is one parsed expression. The compiler turns it into an expr after the whole
-// query was parsed, because SELECT comes before FROM and uses the aliases of FROM.
+// An exprNode is a parsed expression. The compiler converts it to an expr after the whole query was parsed, because
+// SELECT precedes FROM but uses aliases of FROM.
 type exprNode interface {
-	// textOffset returns the offset in the text at which the expression, or its operator, starts.
+	// textOffset returns the offset of the expression or its operator in the text of the query.
 	textOffset() int
 }
 
@@ -12,11 +12,11 @@ type textPosition int
 func (p textPosition) textOffset() int { return int(p) }
 
 type (
-	// A literalNode is a constant, or the value of @param.
+	// A literalNode is a constant or the value of a parameter.
 	literalNode struct {
 		textPosition
 		value Value
-		param string // name with its @; "" for a constant
+		param string // name of the parameter, with its @; "" for a constant
 	}
 	nameNode struct {
 		textPosition
@@ -28,7 +28,7 @@ type (
 		base exprNode
 		name string
 	}
-	// An indexNode is base[index] with an index that is not a constant string.
+	// An indexNode is base[index], where index is not a constant string.
 	indexNode struct {
 		textPosition
 		base, index exprNode
@@ -38,12 +38,11 @@ type (
 		op      string
 		operand exprNode
 	}
-	// A chainNode joins operands by operators of one precedence, from left to right: AND, OR,
-	// ??, arithmetic and bit operators, or ||. It is flat, so that a long chain is not a deep
-	// tree. Its position is the position of the last operator.
+	// A chainNode is a list of operands joined by operators of the same precedence, such as AND, + or ||. It is a flat
+	// list, so that a long chain does not become a deep tree. Its position is that of the last operator.
 	chainNode struct {
 		textPosition
-		ops      []string // one fewer than operands
+		ops      []string // one operator fewer than operands
 		operands []exprNode
 	}
 	// A binaryNode is a comparison.
@@ -98,14 +97,14 @@ type selectNode struct {
 	distinct bool
 	top      *countNode
 	star     bool
-	value    exprNode // expression of SELECT VALUE
+	value    exprNode // value is the expression of SELECT VALUE
 	columns  []columnNode
 	sources  []sourceNode
 	where    exprNode
 	groupBy  []exprNode
-	orderAt  int // position of ORDER
+	orderAt  int // position of the word ORDER
 	orderBy  []orderNode
-	offset   *countNode // nil if limit is nil
+	offset   *countNode // set only together with limit
 	limit    *countNode
 }
 
@@ -119,7 +118,7 @@ type columnNode struct {
 type sourceNode struct {
 	textPosition
 	alias string
-	each  bool     // alias IN from: alias iterates over the elements
+	each  bool     // true for "alias IN from", where alias iterates over the elements of from
 	from  exprNode // a path or a subqueryNode
 }
 
@@ -136,7 +135,7 @@ type countNode struct {
 	param string
 }
 
-// walkNode visits n and, if visit returns true, its children. It does not enter subqueries.
+// walkNode visits n. If visit returns true, it also visits the children of n. It does not enter subqueries.
 func walkNode(n exprNode, visit func(exprNode) bool) {
 	if n == nil || !visit(n) {
 		return

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// parseSelect parses a whole query, or a subquery in parentheses.
+// parseSelect parses a whole query or a subquery in parentheses.
 func (p *queryParser) parseSelect() (*selectNode, error) {
 	s := &selectNode{textPosition: textPosition(p.peekToken().at)}
 	if err := p.expectToken("SELECT"); err != nil {
@@ -81,12 +81,12 @@ func (p *queryParser) parseProjection(s *selectNode) (err error) {
 	}
 }
 
-// isAlias reports whether t can be an alias.
+// isAlias reports whether t is allowed as an alias.
 func (p *queryParser) isAlias(t lexToken) bool {
 	return t.kind == tokenName && !reserved[strings.ToUpper(t.text)]
 }
 
-// parseFrom parses FROM and the JOINs.
+// parseFrom parses FROM and JOIN.
 func (p *queryParser) parseFrom(s *selectNode) error {
 	for keyword := "FROM"; p.acceptToken(keyword); keyword = "JOIN" {
 		source, err := p.parseSource(keyword)
@@ -154,7 +154,7 @@ func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
 	return p.parsePath(nameNode{textPosition(t.at), t.text})
 }
 
-// parsePath parses the steps after the name base. All steps must be constant.
+// parsePath parses the steps after the name base, all of which must be constant.
 func (p *queryParser) parsePath(base exprNode) (exprNode, error) {
 	n, err := p.parseSteps(base)
 	if err != nil {

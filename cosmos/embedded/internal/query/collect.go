@@ -2,8 +2,8 @@ package query
 
 import "slices"
 
-// A Collector computes the results of a query whose results depend on more than one document:
-// DISTINCT, GROUP BY, aggregates, and ORDER BY with JOIN.
+// A Collector computes results that depend on more than one document, for DISTINCT, GROUP BY, aggregates, and ORDER BY
+// with JOIN.
 type Collector struct {
 	query  *Query
 	want   int
@@ -17,8 +17,8 @@ type collectedResult struct {
 	result []byte
 }
 
-// Derive returns the first want results of q over the results of its source, or all results if
-// want is NoLimit. from holds the work done for the source, and the returned Slots add to it.
+// Derive returns the first want results of q over source, the results of a subquery. If want is NoLimit, it returns
+// all. The returned Slots include the work in from.
 func (q *Query) Derive(source [][]byte, want int, from *Slots) ([][]byte, *Slots) {
 	slots := q.NewSlots(from.ctx, from.limits)
 	slots.earlier, slots.held, slots.failure = from.earlier+int64(from.steps), from.held, from.failure
@@ -33,8 +33,7 @@ func (q *Query) Derive(source [][]byte, want int, from *Slots) ([][]byte, *Slots
 	return c.Results(slots), slots
 }
 
-// Collect returns a Collector of the first want results of q, or of all results if want is
-// NoLimit.
+// Collect returns a Collector for the first want results of q. If want is NoLimit, it collects all.
 func (q *Query) Collect(want int) *Collector {
 	if q.maximum != NoLimit && (want == NoLimit || want > q.maximum) {
 		want = q.maximum
@@ -49,10 +48,9 @@ func (q *Query) Collect(want int) *Collector {
 	return c
 }
 
-// Add adds a document for which the condition holds. It returns false when no further document
-// can change the results.
+// Add adds a document that meets the condition. It returns false if no further document can change the results.
 func (c *Collector) Add(doc []byte, slots *Slots) bool {
-	if c.groups != nil && len(c.query.sources)+len(c.query.where) == 0 { // a document is one row
+	if c.groups != nil && len(c.query.sources)+len(c.query.where) == 0 { // without JOIN and further conditions, a document is a single row
 		c.groups.addRow(slots)
 		return true
 	}
@@ -87,8 +85,7 @@ func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	return slots.Failure() == nil && !c.isFull()
 }
 
-// estimateSize returns the approximate size of a result in bytes. With DISTINCT the text is stored
-// twice.
+// estimateSize estimates the size of a result in bytes. DISTINCT stores the text a second time.
 func (c collectedResult) estimateSize() int {
 	const fields = 96
 	n := fields + 2*len(c.result)
@@ -98,22 +95,21 @@ func (c collectedResult) estimateSize() int {
 	return n
 }
 
-// sortResults sorts the results. Equal results may have different keys, so DISTINCT is applied
-// after sorting.
+// sortResults sorts the results, and then applies DISTINCT, because equal results may have different sort keys.
 func (c *Collector) sortResults() {
 	slices.SortStableFunc(c.found, func(a, b collectedResult) int { return c.query.CompareKeys(a.key, b.key) })
 	once := newSeenResults(c.query.distinct)
 	c.found = slices.DeleteFunc(c.found, func(f collectedResult) bool { return !once.addIfNew(f.result) })
 }
 
-// isFull reports whether all requested results have been found. It is always false for a query with
-// ORDER BY or groups, because a later document may sort before a result, or belong to a group.
+// isFull reports whether no further document is needed. With ORDER BY or groups it returns false, because any later
+// document can change the results.
 func (c *Collector) isFull() bool {
 	return c.want != NoLimit && len(c.found) >= c.want && c.groups == nil && len(c.query.orders) == 0
 }
 
-// Results returns the results in order, after OFFSET and LIMIT. slots must be the
-// slots passed to Add. Results can be called only once.
+// Results returns the results after OFFSET and LIMIT, in order. slots must be those passed to Add. It may be called
+// only once.
 func (c *Collector) Results(slots *Slots) [][]byte {
 	if c.groups != nil {
 		c.groups.eachGroup(slots, func() bool {

@@ -9,36 +9,35 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A compiler turns nodes into exprs. It assigns a slot to every path into the document and
-// every alias.
+// A compiler converts nodes to exprs. It assigns a slot to each path into the document and each alias.
 type compiler struct {
 	now    func() time.Time
 	random func() float64 // returns a number in [0, 1)
-	start  time.Time      // result of the clock functions whose names end with STATIC
+	start  time.Time      // time that the clock functions with names ending in STATIC return
 
 	extra int // number of slots before the slots of the paths
-	used  int // number of extra slots in use
+	used  int // number of extra slots that are assigned
 	paths []rawjson.Path
 	found map[string]int // slot of each path, by pathKey
 
-	// bound holds, by slot, the value of each alias that has one value in each row: its path, or the
-	// SELECT expression of its subquery.
+	// bound maps a slot to the value of its alias, if the alias has one value in each row: a path, or the SELECT
+	// expression of a subquery.
 	bound map[int]expr
 
-	slots *Slots // for constant expressions, which are evaluated once
+	slots *Slots // used to evaluate constant expressions once
 
-	// perRow is set when an expression depends on an alias of the outermost JOIN, and must be
-	// evaluated for each row.
+	// perRow is set when an expression uses an alias of a JOIN in the outermost SELECT, so that it must be evaluated
+	// for each row.
 	perRow bool
 }
 
-// A scope holds the aliases of one SELECT.
+// A scope contains the aliases of one SELECT.
 type scope struct {
 	outer   *scope
 	aliases map[string]alias
-	// container is true while the first FROM may name the container.
+	// container is true while the first FROM may refer to the container.
 	container bool
-	// group is set where expressions may refer only to keys and aggregates.
+	// group is set where expressions may use only group keys and aggregates.
 	group *grouping
 }
 
@@ -48,13 +47,13 @@ type alias struct {
 	slot     int
 }
 
-// takeSlot returns an unused slot, for a value other than a path.
+// takeSlot assigns a slot to a value that is not a path.
 func (c *compiler) takeSlot() int {
 	c.used++
 	return c.used
 }
 
-// pathSlot returns the slot of a path into the document. Equal paths have the same slot.
+// pathSlot returns the slot of a path into the document. Equal paths share a slot.
 func (c *compiler) pathSlot(path rawjson.Path) int {
 	key := pathKey(path)
 	slot, ok := c.found[key]
@@ -68,7 +67,7 @@ func (c *compiler) pathSlot(path rawjson.Path) int {
 	return slot
 }
 
-// pathKey returns a text that differs for different paths.
+// pathKey returns a text that identifies a path.
 func pathKey(path rawjson.Path) string {
 	var key []byte
 	for _, step := range path {
@@ -94,7 +93,7 @@ func isSamePath(a, b rawjson.Path) bool {
 	return true
 }
 
-// compileExpr compiles n. It evaluates constant parts.
+// compileExpr compiles n. It evaluates constant parts immediately.
 func (c *compiler) compileExpr(n exprNode, s *scope) (expr, error) {
 	if key, ok := s.group.findKey(n); ok {
 		return key, nil
@@ -163,7 +162,7 @@ func (c *compiler) compileExprs(s *scope, nodes ...exprNode) ([]expr, error) {
 	return list, nil
 }
 
-// foldConstant returns the value of e if all its parts are constant, otherwise e.
+// foldConstant evaluates e if all parts are constant. Otherwise it returns e.
 func (c *compiler) foldConstant(e expr, parts []expr) expr {
 	if isConstant(parts) {
 		return constantExpr{e.evalRow(c.slots)}
@@ -180,8 +179,7 @@ func isConstant(list []expr) bool {
 	return true
 }
 
-// compileSteps compiles a name, or steps into a value. The start of the steps may be a key of
-// GROUP BY.
+// compileSteps compiles a name, or a value with steps. The value with its first steps may be a GROUP BY key.
 func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
 		return c.resolveName(name, path, s)
@@ -214,8 +212,8 @@ func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	return c.foldConstant(e, append(e.indexes, root)), nil
 }
 
-// compileBase compiles the longest prefix of base and steps that is a key of GROUP BY, or only base if
-// no prefix is a key. It returns the remaining steps.
+// compileBase compiles base with as many steps as form a GROUP BY key; if none do, it compiles base alone. It returns
+// the remaining steps.
 func (c *compiler) compileBase(base exprNode, steps []exprNode, s *scope) (expr, []exprNode, error) {
 	const shortest = len("[0]")
 	for i := max(1, len(steps)-maxKeyText/shortest); s.group != nil && i < len(steps); i++ {
@@ -251,7 +249,7 @@ func asPath(n exprNode) (name nameNode, path rawjson.Path, ok bool) {
 	return nameNode{}, nil, false
 }
 
-// resolveName resolves a name, from the innermost SELECT outward.
+// resolveName finds the alias that a name refers to, from the innermost SELECT outward.
 func (c *compiler) resolveName(name nameNode, path rawjson.Path, s *scope) (expr, error) {
 	for ; s != nil; s = s.outer {
 		a, ok := s.aliases[name.name]
@@ -278,8 +276,8 @@ func (c *compiler) bindSlot(slot int, value expr) {
 	c.bound[slot] = value
 }
 
-// documentPath returns the path in the document at which the value at path of e is. Aliases of
-// paths have such a path, and aliases of subqueries that select a path.
+// documentPath returns the path of a value in the document, if e stands for such a path: an alias of a path, or of a
+// subquery that selects a path.
 func (c *compiler) documentPath(e expr, path rawjson.Path) (rawjson.Path, bool) {
 	switch e := e.(type) {
 	case pathExpr:
@@ -318,7 +316,7 @@ func (c *compiler) compileUnary(n unaryNode, s *scope) (expr, error) {
 	return c.foldConstant(e, []expr{operand}), nil
 }
 
-// compileChain compiles a chain of operands. The first operands may form a key of GROUP BY.
+// compileChain compiles a chain of operands. Its first operands may form a GROUP BY key.
 func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	first, at, err := c.compileFirstOperands(n, s)
 	if err != nil {
@@ -342,8 +340,8 @@ func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	return c.foldConstant(e, all), nil
 }
 
-// compileFirstOperands compiles the longest prefix of a chain that is a key of GROUP BY, or only the
-// first operand if no prefix is a key. It returns the number of compiled operands.
+// compileFirstOperands compiles as many operands as form a GROUP BY key; if none do, it compiles the first operand. It
+// returns the number of compiled operands.
 func (c *compiler) compileFirstOperands(n chainNode, s *scope) (expr, int, error) {
 	const shortest = len("( + ")
 	if s.group != nil && len(s.group.keys) > 0 {

@@ -7,36 +7,35 @@ import (
 	"strings"
 )
 
-// A CrossPartitionPlan describes how a client executes a query whose results depend on documents of
-// several physical partitions: the client sends Text to each partition and combines the results.
-// The names and forms in it are those of Cosmos DB's query plans.
+// A CrossPartitionPlan tells a client how to execute a query whose results depend on several physical partitions. The
+// client sends Text to each partition and combines the results. The plan follows the format of Cosmos DB's query plans.
 type CrossPartitionPlan struct {
-	Text       string      // query for one partition; "": the original text
+	Text       string      // query for each partition; "" means the original text
 	Value      bool        // SELECT VALUE
-	Distinct   string      // "None", "Ordered" if equal results are adjacent, else "Unordered"
-	Top        *int        // TOP; without Offset and Limit
-	Offset     *int        // OFFSET; together with Limit
+	Distinct   string      // "None"; with DISTINCT "Ordered" if equal results are adjacent, otherwise "Unordered"
+	Top        *int        // TOP; excludes Offset and Limit
+	Offset     *int        // OFFSET; set together with Limit
 	Limit      *int        //
 	Orders     []Order     // orders by which the client merges the results
 	OrderTexts []string    // expressions of Orders
 	GroupTexts []string    // expressions of GROUP BY
-	Aggregates []string    // the aggregate of SELECT VALUE, such as "Count"
-	Columns    []SumColumn // columns of SELECT without VALUE, if it groups or aggregates
+	Aggregates []string    // the aggregate of a SELECT VALUE, such as "Count"
+	Columns    []SumColumn // columns of a SELECT without VALUE that groups or aggregates
 }
 
-// A SumColumn is one property of the results of a query that groups.
+// A SumColumn is one column in the results of a query that groups or aggregates.
 type SumColumn struct {
 	Name      string
-	Aggregate string // "" for an expression of GROUP BY keys, which has one value in the group
+	Aggregate string // "" for an expression of GROUP BY keys, whose value is the same in the whole group
 }
 
-// orderFilter is the placeholder that clients replace with the condition for resuming.
+// orderFilter is the placeholder that clients replace with a condition when they resume a query.
 const orderFilter = "{documentdb-formattableorderbyquery-filter}"
 
 // aggregateNames are the names of aggregates in query plans.
 var aggregateNames = map[string]string{"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max", "AVG": "Average"}
 
-// Needs returns the features that a client needs to execute the plan.
+// Needs returns the names of the features that a client must support to execute the plan.
 func (s CrossPartitionPlan) Needs() []string {
 	needs := map[string]bool{
 		"OrderBy": len(s.Orders) > 0, "MultipleOrderBy": len(s.Orders) > 1, "Distinct": s.Distinct != "None",
@@ -53,9 +52,8 @@ func (s CrossPartitionPlan) Needs() []string {
 	return slices.Sorted(maps.Keys(needs))
 }
 
-// CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
-// combined, which is the case if an expression contains aggregates. A query with a Source needs
-// all results of the Source in one partition.
+// CrossPartition derives the plan of the query. It fails if results of partitions cannot be combined, for example if an
+// aggregate is part of an expression. A query with a Source is evaluated in one partition.
 func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
 	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
@@ -84,8 +82,8 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	}
 	switch {
 	case q.group != nil:
-		// Each partition returns parts of groups, which the client combines into results. So
-		// OFFSET and LIMIT do not apply to a partition.
+		// Each partition returns partial groups, which the client combines. Therefore OFFSET and LIMIT do not apply to
+		// a partition.
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 		if err := n.addGroupKeys(&s); err != nil {
 			return s, err
@@ -93,7 +91,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	case len(q.orders) > 0:
 		n.addSortKeys()
 	}
-	if n.limit != nil { // the results that OFFSET skips may be in another partition, so a partition skips no results
+	if n.limit != nil { // a partition skips nothing, because the results that OFFSET skips may be in a different one
 		n.limit = &countNode{n: min(q.skipped+q.maximum, maxCount)}
 		n.offset = &countNode{}
 	}
@@ -104,8 +102,8 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	return s, nil
 }
 
-// nameMembers replaces SELECT VALUE {"name": expr} with SELECT expr AS name, which has the same
-// results in a form that clients can combine.
+// nameMembers replaces SELECT VALUE {"name": expr} with SELECT expr AS name. The results are equal, but clients can
+// combine them.
 func (n *selectNode) nameMembers() {
 	o, ok := n.value.(objectNode)
 	if !ok || len(o.names) == 0 {
@@ -117,8 +115,7 @@ func (n *selectNode) nameMembers() {
 	}
 }
 
-// isSortedByAll reports whether SELECT and ORDER BY have the same expressions, so that equal
-// results are adjacent.
+// isSortedByAll reports whether ORDER BY contains all expressions of SELECT, so that equal results are adjacent.
 func (n *selectNode) isSortedByAll(orders []string) bool {
 	selected := map[string]bool{}
 	if n.value != nil {
@@ -134,7 +131,7 @@ func (n *selectNode) isSortedByAll(orders []string) bool {
 	return maps.Equal(selected, ordered)
 }
 
-// selectedValue returns the projection of SELECT as one expression.
+// selectedValue returns the results of SELECT as a single expression.
 func (n *selectNode) selectedValue() exprNode {
 	switch {
 	case n.star:
@@ -160,7 +157,7 @@ func itemNodes(list []exprNode) exprNode {
 	return a
 }
 
-// addSortKeys adds the sort key to each result.
+// addSortKeys adds a sort key to each result.
 func (n *selectNode) addSortKeys() {
 	var keys []exprNode
 	for _, o := range n.orderBy {
@@ -173,7 +170,7 @@ func (n *selectNode) addSortKeys() {
 	if n.value != nil { // exclude undefined values, which are not results
 		rest = chainNode{ops: []string{"AND"}, operands: []exprNode{rest, callNode{name: "IS_DEFINED", args: []exprNode{n.value}}}}
 	}
-	if n.distinct { // the client removes duplicates: results with a _rid are all distinct
+	if n.distinct { // the client removes duplicates, because the _rid makes every result distinct
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 	}
 	payload := n.selectedValue()
@@ -186,9 +183,8 @@ func (n *selectNode) addSortKeys() {
 	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
 }
 
-// joinDocument returns the alias of the document. If FROM reads a path or a subquery, the document
-// has no alias; joinDocument adds an alias, and turns FROM into a JOIN of the document and this path
-// or subquery.
+// joinDocument returns an alias for the document. If FROM reads a path or a subquery, it adds an alias and turns FROM
+// into a JOIN.
 func (n *selectNode) joinDocument() string {
 	first := n.sources[0]
 	if _, isName := first.from.(nameNode); isName && !first.each {
@@ -203,7 +199,7 @@ func (n *selectNode) joinDocument() string {
 	return name
 }
 
-// withContainer returns a path or subquery in FROM in which the container is called name.
+// withContainer returns a path or subquery of FROM in which name stands for the container.
 func withContainer(from exprNode, name string) exprNode {
 	switch n := from.(type) {
 	case nameNode:
@@ -228,9 +224,8 @@ func withContainer(from exprNode, name string) exprNode {
 // orderedNames are the properties of the results of addSortKeys.
 var orderedNames = []string{"_rid", "orderByItems", "payload"}
 
-// SameOrder returns the text of a query that addSortKeys built, without the condition for
-// resuming, and "" for any other query. A continuation token is valid for all queries with the
-// same SameOrder.
+// SameOrder returns the text of a query that addSortKeys has built, but without the condition for resuming. For other
+// queries it returns "". A continuation token is valid for all queries with the same SameOrder.
 func (q *Query) SameOrder() string {
 	n := *q.written
 	where, ok := n.where.(chainNode)
@@ -243,8 +238,8 @@ func (q *Query) SameOrder() string {
 	return p.String()
 }
 
-// addGroupKeys adds the key to each result, and replaces aggregates with partial aggregates, which
-// clients can combine.
+// addGroupKeys adds the group key to each result, and replaces aggregates with partial aggregates that clients can
+// combine.
 func (n *selectNode) addGroupKeys(s *CrossPartitionPlan) error {
 	for _, key := range n.groupBy {
 		s.GroupTexts = append(s.GroupTexts, printNode(key))
@@ -284,8 +279,8 @@ func (n *selectNode) addGroupKeys(s *CrossPartitionPlan) error {
 	return nil
 }
 
-// partialAggregate returns the expression that each partition computes for an expression of a
-// group, and the aggregate, if any, that combines the partial results.
+// partialAggregate returns the expression that each partition computes for a column of a group. function is the
+// aggregate that combines the partial results, or "".
 func partialAggregate(e exprNode) (part exprNode, function string, err error) {
 	c, ok := e.(callNode)
 	if !ok || !isAggregate(c.name) {

@@ -289,8 +289,8 @@ func (d exprGenerator) drawGroups(q *modelQuery, from string) (columns, rest str
 	return strings.Join(parts, ", "), from
 }
 
-// TestQuery_GivesTheResultsOfTheModel compares the two evaluators, and checks the analysis
-// of each query against its documents.
+// TestQuery_GivesTheResultsOfTheModel compares the package with the model on random queries. It also checks the
+// analysis of each query against the documents.
 func TestQuery_GivesTheResultsOfTheModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		texts := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) string { return drawObject(r, 2) }), 0, 6).Draw(r, "documents")

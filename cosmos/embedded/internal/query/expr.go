@@ -4,19 +4,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// An expr is a compiled expression. slots holds, as raw JSON, all values that change between
-// rows; see Query for their order.
+// An expr is a compiled expression. slots contains all values that change between rows, as raw JSON; see Query for
+// their order.
 type expr interface {
 	evalRow(slots *Slots) Value
 }
 
-// A verbatim expression can return its value as written in the document, so that numbers and
-// strings keep their form. rawValue returns nil for undefined.
+// A verbatim expression can return its value exactly as the document spells it, so that numbers and strings keep their
+// spelling. rawValue returns nil for undefined.
 type verbatim interface {
 	rawValue(slots *Slots) []byte
 }
 
-// evalRaw returns the value of e as JSON, nil if it is undefined.
+// evalRaw returns the value of e as JSON, or nil if it is undefined.
 func evalRaw(e expr, slots *Slots) []byte {
 	if v, ok := e.(verbatim); ok {
 		return v.rawValue(slots)
@@ -24,8 +24,7 @@ func evalRaw(e expr, slots *Slots) []byte {
 	return e.evalRow(slots).Append(nil)
 }
 
-// appendExpr appends the value of e as JSON. It returns false and appends nothing if the value
-// is undefined.
+// appendExpr appends the value of e as JSON. If the value is undefined, it appends nothing and returns false.
 func appendExpr(dst []byte, e expr, slots *Slots) ([]byte, bool) {
 	if v, ok := e.(verbatim); ok {
 		raw := v.rawValue(slots)
@@ -46,8 +45,8 @@ type pathExpr struct{ slot int }
 func (e pathExpr) evalRow(slots *Slots) Value   { return slots.parseValue(slots.values[e.slot]) }
 func (e pathExpr) rawValue(slots *Slots) []byte { return slots.values[e.slot] }
 
-// A variableExpr is the value of an alias of FROM or JOIN in this row, or a path into it, or a
-// key or an aggregate of a group.
+// A variableExpr is the value of a slot, or a path into it. The slot belongs to an alias of FROM or JOIN, a group key
+// or an aggregate.
 type variableExpr struct {
 	slot int
 	path rawjson.Path
@@ -64,14 +63,13 @@ func (e variableExpr) rawValue(slots *Slots) []byte {
 	return at
 }
 
-// followStep returns the value at one step into a raw value. If an object has a name twice, the
-// first member is used.
+// followStep returns the value at one step into raw. If an object contains a name twice, it uses the first.
 func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	switch {
 	case len(raw) == 0:
 	case step.Array && raw[0] == '[':
 		i := 0
-		_ = rawjson.EachElement(raw, func(v []byte) bool { // raw was checked when it was stored
+		_ = rawjson.EachElement(raw, func(v []byte) bool { // cannot fail, because raw was checked when it was stored
 			if i == step.Index {
 				found = v
 			}
@@ -89,7 +87,7 @@ func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	return found
 }
 
-// An elementExpr follows steps into the value of an expression that is not a path.
+// An elementExpr follows steps into the value of any expression.
 type elementExpr struct {
 	base    expr
 	indexes []expr
@@ -169,7 +167,7 @@ func (e arrayExpr) evalRow(slots *Slots) Value {
 // A listBuilder builds the JSON of an array.
 type listBuilder struct{ text []byte }
 
-// addItem appends an item. It ignores nil, which is undefined.
+// addItem appends an item. A nil item is undefined and is ignored.
 func (b *listBuilder) addItem(raw []byte) {
 	if raw == nil {
 		return
@@ -197,7 +195,7 @@ func (e ternaryExpr) evalRow(slots *Slots) Value {
 	return e.otherwise.evalRow(slots)
 }
 
-// A coalesceExpr is the first of its values that is defined; null is defined.
+// A coalesceExpr is the first of its values that is not undefined. It may be null.
 type coalesceExpr struct{ values []expr }
 
 func (e coalesceExpr) evalRow(slots *Slots) Value {
@@ -209,12 +207,12 @@ func (e coalesceExpr) evalRow(slots *Slots) Value {
 	return undefined
 }
 
-// A callExpr is a function of the values of its arguments.
+// A callExpr is a call of a function that depends only on its arguments.
 type callExpr struct {
 	name  string
 	fn    func(args []Value) Value
 	args  []expr
-	steps func(args []Value) int // returns the steps of a call; nil: the steps depend on the size of the arguments
+	steps func(args []Value) int // returns the steps of a call; nil if they depend only on the size of the arguments
 }
 
 func newCall(name string, fn func(args []Value) Value, args []expr) callExpr {
@@ -232,7 +230,7 @@ func (e callExpr) evalRow(slots *Slots) Value {
 		return undefined
 	}
 	v := e.fn(args)
-	if v.Kind == Array { // the elements of an array are counted separately
+	if v.Kind == Array { // the elements of an array count separately
 		slots.spendSteps(len(v.Text) / elementPerStep)
 	} else {
 		slots.spendMade(len(v.Text))

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// unlimitedArguments is the maxArgs of functions that accept any number of arguments.
+// unlimitedArguments is maxArgs of a function without a maximum.
 const unlimitedArguments = math.MaxInt32
 
-// A function takes from minArgs to maxArgs arguments. fn returns undefined if Cosmos
-// DB documents this, or if an argument has a wrong type.
+// A function has minArgs to maxArgs arguments. fn returns undefined if an argument has a wrong type, or where Cosmos DB
+// documents it.
 type function struct {
 	minArgs, maxArgs int
 	fn               func(args []Value) Value
 }
 
-// functionSteps counts the steps of the functions that do more than read each argument once.
+// functionSteps count the steps of functions that do more than read each argument once.
 var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
 	"LOG": preciseSteps, "LOG10": preciseSteps, "TAN": preciseSteps, "COT": preciseSteps,
@@ -27,7 +27,7 @@ var functionSteps = map[string]func(args []Value) int{
 	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
 }
 
-// functions are all functions that depend only on their arguments.
+// functions are the functions that depend only on their arguments.
 var functions = collectFunctions(typeFunctions, stringFunctions, conversionFunctions, mathFunctions, integerFunctions, arrayFunctions, dateFunctions, calendarFunctions)
 
 func collectFunctions(tables ...map[string]function) map[string]function {
@@ -60,7 +60,7 @@ var typeFunctions = map[string]function{
 	"IS_OBJECT":    isKind(Object),
 	"IS_PRIMITIVE": typeCheck(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
 	"IS_INTEGER": typeCheck(func(v Value) bool {
-		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // the bounds of 64-bit integers, as doubles
+		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // the limits of 64-bit integers, as float64
 	}),
 	"IS_FINITE_NUMBER": typeCheck(func(v Value) bool { return v.Kind == Number && v.isFinite() }),
 	"IIF": {3, 3, func(a []Value) Value {
@@ -78,15 +78,14 @@ var typeFunctions = map[string]function{
 	}},
 }
 
-// typeCheck returns a function that tests the type of its argument. The result for an undefined value
-// is false, not undefined.
+// typeCheck returns a function that tests the type of a value. For undefined, the result is false.
 func typeCheck(is func(v Value) bool) function {
 	return function{1, 1, func(a []Value) Value { return boolValue(is(a[0])) }}
 }
 
 func isKind(k Kind) function { return typeCheck(func(v Value) bool { return v.Kind == k }) }
 
-// areAll reports whether all values are of one kind.
+// areAll reports whether all values have the kind k.
 func areAll(k Kind, values []Value) bool {
 	for _, v := range values {
 		if v.Kind != k {

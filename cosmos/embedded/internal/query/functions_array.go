@@ -34,7 +34,7 @@ var arrayFunctions = map[string]function{
 
 func rawElements(raw []byte) [][]byte {
 	var items [][]byte
-	_ = rawjson.EachElement(raw, func(item []byte) bool { // raw was checked to be an array when it was stored
+	_ = rawjson.EachElement(raw, func(item []byte) bool { // cannot fail, because raw was checked when it was stored
 		items = append(items, item)
 		return true
 	})
@@ -57,8 +57,8 @@ func arrayConcat(a []Value) Value {
 	return list.arrayValue()
 }
 
-// arrayContains takes a third argument: whether an object in the array may have more properties
-// than the searched object.
+// arrayContains implements ARRAY_CONTAINS. The optional third argument permits objects in the array to have additional
+// properties.
 func arrayContains(a []Value) Value {
 	if a[0].Kind != Array || a[1].Kind == Undefined || len(a) == 3 && a[2].Kind != Bool {
 		return undefined
@@ -70,7 +70,7 @@ func arrayContains(a []Value) Value {
 	}
 	found := false
 	var have []byte
-	_ = rawjson.EachElement(a[0].Text, func(raw []byte) bool { // the value was checked when it was stored
+	_ = rawjson.EachElement(a[0].Text, func(raw []byte) bool { // cannot fail, because the value was checked when it was stored
 		item := ParseValue(raw)
 		switch {
 		case part:
@@ -87,26 +87,26 @@ func arrayContains(a []Value) Value {
 	return boolValue(found)
 }
 
-// containsSteps counts a comparison for every element if there is a third argument.
+// containsSteps counts one comparison per element if there is a third argument.
 func containsSteps(a []Value) int {
 	steps := canonicalSteps(a[0]) + canonicalSteps(a[1])
 	if len(a) == 3 && a[0].Kind == Array && a[1].Kind == Object {
-		const members = 3 // factor: every object is converted to a map
+		const members = 3 // factor for converting each object to a map
 		steps += members * (canonicalSteps(a[0]) + len(rawElements(a[0].Text))*canonicalSteps(a[1]))
 	}
 	return steps
 }
 
-// setSteps counts the steps to write every value in canonical form and to look it up.
+// setSteps counts the steps to convert every value to canonical form and look it up.
 func setSteps(a []Value) (steps int) {
 	for _, v := range a {
 		steps += canonicalSteps(v)
 	}
-	const lookup = 4 // factor: every element is stored in a map
+	const lookup = 4 // factor for storing each element in a map
 	return lookup * steps
 }
 
-// hasMembersOf reports whether item equals v, or is an object with every property of v.
+// hasMembersOf reports whether item equals v, or is an object that contains every property of v.
 func hasMembersOf(item, v Value) bool {
 	if item.Kind != Object || v.Kind != Object {
 		return equalValues(item, v)
@@ -124,7 +124,7 @@ func hasMembersOf(item, v Value) bool {
 func elementKeys(array Value) map[string]struct{} {
 	keys := map[string]struct{}{}
 	var key []byte
-	_ = rawjson.EachElement(array.Text, func(raw []byte) bool { // the value was checked when it was stored
+	_ = rawjson.EachElement(array.Text, func(raw []byte) bool { // cannot fail, because the value was checked when it was stored
 		key = ParseValue(raw).lookupKey(key[:0])
 		keys[string(key)] = struct{}{}
 		return true
@@ -183,7 +183,7 @@ func arraySlice(a []Value) Value {
 	return list.arrayValue()
 }
 
-// setIntersect returns the common elements in the order of the second array, as the service does.
+// setIntersect returns the common elements. As on Azure, they are in the order of the second array.
 func setIntersect(a []Value) Value {
 	if !areAll(Array, a) {
 		return undefined
@@ -271,8 +271,7 @@ func setUnion(a []Value) Value {
 	return list.arrayValue()
 }
 
-// objectToArray returns an object for each property, with the name as k and the value as v,
-// unless other names are given.
+// objectToArray returns an object with name and value for each property. The default names of the two are k and v.
 func objectToArray(a []Value) Value {
 	if a[0].Kind != Object || !areAll(String, a[1:]) {
 		return undefined
@@ -285,7 +284,7 @@ func objectToArray(a []Value) Value {
 		value = a[2]
 	}
 	var list listBuilder
-	_ = rawjson.EachMember(a[0].Text, func(name, v []byte) bool { // the value was checked when it was stored
+	_ = rawjson.EachMember(a[0].Text, func(name, v []byte) bool { // cannot fail, because the value was checked when it was stored
 		if len(list.text) > maxText {
 			return false
 		}

@@ -18,18 +18,17 @@ var calendarFunctions = map[string]function{
 	"DATETIMEFORMAT": {2, 2, dateTimeFormat},
 }
 
-// dateForm matches the documented forms of dates.
+// dateForm matches the documented formats of dates.
 var dateForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,7})?)?Z?$`)
 
-// dateSpecifiers are the parts of a format of DATETIMEFORMAT, as layouts of package time.
+// dateSpecifiers maps the specifiers in a format of DATETIMEFORMAT to layouts of package time.
 var dateSpecifiers = map[string]string{
 	"yyyy": "2006", "yy": "06", "MMMM": "January", "MMM": "Jan", "MM": "01", "M": "1", "dddd": "Monday", "ddd": "Mon", "dd": "02", "d": "2",
 	"HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5", "tt": "PM",
 }
 
-// dateTimeFormat writes a date by a format of .NET: yyyy, MM, dd, HH, mm, ss and their short forms; f
-// for each digit of a second, and F for the digits without zeros at the end. A backslash escapes a
-// letter. All other characters stand for themselves.
+// dateTimeFormat formats a date with a .NET format: yyyy, MM, dd, HH, mm, ss and their short forms, and f or F for
+// digits of a second (F omits trailing zeros). A backslash escapes a letter. All other characters are copied.
 func dateTimeFormat(a []Value) Value {
 	t, ok := a[0].parseDate()
 	if !ok || a[1].Kind != String {
@@ -77,10 +76,10 @@ func currentTimePlus(sign float64) func(*compiler, callNode, []expr) (expr, erro
 	}
 }
 
-// A shiftedClockExpr is the time at which it is evaluated, plus or minus some parts of a date.
+// A shiftedClockExpr is the current time, plus or minus some date parts.
 type shiftedClockExpr struct {
 	now  func() time.Time
-	args []expr // empty, or a part of a date and a number
+	args []expr // either empty, or a date part and a number
 	sign float64
 }
 

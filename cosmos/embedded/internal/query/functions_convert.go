@@ -20,7 +20,7 @@ var conversionFunctions = map[string]function{
 	"DOCUMENTID":      {1, 1, documentID},
 }
 
-// toString returns the JSON of a value, or the name of the constant NaN or Infinity.
+// toString returns a value as JSON, and NaN and Infinity by their names.
 func toString(a []Value) Value {
 	switch v := a[0]; {
 	case v.Kind == Undefined || v.Kind == String:
@@ -35,8 +35,7 @@ func toString(a []Value) Value {
 	return Value{Kind: String, Text: a[0].Append(nil)}
 }
 
-// parseAs returns a function that parses the JSON in a string. The result is undefined unless the JSON
-// is a value of kind want.
+// parseAs returns a function that parses a string as JSON. The result is undefined unless it has the kind want.
 func parseAs(want Kind) function {
 	return newStringFunction(func(s []byte) Value {
 		raw, err := rawjson.Compact(nil, bytes.TrimSpace(s))
@@ -51,8 +50,7 @@ func parseAs(want Kind) function {
 	})
 }
 
-// documentID returns the number in the last eight bytes of a document's _rid, in the order in which
-// the engine writes them.
+// documentID returns the number in the last eight bytes of a _rid, in the byte order of the engine.
 func documentID(a []Value) Value {
 	if a[0].Kind != Object {
 		return undefined

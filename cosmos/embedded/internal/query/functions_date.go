@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Dates are strings in UTC, with seven digits of a second when the engine
-// writes them. Ticks are 100 nanoseconds, timestamps milliseconds, both since
-// 1970.
+// Dates are strings in UTC; the engine writes seven digits of a second. Ticks are 100 ns, timestamps are milliseconds,
+// both since 1970.
 const (
 	dateFormat = "2006-01-02T15:04:05.0000000Z"
 	tick       = 100 * time.Nanosecond
@@ -65,7 +64,7 @@ func ticksOf(t time.Time) float64 {
 	return float64(t.Unix())*float64(time.Second/tick) + float64(t.Nanosecond()/int(tick))
 }
 
-// maxDate bounds the text of a date.
+// maxDate is the maximum length of a date.
 const maxDate = 64
 
 func (v Value) parseDate() (time.Time, bool) {
@@ -127,13 +126,13 @@ func dateTimeAdd(a []Value) Value {
 	}
 	months := int(n) * part.months
 	added := t.AddDate(0, months, 0)
-	if added.Day() != t.Day() { // the day is beyond the end of the month: use the last day of the month
+	if added.Day() != t.Day() { // if the month is too short for the day, use the last day of the month
 		added = added.AddDate(0, 0, -added.Day())
 	}
 	return dateValue(added)
 }
 
-// dateTimeDiff counts the boundaries of a date part between two dates.
+// dateTimeDiff counts how many boundaries of a date part lie between two dates.
 func dateTimeDiff(a []Value) Value {
 	part, ok := a[0].parseDatePart()
 	from, isDate := a[1].parseDate()
@@ -189,7 +188,7 @@ func dateTimePart(a []Value) Value {
 	return numberValue(float64(n))
 }
 
-// dateTimeFromParts takes year, month and day and, optionally, the smaller parts down to ticks.
+// dateTimeFromParts returns a date, given year, month and day, and optionally smaller parts down to ticks.
 func dateTimeFromParts(a []Value) Value {
 	parts := [7]int64{}
 	for i, v := range a {
@@ -202,13 +201,12 @@ func dateTimeFromParts(a []Value) Value {
 	t := time.Date(int(parts[0]), time.Month(parts[1]), int(parts[2]), int(parts[3]), int(parts[4]), int(parts[5]), int(parts[6])*int(tick), time.UTC)
 	if t.Year() != int(parts[0]) || int64(t.Month()) != parts[1] || int64(t.Day()) != parts[2] ||
 		parts[3] > 23 || parts[4] > 59 || parts[5] > 59 {
-		return undefined // a part is out of range
+		return undefined // one of the parts is out of range
 	}
 	return dateValue(t)
 }
 
-// dateTimeBin rounds a date down to a multiple of a date part, counted from 1970 or another
-// origin.
+// dateTimeBin rounds a date down to a multiple of a date part. It counts from 1970 or a given origin.
 func dateTimeBin(a []Value) Value {
 	t, isDate := a[0].parseDate()
 	part, ok := a[1].parseDatePart()
@@ -227,14 +225,14 @@ func dateTimeBin(a []Value) Value {
 	return dateValue(binStart(t, origin, time.Duration(size)*part.length))
 }
 
-// binStart returns the start of the bin that contains t. It uses big integers, because a
-// time.Duration cannot hold more than 292 years, and an origin may be older.
+// binStart returns the start of the bin that contains t. It needs big integers, because an origin may be more than 292
+// years (the range of time.Duration) away.
 func binStart(t, origin time.Time, bin time.Duration) time.Time {
 	second := big.NewInt(int64(time.Second))
 	since := big.NewInt(t.Unix() - origin.Unix())
 	since.Add(since.Mul(since, second), big.NewInt(int64(t.Nanosecond()-origin.Nanosecond())))
 	length := big.NewInt(int64(bin))
-	since.Sub(since, new(big.Int).Mod(since, length)) // Mod is not negative
+	since.Sub(since, new(big.Int).Mod(since, length)) // the result of Mod is never negative
 	seconds, rest := new(big.Int).DivMod(since, second, new(big.Int))
 	return time.Unix(origin.Unix()+seconds.Int64(), int64(origin.Nanosecond())+rest.Int64())
 }

@@ -56,7 +56,7 @@ func ofTwo(f func(a, b float64) float64) function {
 	return function{2, 2, func(a []Value) Value { return op(a[0], a[1]) }}
 }
 
-// roundNumber rounds to a number of decimal places; a half is rounded away from zero.
+// roundNumber rounds to a number of decimal places. It rounds a half away from zero.
 func roundNumber(a []Value) Value {
 	if !areAll(Number, a) {
 		return undefined
@@ -75,7 +75,7 @@ func roundNumber(a []Value) Value {
 	return numberValue(math.Round(a[0].Num*unit) / unit)
 }
 
-// numberBin rounds down to a multiple of the second argument, or of 1.
+// numberBin rounds down to a multiple of the second argument, which defaults to 1.
 func numberBin(a []Value) Value {
 	size := 1.0
 	if len(a) == 2 {
@@ -87,8 +87,8 @@ func numberBin(a []Value) Value {
 	return numberValue(math.Floor(a[0].Num/size) * size)
 }
 
-// The integer functions use 64 bits and accept only whole numbers. JSON numbers are exact only
-// up to 2^53.
+// The integer functions compute with 64 bits and accept only whole numbers, although JSON numbers are exact only up to
+// 2^53.
 var integerFunctions = map[string]function{
 	"INTADD": newIntegerFunction(func(a, b int64) (int64, bool) { return a + b, true }),
 	"INTSUB": newIntegerFunction(func(a, b int64) (int64, bool) { return a - b, true }),

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// specialArguments holds the minimum and maximum number of arguments of the functions whose results
-// do not depend on their arguments alone: they read the clock, draw a random number or may report an error.
+// specialArguments contains the minimum and maximum number of arguments of functions that do not depend on their
+// arguments alone: they read the clock, draw random numbers, or report errors.
 var specialArguments = map[string][2]int{
 	"GETCURRENTDATETIME": {}, "GETCURRENTTIMESTAMP": {}, "GETCURRENTTICKS": {},
 	"GETCURRENTDATETIMESTATIC": {}, "GETCURRENTTIMESTAMPSTATIC": {}, "GETCURRENTTICKSSTATIC": {},
@@ -20,7 +20,7 @@ var specialArguments = map[string][2]int{
 	"FULLTEXTCONTAINSALL": {2, unlimitedArguments}, "FULLTEXTCONTAINSANY": {2, unlimitedArguments},
 }
 
-// special compiles the functions of specialArguments.
+// special compiles the functions in specialArguments.
 var special = map[string]func(c *compiler, n callNode, args []expr) (expr, error){
 	"GETCURRENTDATETIME":        currentTime(dateValue),
 	"GETCURRENTTIMESTAMP":       currentTime(timestampValue),
@@ -40,7 +40,7 @@ var special = map[string]func(c *compiler, n callNode, args []expr) (expr, error
 func timestampValue(t time.Time) Value { return numberValue(float64(t.UnixMilli())) }
 func ticksValue(t time.Time) Value     { return numberValue(ticksOf(t)) }
 
-// A clockExpr is the time at which it is evaluated.
+// A clockExpr is the current time when it is evaluated.
 type clockExpr struct {
 	now  func() time.Time
 	form func(time.Time) Value
@@ -57,7 +57,7 @@ func currentTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return clockExpr{c.now, form}, nil }
 }
 
-// staticTime compiles a function that returns the same time throughout the query.
+// staticTime compiles a function whose result is the same time during the whole query.
 func staticTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return constantExpr{form(c.start)}, nil }
 }
@@ -66,7 +66,7 @@ func staticTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (e
 type regexExpr struct {
 	at    int
 	args  []expr
-	ready *program // program of a constant pattern with constant modifiers
+	ready *program // compiled pattern, if pattern and modifiers are constant
 }
 
 func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
@@ -137,8 +137,7 @@ func (e regexExpr) evalRow(slots *Slots) Value {
 	return ready.matchText(v.Text, slots)
 }
 
-// fullText compiles a full-text function. It compares whole words, not their stems, and ignores
-// case.
+// fullText compiles a full-text function. It compares whole words, ignores case, and does not stem.
 func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []expr) (expr, error) {
 	return func(_ *compiler, n callNode, args []expr) (expr, error) {
 		return newCall(n.name, func(a []Value) Value {
@@ -156,10 +155,10 @@ func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []e
 	}
 }
 
-// fullTextSteps counts a search of the text for every phrase.
+// fullTextSteps counts one search of the text per phrase.
 func fullTextSteps(a []Value) int { return len(a) * (1 + len(a[0].Text)/readPerStep) }
 
-// normalizeWords returns the words of s in lower case, with a space before and after each.
+// normalizeWords returns the words of s in lower case, with a space on each side of every word.
 func normalizeWords(s []byte) string {
 	fields := bytes.FieldsFunc(bytes.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.TrimSuffix(" "+string(bytes.Join(fields, []byte(" "))), " ") + " "

@@ -62,7 +62,7 @@ func newStringFunction(f func(s []byte) Value) function {
 	}}
 }
 
-// newStringPairFunction makes a function of two strings and a third argument: whether to ignore case.
+// newStringPairFunction returns a function of two strings. Its optional third argument tells whether to ignore case.
 func newStringPairFunction(f func(a, b []byte) bool) function {
 	return function{2, 3, func(a []Value) Value {
 		if !areAll(String, a[:2]) || len(a) == 3 && a[2].Kind != Bool {
@@ -75,7 +75,7 @@ func newStringPairFunction(f func(a, b []byte) bool) function {
 	}}
 }
 
-// sliceText returns up to length characters of s, starting at position from.
+// sliceText returns up to length characters of s, starting at the index from.
 func sliceText(s, from, length Value) Value {
 	start, ok := from.asInt64()
 	n, whole := length.asInt64()
@@ -88,7 +88,7 @@ func sliceText(s, from, length Value) Value {
 	return textValue(string(runes[start : start+n]))
 }
 
-// trimText returns a function that removes white space, or the characters of the second argument.
+// trimText returns a function that trims white space, or the characters in its second argument.
 func trimText(trim func(s []byte, f func(rune) bool) []byte) function {
 	return function{1, 2, func(a []Value) Value {
 		if !areAll(String, a) {
@@ -130,7 +130,7 @@ func indexOf(a []Value) Value {
 	return numberValue(float64(int(start) + utf8.RuneCountInString(rest[:i])))
 }
 
-// lastIndexOf searches from the position of its third argument toward the start.
+// lastIndexOf searches backward. The optional third argument is where the search starts.
 func lastIndexOf(a []Value) Value {
 	if !areAll(String, a[:2]) {
 		return undefined
@@ -151,8 +151,8 @@ func lastIndexOf(a []Value) Value {
 	return numberValue(float64(utf8.RuneCountInString(text[:i])))
 }
 
-// containsEach makes a function that is an AND or OR of CONTAINS for each argument after the first. fold
-// converts the texts that are compared.
+// containsEach returns a function that tests CONTAINS for each argument after the first, and joins the results by AND
+// or OR. fold converts the texts before the comparison.
 func containsEach(and bool, fold func(s []byte) []byte) function {
 	return function{2, unlimitedArguments, func(a []Value) Value {
 		text := fold(a[0].Text)
@@ -179,7 +179,7 @@ func replaceText(a []Value) Value {
 	return Value{Kind: String, Text: bytes.ReplaceAll(a[0].Text, old, latest)}
 }
 
-// maxReplicated is the documented limit of the result of REPLICATE.
+// maxReplicated is the documented maximum length of the result of REPLICATE.
 const maxReplicated = 10_000
 
 func replicateText(a []Value) Value {

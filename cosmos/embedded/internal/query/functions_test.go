@@ -126,7 +126,7 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			for _, tc := range strings.FieldsFunc(list, func(r rune) bool { return r == '|' || r == '\n' }) {
 				at := strings.LastIndex(tc, " = ")
 				if at < 0 {
-					continue // white space around the expressions
+					continue // the input contains white space around expressions
 				}
 				expression, want := strings.ReplaceAll(strings.TrimSpace(tc[:at]), ";", "|"), strings.TrimSpace(tc[at+3:])
 				q := mustParse(t, "SELECT VALUE "+expression+" FROM c", given)
@@ -143,7 +143,7 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 	}
 }
 
-// checkNested checks that an expression has the same values inside a subquery.
+// checkNested checks that an expression has the same values in a subquery as in the main query.
 func checkNested(t *testing.T, expression string, given map[string]Value, want []string) {
 	q := mustParse(t, "SELECT VALUE x FROM (SELECT VALUE "+expression+" FROM c) AS x", given)
 	got, err := runQuery(q, [][]byte{mustCompact(t, subject)})

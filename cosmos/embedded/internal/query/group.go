@@ -2,18 +2,18 @@ package query
 
 import "slices"
 
-// A grouping is a compiled GROUP BY. An aggregate without GROUP BY has one group of all rows.
+// A grouping is a compiled GROUP BY. For an aggregate without GROUP BY, all rows are one group.
 type grouping struct {
 	keys       []groupKey
 	byText     map[string]int // index of each key, by its canonical text
 	aggregates []aggregate
 }
 
-// maxKeyText bounds the text of a key. Every part of SELECT is compared with the
-// keys, so without the limit a long query would take quadratic time.
+// maxKeyText is the maximum length of a key's text. Every part of SELECT is compared with the keys, so without a limit
+// a long query would take quadratic time.
 const maxKeyText = 1 << 10
 
-// A groupKey is one expression of GROUP BY. SELECT refers to a key by repeating the expression.
+// A groupKey is one expression of GROUP BY. SELECT refers to it by repeating the expression.
 type groupKey struct {
 	expr expr
 	slot int
@@ -38,7 +38,7 @@ func (c *compiler) compileGrouping(nodes []exprNode, s *scope) (*grouping, error
 	return g, nil
 }
 
-// findKey returns the key of GROUP BY that has the same canonical text as n.
+// findKey returns the GROUP BY key whose canonical text equals that of n.
 func (g *grouping) findKey(n exprNode) (expr, bool) {
 	if g == nil || len(g.keys) == 0 {
 		return nil, false
@@ -52,7 +52,7 @@ func (g *grouping) findKey(n exprNode) (expr, bool) {
 	return variableExpr{slot: g.keys[i].slot}, true
 }
 
-// groups holds the groups of the rows so far, in the order of their first rows.
+// groups contains the groups of the rows so far, ordered by their first rows.
 type groups struct {
 	grouping *grouping
 	byKey    map[string]*group
@@ -60,7 +60,7 @@ type groups struct {
 	buffer   []byte
 }
 
-// groupSize is the approximate size in bytes of a group, and of each key and aggregate in it.
+// groupSize estimates the size in bytes of a group, and of each key and aggregate in it.
 const groupSize = 96
 
 type group struct {
@@ -70,7 +70,7 @@ type group struct {
 
 func (g *grouping) newGroups() *groups {
 	all := &groups{grouping: g, byKey: map[string]*group{}}
-	if len(g.keys) == 0 { // without keys the query has one group, even without rows
+	if len(g.keys) == 0 { // without GROUP BY there is always one group, even for no rows
 		all.openGroup(nil)
 	}
 	return all
@@ -82,7 +82,7 @@ func (g *groups) openGroup(keys [][]byte) *group {
 	return this
 }
 
-// addRow adds the row in slots.
+// addRow adds the row in slots to its group.
 func (g *groups) addRow(slots *Slots) {
 	this := g.findGroup(slots)
 	for i, a := range g.grouping.aggregates {
@@ -96,7 +96,7 @@ func (g *groups) findGroup(slots *Slots) *group {
 		return g.ordered[0]
 	}
 	name := g.buffer[:0]
-	for _, k := range g.grouping.keys { // the text of undefined is empty, so undefined forms a separate group
+	for _, k := range g.grouping.keys { // undefined has an empty text, so it forms its own group
 		v := k.expr.evalRow(slots)
 		slots.spendCanonical(v)
 		name = append(v.appendCanonical(name), 0)
@@ -115,8 +115,8 @@ func (g *groups) findGroup(slots *Slots) *group {
 	return this
 }
 
-// sortByPath sorts the groups by their key if it is one path of the document. The service returns
-// the groups in this order, which is the order of the index.
+// sortByPath sorts the groups by their key if the only key is a path of the document. Azure returns the groups in this
+// order, because its index has it.
 func (g *groups) sortByPath(slots *Slots) {
 	if len(g.grouping.keys) != 1 {
 		return
@@ -134,7 +134,7 @@ func (g *groups) sortByPath(slots *Slots) {
 	})
 }
 
-// eachGroup calls visit for each group, with keys and aggregates in their slots. It is called once.
+// eachGroup stores the keys and aggregates of each group in slots and calls visit. It may be called only once.
 func (g *groups) eachGroup(slots *Slots, visit func() bool) {
 	g.sortByPath(slots)
 	for _, this := range g.ordered {
@@ -150,10 +150,10 @@ func (g *groups) eachGroup(slots *Slots, visit func() bool) {
 	}
 }
 
-// seenResults remembers results, so that DISTINCT returns each result once.
+// seenResults contains the results so far, so that DISTINCT returns each one once.
 type seenResults map[string]struct{}
 
-// newSeenResults returns an empty set if wanted, otherwise nil, for which every result is new.
+// newSeenResults returns an empty set if wanted is true. Otherwise it returns nil, for which every result is new.
 func newSeenResults(wanted bool) seenResults {
 	if !wanted {
 		return nil
@@ -161,7 +161,7 @@ func newSeenResults(wanted bool) seenResults {
 	return seenResults{}
 }
 
-// addIfNew adds raw, and reports whether it is new.
+// addIfNew adds raw, and reports whether it was new.
 func (s seenResults) addIfNew(raw []byte) bool {
 	if s == nil {
 		return true

@@ -21,7 +21,7 @@ const (
 type lexToken struct {
 	kind tokenKind
 	at   int
-	text string // content of a string; name, parameter or symbol as written
+	text string // content of a string; any other token as it is written
 	num  float64
 }
 
@@ -44,7 +44,7 @@ func (t lexToken) String() string {
 	return strconv.Quote(t.text)
 }
 
-// maxQuery is the limit of Cosmos DB on the text of a query.
+// maxQuery is Cosmos DB's limit for the length of a query.
 const maxQuery = 512 << 10
 
 func lexQuery(src string) ([]lexToken, error) {
@@ -71,7 +71,7 @@ func lexQuery(src string) ([]lexToken, error) {
 	}
 }
 
-// skipBlank skips white space and comments, which extend from -- to the end of the line.
+// skipBlank skips white space and comments. A comment extends from -- to the end of the line.
 func skipBlank(src string, i int) int {
 	for i < len(src) {
 		switch {
@@ -90,7 +90,7 @@ func skipBlank(src string, i int) int {
 	return i
 }
 
-// symbols lists each symbol after all longer symbols that start with it.
+// symbols contains each symbol after all longer symbols that start with it.
 var symbols = []string{
 	">>>", "!=", "<>", "<=", ">=", "<<", ">>", "||", "??",
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
@@ -198,8 +198,7 @@ func unescapeRune(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// unescapeUnicode decodes a character that is written as \u and four hexadecimal digits, or as two
-// such escapes for a character beyond 16 bits.
+// unescapeUnicode decodes \u with four hexadecimal digits, or two such escapes for a character beyond 16 bits.
 func unescapeUnicode(s string) (r rune, n int) {
 	high, err := strconv.ParseUint(s[2:6], 16, 16)
 	if err != nil {

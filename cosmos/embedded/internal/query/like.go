@@ -2,11 +2,11 @@ package query
 
 import "unicode/utf8"
 
-// likeExpr tests a string against a pattern.
+// likeExpr matches a string with a pattern of LIKE.
 type likeExpr struct {
-	operand, pattern, escape expr // escape may be nil
+	operand, pattern, escape expr // escape is nil without ESCAPE
 	ready                    []likePart
-	known                    bool // the pattern is constant, and ready holds it
+	known                    bool // true if the pattern is constant and already parsed
 }
 
 func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
@@ -32,8 +32,7 @@ func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
 	return c.foldConstant(l, e), nil
 }
 
-// patternParts parses the pattern. ok is false if the pattern is not a string, or escape is not one
-// character.
+// patternParts parses the pattern. ok is false if the pattern is not a string or escape is not a single character.
 func (e likeExpr) patternParts(slots *Slots) (parts []likePart, ok bool) {
 	pattern := e.pattern.evalRow(slots)
 	escape := utf8.RuneError
@@ -62,15 +61,15 @@ func (e likeExpr) evalRow(slots *Slots) Value {
 	return boolValue(likeMatches([]rune(string(text.Text)), parts, slots))
 }
 
-// likePartSize is the approximate size of a likePart in bytes.
+// likePartSize estimates the size of a likePart in bytes.
 const likePartSize = 48
 
-// A likePart matches one character or, if any is set, any number of characters.
+// A likePart matches one character. If any is set, it instead matches any number of characters.
 type likePart struct {
 	any    bool      // %
 	single bool      // _
 	not    bool      // [^…]
-	ranges [][2]rune // first and last character of each range in [ ]
+	ranges [][2]rune // first and last character of each range in brackets
 }
 
 func (p likePart) isMatch(r rune) bool {
@@ -101,7 +100,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 			parts = append(parts, likePart{single: true})
 		case r == '[':
 			set, length := likeSet(pattern[i+1:])
-			if length == 0 { // an unclosed bracket stands for itself
+			if length == 0 { // an unclosed bracket matches itself
 				parts = append(parts, literalPart(r))
 				continue
 			}
@@ -116,7 +115,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 
 func literalPart(r rune) likePart { return likePart{ranges: [][2]rune{{r, r}}} }
 
-// likeSet parses the set s, which follows [, and returns its length, including the closing ].
+// likeSet parses a set after its opening bracket. It returns the length including the closing bracket.
 func likeSet(s []rune) (set likePart, length int) {
 	i := 0
 	if len(s) > 0 && s[0] == '^' {
@@ -136,8 +135,8 @@ func likeSet(s []rune) (set likePart, length int) {
 	return likePart{}, 0
 }
 
-// likeMatches reports whether text matches the pattern parts. It backtracks only to the last %, so its
-// time is bounded by the product of the lengths. It returns false if the steps are used up.
+// likeMatches reports whether text matches the pattern parts. It backtracks only to the last %, so its time is at most
+// the product of the lengths. It returns false if no steps are left.
 func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
 	const perStep = 8 // comparisons
 	t, p := 0, 0

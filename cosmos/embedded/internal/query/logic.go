@@ -22,8 +22,8 @@ func (e comparisonExpr) evalRow(slots *Slots) Value {
 	return compareBy(e.op, a, b)
 }
 
-// compareBy compares two defined values for equality. Comparisons by order need two values of
-// the same ordered type, otherwise they are undefined.
+// compareBy compares two values that are not undefined. < and > require two values of the same ordered type; otherwise
+// the result is undefined.
 func compareBy(op string, a, b Value) Value {
 	if a.Kind == Undefined || b.Kind == Undefined {
 		return undefined
@@ -52,7 +52,7 @@ func compareBy(op string, a, b Value) Value {
 	return boolValue(c >= 0)
 }
 
-// A logicalExpr joins conditions by AND or OR; undefined is treated like SQL's unknown.
+// A logicalExpr joins conditions by AND or OR. Undefined has the role of unknown in SQL.
 type logicalExpr struct {
 	and   bool
 	terms []expr
@@ -68,7 +68,7 @@ func (e logicalExpr) evalRow(slots *Slots) Value {
 		if v.Kind != Bool {
 			known = false
 		} else if v.Bool != e.and {
-			return v // false AND …, true OR …
+			return v // false AND …, and true OR …, need no further term
 		}
 	}
 	if !known {
@@ -77,7 +77,7 @@ func (e logicalExpr) evalRow(slots *Slots) Value {
 	return boolValue(e.and)
 }
 
-// joinTerms joins the truth values term(v) of list by AND or OR, as logicalExpr does.
+// joinTerms joins the truth values term(v) for all v in list by AND or OR, as logicalExpr does.
 func joinTerms(and bool, list []Value, term func(v Value) Value) Value {
 	known := true
 	for _, v := range list {
@@ -93,13 +93,13 @@ func joinTerms(and bool, list []Value, term func(v Value) Value) Value {
 	return boolValue(and)
 }
 
-// newLogical joins terms. In an OR, it combines the equalities of one path with constants into
-// one membership, which has a lookup table.
+// newLogical joins terms by AND or OR. In an OR, it combines comparisons of one path with constants into a
+// membershipExpr, which has a lookup table.
 func newLogical(and bool, terms []expr) expr {
 	if and || len(terms) < minLookup {
 		return logicalExpr{and, terms}
 	}
-	equal := map[int][]expr{} // constants that each path is compared with, by slot
+	equal := map[int][]expr{} // the constants with which each path is compared, by slot
 	var rest []expr
 	for _, term := range terms {
 		if c, ok := term.(comparisonExpr); ok && c.op == "=" {
@@ -128,15 +128,15 @@ func (e negationExpr) evalRow(slots *Slots) Value {
 	return undefined
 }
 
-// A membershipExpr is operand IN (list). A list of constants has a lookup table, so that the length
-// of the list does not affect the cost.
+// A membershipExpr is operand IN (list). For a list of constants it has a lookup table, so that a long list costs no
+// more than a short one.
 type membershipExpr struct {
 	operand expr
 	list    []expr
-	lookup  *constantLookup // lookup table; nil: the list is searched
+	lookup  *constantLookup // nil if the list must be searched
 }
 
-// minLookup is the smallest length of a list for which a lookup table is faster than a search.
+// minLookup is the list length from which a lookup table is faster than a search.
 const minLookup = 8
 
 func newMembership(operand expr, list []expr) membershipExpr {
@@ -174,11 +174,11 @@ func (e membershipExpr) evalRow(slots *Slots) Value {
 	return result
 }
 
-// A constantLookup finds a value among constants, with the equality of the operator =.
+// A constantLookup finds a value among constants. Values are equal as with the operator =.
 type constantLookup struct {
 	numbers   map[float64]struct{}
-	others    map[string]struct{} // other constants, by kind and canonical text
-	undefined bool                // one constant is undefined, so that the result is undefined unless the value is found
+	others    map[string]struct{} // the remaining constants, by kind and canonical text
+	undefined bool                // true if a constant is undefined; then a value that is not found has the result undefined
 }
 
 func newLookup(list []expr) *constantLookup {
@@ -196,7 +196,7 @@ func newLookup(list []expr) *constantLookup {
 	return l
 }
 
-// lookupKey appends a text that is the same for equal values and differs for others.
+// lookupKey appends a text that is equal exactly for equal values.
 func (v Value) lookupKey(dst []byte) []byte {
 	dst = append(dst, '0'+byte(v.Kind)) //nolint:gosec // there are seven kinds
 	if v.Kind == String {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The model is a second, simple evaluator: its values are Go values from encoding/json, missingValue
-// is undefined, and an expression consists of its text and a function that evaluates it.
+// The model is a second, simple evaluator. Its values are those of encoding/json, and missingValue stands for
+// undefined. An expression is a text and a Go function that evaluates it.
 type missingValue struct{}
 
 type modelEnv map[string]any
@@ -93,7 +93,7 @@ func modelCompare(op string, a, b any) any {
 	return map[string]bool{"<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0}[op]
 }
 
-// modelLogic computes AND and OR of true, false and unknown.
+// modelLogic computes AND and OR in three-valued logic.
 func modelLogic(op string, a, b any) any {
 	decides := op == "OR"
 	if a == any(decides) || b == any(decides) {
@@ -123,7 +123,7 @@ func modelArithmetic(op string, a, b any) any {
 	return result
 }
 
-// modelLike implements only % and _.
+// modelLike implements LIKE, but only with % and _.
 func modelLike(v any, pattern string) any {
 	s, ok := v.(string)
 	if !ok {
@@ -134,15 +134,15 @@ func modelLike(v any, pattern string) any {
 	return regexp.MustCompile("(?s)^" + re + "$").MatchString(s)
 }
 
-// A modelQuery holds the clauses of a SELECT.
+// A modelQuery contains the clauses of a SELECT.
 type modelQuery struct {
 	distinct, star, value bool
-	columns               []modelExpr // named k0, k1 and so on unless value
-	join                  bool        // JOIN t IN c.l
+	columns               []modelExpr // named k0, k1 and so on, unless value is set
+	join                  bool        // true for JOIN t IN c.l
 	where                 *modelExpr
 	orders                []modelOrder
-	group                 []modelExpr // GROUP BY; these are the first columns
-	sums                  []modelSum  // aggregates; these are the remaining columns
+	group                 []modelExpr // GROUP BY expressions, which are the first columns
+	sums                  []modelSum  // aggregates, which are the remaining columns
 	top, offset           int         // -1: none
 }
 
@@ -184,7 +184,7 @@ func (q modelQuery) runModel(docs []any) []any {
 	results := []any{}
 	seen := map[string]bool{}
 	for _, r := range rows {
-		text, _ := json.Marshal(r.result) // Marshal sorts the properties
+		text, _ := json.Marshal(r.result) // Marshal sorts properties, so equal results have equal text
 		if isMissing(r.result) || q.distinct && seen[string(text)] {
 			continue
 		}
@@ -227,7 +227,7 @@ func objectOf(columns []modelExpr, e modelEnv) map[string]any {
 	return o
 }
 
-// documentPath matches a key of GROUP BY by which the groups are sorted.
+// documentPath matches a GROUP BY key by which groups are sorted.
 var documentPath = regexp.MustCompile(`^c(\.\w+)*$`)
 
 func (q modelQuery) groupRows(rows []modelRow) []modelRow {
@@ -296,7 +296,7 @@ func (s modelSum) sumRows(rows []modelRow) any {
 	return best
 }
 
-// insertionSort is stable.
+// insertionSort sorts rows; the sort is stable.
 func insertionSort(rows []modelRow, orders []modelOrder) {
 	before := func(a, b modelRow) bool {
 		for _, o := range orders {

@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// maxDepth bounds nested expressions, so that no query can exhaust the stack.
+// maxDepth limits the nesting of expressions, so that no query can overflow the stack.
 const maxDepth = 100
 
-// maxPath bounds the steps of a path. No document is nested as deeply.
+// maxPath limits the steps of a path. No document is that deep.
 const maxPath = 10_000
 
-// maxJoins is the limit of Cosmos DB on the JOINs of a query.
+// maxJoins is Cosmos DB's limit for the number of JOINs in a query.
 const maxJoins = 10
 
-// maxCount is the maximum of TOP, OFFSET and LIMIT. Clients send it as the LIMIT if they set only
-// an OFFSET.
+// maxCount is the maximum of TOP, OFFSET and LIMIT. Clients send this LIMIT if the user sets only an OFFSET.
 const maxCount = math.MaxInt32
 
 type queryParser struct {
@@ -26,8 +25,7 @@ type queryParser struct {
 	joins  int
 	params map[string]Value
 
-	// extra counts the slots that are not for paths: slots for aliases, keys of groups and
-	// aggregates.
+	// extra counts the slots for aliases, group keys and aggregates, as opposed to paths.
 	extra int
 }
 
@@ -49,7 +47,7 @@ func (p *queryParser) nextToken() lexToken {
 	return t
 }
 
-// acceptToken consumes the next token if it is s, and reports whether it did.
+// acceptToken consumes the next token if it is s. It reports whether it did.
 func (p *queryParser) acceptToken(s string) bool {
 	if p.peekToken().isToken(s) {
 		p.pos++
@@ -65,7 +63,7 @@ func (p *queryParser) expectToken(s string) error {
 	return nil
 }
 
-// expectEnd returns an error if the query does not end here.
+// expectEnd returns an error unless the query ends here.
 func (p *queryParser) expectEnd() error {
 	if t := p.peekToken(); t.kind != tokenEnd {
 		return &Error{t.at, fmt.Sprintf("%v is not supported here", t)}
@@ -96,7 +94,7 @@ func (p *queryParser) parseParameter(t lexToken) (Value, error) {
 	return v, nil
 }
 
-// parseList parses expressions up to and including the closing symbol.
+// parseList parses a list of expressions and the closing symbol.
 func (p *queryParser) parseList(closing string) ([]exprNode, error) {
 	if p.acceptToken(closing) {
 		return nil, nil
@@ -117,7 +115,7 @@ func (p *queryParser) parseList(closing string) ([]exprNode, error) {
 	}
 }
 
-// parseOperand parses a value without the steps after it.
+// parseOperand parses a value without subsequent steps.
 func (p *queryParser) parseOperand() (exprNode, error) {
 	t := p.nextToken()
 	at := textPosition(t.at)
@@ -225,7 +223,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 		return p.parseCall(t, word)
 	}
 	if next := p.peekToken(); !next.isToken(".") && !next.isToken("[") {
-		switch t.text { // case-sensitive, as in JSON5 and JavaScript
+		switch t.text { // these names are case-sensitive, as in JSON5 and JavaScript
 		case "NaN":
 			return literalNode{textPosition: at, value: Value{Kind: Number, Num: math.NaN()}}, nil
 		case "Infinity":
@@ -238,7 +236,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 	return nameNode{at, t.text}, nil
 }
 
-// restOfName returns name with the steps that follow it.
+// restOfName returns name together with the steps that follow it.
 func (p *queryParser) restOfName(name string) string {
 	for p.acceptToken(".") {
 		name += "." + p.nextToken().text
@@ -246,7 +244,7 @@ func (p *queryParser) restOfName(name string) string {
 	return name
 }
 
-// unsupportedFunction returns the reason why a function is refused.
+// unsupportedFunction returns why a function is refused.
 func unsupportedFunction(name string) string {
 	switch {
 	case strings.HasPrefix(name, "ST_"):
@@ -328,7 +326,7 @@ func newStepNode(at textPosition, base, index exprNode) (exprNode, error) {
 	return indexNode{at, base, index}, nil
 }
 
-// wholeNumber returns the value of n if n is a constant whole number that can be an index.
+// wholeNumber returns the value of n if n is a constant that can be used as an index.
 func wholeNumber(n exprNode) (int, bool) {
 	literal, ok := n.(literalNode)
 	f := literal.value.Num

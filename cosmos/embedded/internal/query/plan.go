@@ -6,18 +6,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Plan splits the condition of a query into the part that indexes answer and the rest, for
-// which a document must be loaded. The split determines the charge of a query, and which
-// documents need not be read: a document for which the indexed part is false is not charged.
+// A Plan splits a condition into the part that indexes answer and the rest, which is tested on loaded documents. A
+// document for which the indexed part is false is not charged and need not be read.
 type Plan struct {
-	// Predicates is the number of indexed paths that are compared.
+	// Predicates is the number of indexed paths in comparisons.
 	Predicates int
-	// Confines are predicates of the indexed part. Each holds for every document that is
-	// loaded.
+	// Confines are predicates that are true for every document that is loaded.
 	Confines []Predicate
 	indexed  []expr
 	rest     []expr
-	perRow   bool // whether a part of the condition depends on rows of FROM
+	perRow   bool // true if part of the condition depends on rows of FROM
 }
 
 // Plan splits the condition. indexed reports whether a path has an index.
@@ -43,17 +41,16 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 	return p
 }
 
-// An indexedPart is the part of a condition that indexes answer.
+// An indexedPart is the part of a condition that indexes can answer.
 type indexedPart struct {
-	condition expr // true wherever the whole condition is true
+	condition expr // is true wherever the whole condition is true
 	paths     []rawjson.Path
-	isAll     bool // condition is the whole condition
+	isAll     bool // true if this is the whole condition
 }
 
-// indexedPart returns the part of a condition that indexes answer; ok is false if indexes answer
-// no part. Indexes answer AND, OR and NOT of predicates by the intersection, union and complement
-// of the documents that each predicate finds. If indexes answer only some terms of an AND, the
-// documents are loaded to test the other terms.
+// indexedPart returns the part of a condition that indexes can answer. ok is false if there is none. Indexes answer
+// predicates, and AND, OR and NOT of predicates. If they answer only some terms of an AND, documents are loaded to test
+// the remaining terms.
 func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {
 	part = indexedPart{condition: e, isAll: true}
 	found, exact := q.findPredicates(e)
@@ -93,18 +90,17 @@ func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part index
 	return part, false
 }
 
-// Loads reports whether the indexed part of the condition is true, so that the document must be
-// loaded.
+// Loads reports whether a document must be loaded, because the indexed part of the condition is true.
 func (p Plan) Loads(slots *Slots) bool { return areAllTrue(p.indexed, slots) }
 
-// Keeps reports whether the part of the condition that indexes do not answer is true.
+// Keeps reports whether the rest of the condition, which indexes do not answer, is true.
 func (p Plan) Keeps(slots *Slots) bool { return areAllTrue(p.rest, slots) }
 
 // IndexOnly reports whether indexes answer the whole condition.
 func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 
-// OnlySorted returns a Plan that excludes documents without a value at one of the paths of
-// ORDER BY, because the index that serves ORDER BY does not contain these documents.
+// OnlySorted returns a Plan that excludes documents without one of the ORDER BY paths, because the index for ORDER BY
+// does not contain them.
 func (q *Query) OnlySorted(p Plan) Plan {
 	p.indexed = slices.Clip(p.indexed)
 	for _, o := range q.orders {
@@ -122,8 +118,7 @@ func areAllTrue(conditions []expr, slots *Slots) bool {
 	return true
 }
 
-// pathAndConstant returns the path and the constant that c compares. ok is false if c compares
-// other operands.
+// pathAndConstant returns the path and the constant in a comparison. ok is false if the operands are different.
 func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	left, right := c.left, c.right
 	if _, is := left.(constantExpr); is {
@@ -134,8 +129,8 @@ func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	return prop.slot, value.value, isPath && isConstant
 }
 
-// Equalities returns, for each path, the constant to which the condition requires the value at the
-// path to be equal. ok is false if a path has no such constant.
+// Equalities returns, for each path, the constant that the condition requires the path to equal. ok is false if one of
+// the paths has none.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
 	for _, path := range paths {
 		v, found := q.findEquality(q.document, path)

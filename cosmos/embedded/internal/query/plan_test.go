@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// Indexes answer AND, OR and NOT of predicates. A document that the indexes find is loaded only if
-// the rest of the condition needs it.
+// Indexes answer AND, OR and NOT of predicates. A document that they find must be loaded only if the rest of the
+// condition needs it.
 func TestPlan_LoadsTheDocumentsThatIndexesFind(t *testing.T) {
 	docs := []string{
 		`{"id":"1","a":1,"b":"x"}`, `{"id":"2","a":1,"b":"y"}`, `{"id":"3","a":2,"b":"x"}`, `{"id":"4","b":"x"}`, `{"id":"5","a":"text"}`,

@@ -2,8 +2,8 @@ package query
 
 import "slices"
 
-// The binary operators, from the lowest precedence; all are left-associative. Comparisons, IN,
-// BETWEEN and LIKE are between NOT and |, and cannot be chained.
+// The left-associative binary operators, lowest precedence first. Comparisons, IN, BETWEEN and LIKE are between NOT and
+// |, and cannot be chained.
 var (
 	loose = [][]string{{"??"}, {"OR"}, {"AND"}}
 	tight = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>", ">>>"}, {"+", "-", "||"}, {"*", "/", "%"}}
@@ -11,7 +11,7 @@ var (
 	comparisons = []string{"=", "!=", "<>", "<", "<=", ">", ">="}
 )
 
-// enterLevel starts a level of nesting, and fails beyond maxDepth levels. leaveLevel ends the level.
+// enterLevel starts a level of nesting; leaveLevel ends it. enterLevel fails if there are more than maxDepth levels.
 func (p *queryParser) enterLevel() error {
 	if p.depth++; p.depth > maxDepth {
 		return &Error{p.peekToken().at, "the expression is nested too deeply"}
@@ -21,7 +21,7 @@ func (p *queryParser) enterLevel() error {
 
 func (p *queryParser) leaveLevel() { p.depth-- }
 
-// parseExpression parses condition ? then : otherwise, or an expression of higher precedence.
+// parseExpression parses an expression, which may be condition ? then : otherwise.
 func (p *queryParser) parseExpression() (exprNode, error) {
 	defer p.leaveLevel()
 	if err := p.enterLevel(); err != nil {
@@ -139,7 +139,7 @@ func (p *queryParser) parseComparison() (exprNode, error) {
 	return unaryNode{textPosition(t.at), "NOT", test}, err
 }
 
-// parseTest parses IN, BETWEEN or LIKE. It returns nil if another token follows.
+// parseTest parses IN, BETWEEN or LIKE. It returns nil if the next token is none of these.
 func (p *queryParser) parseTest(left exprNode) (exprNode, error) {
 	at := textPosition(p.peekToken().at)
 	switch {

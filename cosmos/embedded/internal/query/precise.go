@@ -5,18 +5,17 @@ import (
 	"math/big"
 )
 
-// The functions of package math may be wrong in the last digit, and the service is more precise.
-// The functions of this file compute with precision bits, so that their results are rounded once.
+// Functions of package math may be wrong in the last digit; Azure is more precise. The functions in this file compute
+// with this many bits and round once, at the end.
 const precision = 160
 
-// precisePi is pi with enough digits for the largest argument of preciseTan, which loses digits when
-// it is reduced by multiples of pi.
+// precisePi has enough digits to reduce the largest argument of preciseTan.
 var precisePi, _ = new(big.Float).SetPrec(2 * precision).SetString("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 
 // preciseLn10 is the natural logarithm of 10.
 var preciseLn10 = preciseLn(10)
 
-// preciseSteps counts the work of a function of this file.
+// preciseSteps counts the work of one function in this file.
 func preciseSteps([]Value) int { return 500 }
 
 func newPrecise() *big.Float { return new(big.Float).SetPrec(precision) }
@@ -28,13 +27,13 @@ func roundPrecise(f *big.Float) float64 {
 
 // preciseLn returns the natural logarithm of x, which must be finite and positive.
 func preciseLn(x float64) *big.Float {
-	mantissa, exponent := math.Frexp(x) // x is mantissa·2^exponent
+	mantissa, exponent := math.Frexp(x) // x = mantissa · 2^exponent
 	sum := atanhSeries(mantissa, 1)
 	two := atanhSeries(2, 1)
 	return sum.Add(sum, two.Mul(two, newPrecise().SetInt64(int64(exponent))))
 }
 
-// atanhSeries returns ln(a/b) by the series of 2·atanh((a-b)/(a+b)).
+// atanhSeries returns ln(a/b), computed as the series of 2·atanh((a-b)/(a+b)).
 func atanhSeries(a, b float64) *big.Float {
 	top, bottom := newPrecise().SetFloat64(a), newPrecise().SetFloat64(b)
 	z := newPrecise().Quo(newPrecise().Sub(top, bottom), newPrecise().Add(top, bottom))
@@ -46,7 +45,7 @@ func atanhSeries(a, b float64) *big.Float {
 	return sum.Add(sum, sum)
 }
 
-// hasLogarithm reports whether preciseLn can be called with x. It returns false for NaN.
+// hasLogarithm reports whether x is finite and positive.
 func hasLogarithm(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
 // logarithm returns the logarithm of x to a base.
@@ -66,7 +65,7 @@ func logarithm10(x float64) float64 {
 	return roundPrecise(newPrecise().Quo(preciseLn(x), preciseLn10))
 }
 
-// maxPreciseAngle is the largest angle that preciseTan reduces: precisePi has enough digits for it.
+// maxPreciseAngle is the largest angle for which precisePi has enough digits.
 const maxPreciseAngle = 1 << 40
 
 // preciseTan returns the tangent of an angle.
@@ -80,7 +79,7 @@ func preciseTan(x float64) float64 {
 	r := newPrecise().Set(angle)
 	square := newPrecise().Mul(r, r)
 	sine, cosine := newPrecise(), newPrecise()
-	term := newPrecise().SetInt64(1) // the term r^n/n! of the series, with its sign
+	term := newPrecise().SetInt64(1) // signed term r^n/n! of the series
 	for n := int64(1); term.Sign() != 0 && term.MantExp(nil) > -2*precision; n += 2 {
 		cosine.Add(cosine, term)
 		odd := newPrecise().Quo(newPrecise().Mul(term, r), newPrecise().SetInt64(n))

@@ -8,13 +8,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A printer writes a query in a canonical form: keywords in upper case, every operation in
-// parentheses. An expression of SELECT is a key of GROUP BY if both have the same canonical
-// form.
+// A printer writes a query in canonical form: with keywords in upper case and every operation in parentheses. If an
+// expression in SELECT has the same canonical form as one in GROUP BY, it is that key.
 type printer struct {
 	strings.Builder
-	limit  int  // length beyond which the text may be cut off; 0: no limit
-	values bool // write the values of parameters, not their names
+	limit  int  // length after which the text may be truncated; 0 means never
+	values bool // true to write the values of parameters in place of their names
 }
 
 func printNode(n exprNode) string {
@@ -73,7 +72,7 @@ func (p *printer) writeNode(n exprNode) {
 	}
 }
 
-// writeBase writes the base of a step. A number as the base needs parentheses.
+// writeBase writes the value before a step, with parentheses if it is a number.
 func (p *printer) writeBase(n exprNode) {
 	if _, ok := n.(literalNode); !ok {
 		p.writeNode(n)
@@ -87,7 +86,7 @@ func (p *printer) writeBase(n exprNode) {
 // isFull reports whether the text is longer than its limit.
 func (p *printer) isFull() bool { return p.limit > 0 && p.Len() > p.limit }
 
-// writeChain writes a chain with parentheses around each operator and its operands.
+// writeChain writes a chain with parentheses around each operation.
 func (p *printer) writeChain(n chainNode) {
 	for i := 0; i < len(n.ops) && !p.isFull(); i++ {
 		p.writeParts("(")
@@ -165,7 +164,7 @@ func (p *printer) writeSpecial(n exprNode) {
 	}
 }
 
-// printAlias returns the name of a column, in quotes if it is not a valid alias without quotes.
+// printAlias returns the name of a column, quoted if necessary.
 func printAlias(name string) string {
 	if isLetter(name[0]) && wordEnd(name, 0) == len(name) && !reserved[strings.ToUpper(name)] {
 		return name

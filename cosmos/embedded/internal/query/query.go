@@ -13,23 +13,23 @@ const NoLimit = -1
 
 // A Query is a parsed query with its parameters. It is immutable.
 //
-// All state of an evaluation is in its Slots: first the values of aliases, keys of groups and
-// aggregates, then the values of the paths into the document.
+// The state of an evaluation is in Slots: first the values of aliases, group keys and aggregates, then the values of
+// paths into the document.
 type Query struct {
-	selection // its member where holds the conditions that depend on a row of FROM
+	selection // the field where contains the conditions that depend on a row of FROM
 
-	// source is the query whose results this query reads as its documents: the subquery in FROM, if
-	// the subquery combines documents.
+	// source is the subquery in FROM whose results this query reads in place of documents. It is set if the subquery
+	// combines documents.
 	source *Query
 
 	written   *selectNode
-	star      bool    // SELECT * of the document itself
-	document  []expr  // conditions that depend only on the document; all must be true
-	orders    []Order // empty: the order of insertion
+	star      bool    // true for SELECT * of the document itself
+	document  []expr  // conditions that depend only on the document, joined by AND
+	orders    []Order // if empty, results are in the order of insertion
 	skipped   int     // number of results that OFFSET skips
 	maximum   int     // limit of TOP or LIMIT, or NoLimit
-	constant  bool    // the query has no FROM
-	extra     int     // number of slots before the slots of the paths
+	constant  bool    // true if the query has no FROM
+	extra     int     // number of slots in front of the slots of paths
 	paths     []rawjson.Path
 	slotOf    map[string]int // slot of each path, by pathKey
 	extractor *rawjson.Extractor
@@ -45,13 +45,13 @@ type Order struct {
 // An Option changes how Parse reads a query.
 type Option func(*compiler)
 
-// WithClock sets the clock of the functions of the current time.
+// WithClock sets the clock that functions such as GetCurrentDateTime use.
 func WithClock(now func() time.Time) Option { return func(c *compiler) { c.now = now } }
 
-// WithRandom sets the random numbers of RAND.
+// WithRandom sets the source of random numbers for RAND.
 func WithRandom(random func() float64) Option { return func(c *compiler) { c.random = random } }
 
-// Parse parses a query. params holds the value of each @name, as JSON from rawjson.Compact.
+// Parse parses a query. params contains the value of each @name, in the form of rawjson.Compact.
 func Parse(ctx context.Context, text string, params map[string]Value, options ...Option) (*Query, error) {
 	p, err := newParser(text, params)
 	if err != nil {
@@ -67,7 +67,7 @@ func Parse(ctx context.Context, text string, params map[string]Value, options ..
 	return p.compileQuery(ctx, n, options)
 }
 
-// ParseCondition parses the condition of a patch: FROM alias WHERE condition.
+// ParseCondition parses the condition of a patch, FROM alias WHERE condition.
 func ParseCondition(ctx context.Context, text string, options ...Option) (*Query, error) {
 	p, err := newParser(text, nil)
 	if err != nil {
@@ -160,8 +160,7 @@ func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options [
 
 const noDocumentPath = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."
 
-// compileOrders compiles ORDER BY. Each path must be a path of the document, written directly or by
-// an alias.
+// compileOrders compiles ORDER BY. Each path must lead into the document, directly or by an alias.
 func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	rows := *s
 	rows.group = nil
@@ -178,7 +177,7 @@ func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 		if !ok || len(path) == 0 || q.source != nil {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
-		if q.group != nil { // a single result needs no order
+		if q.group != nil { // ignore ORDER BY, because a single result needs no order
 			continue
 		}
 		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: c.pathSlot(path)})
@@ -186,5 +185,5 @@ func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	return nil
 }
 
-// Print returns the query in canonical form, with the names of its parameters.
+// Print returns the query in canonical form, with the names of parameters.
 func (q *Query) Print() string { return printSelect(q.written) }

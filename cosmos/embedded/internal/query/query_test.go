@@ -130,7 +130,7 @@ func TestParseCondition_ReadsTheDocumentOnly(t *testing.T) {
 	require.False(t, matchesDocument(q, []byte(`{"a":[1]}`)))
 }
 
-// FuzzParse parses arbitrary text. It evaluates and prints each valid query.
+// FuzzParse parses arbitrary text. If the text is valid, it evaluates and prints the query.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"SELECT * FROM c", "SELECT TOP 3 VALUE c.a.b FROM c WHERE c[\"x\"][0] >= -1.5e3 AND NOT c.y IN (1, 'a', null) ORDER BY c.a DESC, c.b",
@@ -162,7 +162,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := Parse(context.Background(), q.Print(), params)
-		if err != nil { // the printed text has more parentheses, and may exceed maxDepth
+		if err != nil { // the printed text has more parentheses, so it may exceed maxDepth
 			require.ErrorContains(t, err, "too deeply", q.Print())
 			return
 		}

@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// maxProgram bounds the instructions of a regular expression. The time of a match is
-	// proportional to their number and to the length of the text.
+	// maxProgram limits the instructions of a regular expression. The time of a match is proportional to the
+	// instructions times the length of the text.
 	maxProgram = 10_000
 
-	// shortText is the length up to which a text is matched in one call. A longer text is read
-	// character by character, so that the match can be stopped.
+	// shortText is the maximum length of a text that is matched in one call. A longer text is read character by
+	// character, so that the match can be interrupted.
 	shortText = 4 << 10
 
-	perRegex = 100 // steps to compile a short regular expression
+	perRegex = 100 // steps for compiling a short regular expression
 )
 
 // A program is a compiled regular expression.
 type program struct {
 	*regexp.Regexp
 
-	perRune int // steps for each character of the text
+	perRune int // steps per character of the text
 }
 
-// newProgram compiles a pattern, or returns the reason why it is refused.
+// newProgram compiles a pattern. If it refuses the pattern, it returns the reason.
 func newProgram(pattern string) (p *program, reason string) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -43,8 +43,7 @@ func newProgram(pattern string) (p *program, reason string) {
 	return &program{re, 1 + n/8}, ""
 }
 
-// countInstructions estimates the number of instructions of a pattern. It stops counting
-// slightly above maxProgram.
+// countInstructions estimates the number of instructions of a pattern. It stops soon after maxProgram.
 func countInstructions(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)/2
 	for _, sub := range re.Sub {
@@ -70,7 +69,7 @@ func (p *program) matchText(text []byte, slots *Slots) Value {
 	return boolValue(found)
 }
 
-// meteredRunes reads a text until the steps are used up.
+// meteredRunes reads a text until no steps are left.
 type meteredRunes struct {
 	text  []byte
 	slots *Slots

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// noon is the time of every query in these tests.
+// noon is the current time of every query in these tests.
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 123_456_700, time.UTC)
 
 func mustParse(t testing.TB, text string, params map[string]Value) *Query {
@@ -28,8 +28,7 @@ func mustCompact(t testing.TB, text string) []byte {
 	return raw
 }
 
-// runQuery evaluates q over docs as the engine does over a partition: it streams the results if
-// possible, otherwise collects them.
+// runQuery evaluates q over docs as the engine does. It streams the results if possible, otherwise it collects them.
 func runQuery(q *Query, docs [][]byte) ([]string, error) {
 	if q.Source() != nil {
 		source, err := runQuery(q.Source(), docs)
@@ -88,7 +87,7 @@ func collectResults(q *Query, docs [][]byte, want int, slots *Slots, holds func(
 	return c.Results(slots)
 }
 
-// matchesDocument reports whether the condition of q is true for doc.
+// matchesDocument reports whether doc meets the condition of q.
 func matchesDocument(q *Query, doc []byte) bool {
 	slots := q.NewSlots(context.Background(), DefaultLimits)
 	q.Extract(doc, slots)

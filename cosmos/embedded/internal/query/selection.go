@@ -8,27 +8,26 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A selection is a compiled SELECT. ORDER BY, OFFSET and LIMIT of the whole query are in Query.
+// A selection is a compiled SELECT. Of the outermost SELECT, ORDER BY, OFFSET and LIMIT are in Query.
 type selection struct {
 	sources  []rowSource
-	where    []expr // conditions, all of which must be true
+	where    []expr // conditions, joined by AND
 	distinct bool
-	value    expr      // result of a row
-	group    *grouping // nil if every row has its own result
+	value    expr      // result for a row
+	group    *grouping // nil if each row is a separate result
 
 	order  []sortTerm // ORDER BY of a subquery
 	offset int        // OFFSET of a subquery
 	limit  int        // TOP or LIMIT of a subquery, or NoLimit
 }
 
-// A sortTerm is one path of ORDER BY in a subquery.
+// A sortTerm is one ORDER BY path of a subquery.
 type sortTerm struct {
 	key        expr
 	descending bool
 }
 
-// compileSelect compiles a query or subquery. container is true if its FROM may name the
-// container.
+// compileSelect compiles a query or subquery. container tells whether FROM may refer to the container.
 func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*selection, error) {
 	s := &scope{outer: outer, aliases: map[string]alias{}, container: container}
 	sel := &selection{distinct: n.distinct, limit: NoLimit}
@@ -56,8 +55,8 @@ func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*
 	return sel, c.compileProjection(n, s, sel)
 }
 
-// compileSortTerms compiles ORDER BY of a subquery, which sorts its rows. With an aggregate, it
-// checks ORDER BY and ignores it, because the result is one row.
+// compileSortTerms compiles ORDER BY of a subquery. With an aggregate, it only checks ORDER BY, because there is a
+// single result.
 func (c *compiler) compileSortTerms(n *selectNode, s *scope, sel *selection) error {
 	for _, o := range n.orderBy {
 		if _, _, ok := asPath(o.path); !ok {
@@ -114,7 +113,7 @@ func (c *compiler) compileColumns(n *selectNode, s *scope) (expr, error) {
 	return o, nil
 }
 
-// columnNames returns the names of the properties of a result.
+// columnNames returns the property names of a result.
 func (s *selectNode) columnNames() (names []string) {
 	unnamed := 0
 	for _, c := range s.columns {
@@ -131,8 +130,8 @@ func (s *selectNode) columnNames() (names []string) {
 	return names
 }
 
-// columnName returns the name of a column without AS: its last property. A column that is not a
-// path is named $1, $2 and so on.
+// columnName returns the name of a column without AS: the last property of its path. Other columns are named $1, $2 and
+// so on.
 func columnName(n exprNode) string {
 	if _, _, ok := asPath(n); ok {
 		return lastName(n)
@@ -140,7 +139,7 @@ func columnName(n exprNode) string {
 	return ""
 }
 
-// compileSource compiles one part of FROM. The document itself needs no source.
+// compileSource compiles one part of FROM. If the part is the document itself, there is nothing to compile.
 func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
 	var src rowSource
 	first := s.container && len(s.aliases) == 0
@@ -177,12 +176,10 @@ func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
 	return nil
 }
 
-// declareAlias adds an alias. The name is "" for a path that ends in [0], so that no expression can
-// refer to the alias.
+// declareAlias adds an alias. For a path that ends in [0] the name is "", to which no expression can refer.
 func (s *scope) declareAlias(name string, a alias) { s.aliases[name] = a }
 
-// compileCollection compiles the path of FROM or JOIN. The first name in the outermost FROM
-// denotes the container, whatever the name is.
+// compileCollection compiles the path of FROM or JOIN. In the outermost FROM, the first name stands for the container.
 func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, error) {
 	name, path, ok := asPath(n)
 	if !ok {
@@ -191,7 +188,7 @@ func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, er
 	if first {
 		return pathExpr{c.pathSlot(path)}, nil
 	}
-	perRow := c.perRow // only conditions set perRow, so it is restored after a source
+	perRow := c.perRow // restore perRow afterwards, because only conditions may set it
 	e, err := c.resolveName(name, path, s)
 	c.perRow = perRow
 	return e, err
@@ -211,21 +208,20 @@ func conjunctNodes(n exprNode, list []exprNode) []exprNode {
 	return append(list, n)
 }
 
-// A rowSource assigns values to one alias.
+// A rowSource assigns the values of one alias.
 type rowSource struct {
 	slot int
-	each bool       // iterate over the elements of the value
-	path expr       // path of the value; unused with from
-	from *selection // subquery that returns the value, or nil
+	each bool       // true to iterate over the elements of the value
+	path expr       // path of the value; unused if from is set
+	from *selection // subquery that computes the value, or nil
 }
 
-// bindValues calls visit for each value, with the value in its slot, until visit
-// returns false.
+// bindValues stores each value in its slot and calls visit, until visit returns false.
 func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	more := true
 	one := func(raw []byte) bool {
 		if raw == nil {
-			return true // an undefined value adds no row
+			return true // there is no row for an undefined value
 		}
 		if !slots.spendSteps(1) {
 			return false
@@ -236,7 +232,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 			return more
 		}
 		if raw[0] == '[' {
-			_ = rawjson.EachElement(raw, func(item []byte) bool { // the value was checked when it was stored
+			_ = rawjson.EachElement(raw, func(item []byte) bool { // cannot fail, because the value was checked when it was stored
 				if !slots.spendRead(len(item)) {
 					more = false
 					return false
@@ -256,8 +252,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	return more
 }
 
-// eachRow calls visit for each combination of values for which the condition
-// holds, until visit returns false.
+// eachRow calls visit for each row that meets the condition, until visit returns false.
 func (s *selection) eachRow(slots *Slots, visit func() bool) {
 	var from func(i int) bool
 	from = func(i int) bool {
@@ -269,7 +264,7 @@ func (s *selection) eachRow(slots *Slots, visit func() bool) {
 	from(0)
 }
 
-// eachResult calls visit with each result as JSON, in order, until visit returns false.
+// eachResult calls visit with the JSON of each result, in order, until visit returns false.
 func (s *selection) eachResult(slots *Slots, visit func(raw []byte) bool) {
 	if s.order != nil {
 		s.sortResults(slots, s.applyWindow(visit))
@@ -281,8 +276,7 @@ func (s *selection) eachResult(slots *Slots, visit func(raw []byte) bool) {
 	s.eachUnsorted(slots, s.applyWindow(visit))
 }
 
-// applyWindow returns a function that applies OFFSET, LIMIT and TOP to the results with which it is
-// called, and calls visit with the selected results.
+// applyWindow returns a function that passes those results to visit that TOP, OFFSET and LIMIT select.
 func (s *selection) applyWindow(visit func(raw []byte) bool) func(raw []byte) bool {
 	if s.offset == 0 && s.limit == NoLimit {
 		return visit
@@ -300,8 +294,7 @@ func (s *selection) applyWindow(visit func(raw []byte) bool) func(raw []byte) bo
 	}
 }
 
-// sortResults calls visit with each result in the order of ORDER BY. If the subquery is DISTINCT, it
-// omits results that equal an earlier result.
+// sortResults calls visit with each result in the order of ORDER BY. With DISTINCT, it omits repeated results.
 func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 	type sorted struct {
 		keys []Value
@@ -342,7 +335,7 @@ func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
 	}
 }
 
-// eachUnsorted is eachResult without ORDER BY and OFFSET.
+// eachUnsorted is eachResult, but ignores ORDER BY and OFFSET.
 func (s *selection) eachUnsorted(slots *Slots, visit func(raw []byte) bool) {
 	seen := newSeenResults(s.distinct)
 	give := func() bool {

@@ -6,34 +6,30 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// Slots hold the state of one evaluation of a query: the raw JSON of its aliases, keys,
-// aggregates and paths, and the work done so far. See Query for the order of the values.
-//
-// Expressions return values, not errors, because few expressions can fail and they are evaluated
-// for every document. Slots record a failure instead: evaluation stops, and its results are
-// invalid.
+// Slots are the state of an evaluation: the raw JSON of aliases, keys, aggregates and paths, and the work done. See
+// Query for their order. Expressions return no errors, because few can fail and they are evaluated for every document.
+// A failure is recorded in Slots, stops the evaluation, and makes the results invalid.
 type Slots struct {
 	values [][]byte
 
 	ctx     context.Context //nolint:containedctx // of the evaluation
 	limits  Limits
-	steps   int   // steps of the current document
-	earlier int64 // steps of all earlier documents
-	check   int   // value of steps at which ctx is checked next
-	held    int64 // bytes that are retained from earlier documents
+	steps   int   // steps for the current document
+	earlier int64 // steps for earlier documents
+	check   int   // value of steps at which ctx must be checked
+	held    int64 // bytes retained for the page
 	failure error
 }
 
-// Limits bound one evaluation of a query; 0 means no limit. A step is an operator, an item of a
-// list, a row, or some bytes of a value that is read or built, and takes about 10 to 50 ns.
+// Limits limit one evaluation of a query; 0 means no limit. A step takes about 10 to 50 ns: it is an operator, a list
+// item, a row, or some bytes of a value.
 type Limits struct {
-	Document int   // steps for one document
-	Steps    int64 // steps for all documents of a page
-	Memory   int64 // bytes of results, keys and groups that are retained until the page is complete
+	Document int   // maximum steps for one document
+	Steps    int64 // maximum steps for all documents of a page
+	Memory   int64 // maximum bytes of results, keys and groups that are retained for a page
 }
 
-// DefaultLimits let one document take a fraction of a second and one page a few
-// seconds, as the service does.
+// DefaultLimits allow a fraction of a second per document and a few seconds per page, as Azure does.
 var DefaultLimits = Limits{Document: 2_000_000, Steps: 50_000_000, Memory: 128 << 20}
 
 const (
@@ -53,7 +49,7 @@ const (
 	checkEvery     = 4096 // steps between two checks of the context
 )
 
-// NewSlots returns the slots of one evaluation, which stops when ctx ends.
+// NewSlots returns Slots for one evaluation, which stops if ctx ends.
 func (q *Query) NewSlots(ctx context.Context, limits Limits) *Slots {
 	return &Slots{values: make([][]byte, q.extra+q.extractor.Slots()), ctx: ctx, limits: limits, check: checkEvery}
 }
@@ -61,29 +57,27 @@ func (q *Query) NewSlots(ctx context.Context, limits Limits) *Slots {
 // Failure returns the error that stopped the evaluation, or nil.
 func (s *Slots) Failure() error { return s.failure }
 
-// Exhausted reports whether the evaluation has reached the limit of Steps for one page. It is
-// false without such a limit.
+// Exhausted reports whether the evaluation has reached the limit of Steps for a page.
 func (s *Slots) Exhausted() bool {
 	return s.limits.Steps > 0 && s.earlier+int64(s.steps) >= s.limits.Steps
 }
 
-// RefuseIfExhausted records a failure if the evaluation is Exhausted. It is for queries that
-// cannot continue on another page.
+// RefuseIfExhausted records a failure if the evaluation is Exhausted. It is for queries that cannot continue on a
+// further page.
 func (s *Slots) RefuseIfExhausted() {
 	if s.Exhausted() {
 		s.recordFailure(0, tooBusy)
 	}
 }
 
-// recordFailure records a failure, unless there is an earlier one.
+// recordFailure records a failure, unless one is already recorded.
 func (s *Slots) recordFailure(at int, reason string) {
 	if s.failure == nil {
 		s.failure = &Error{at, reason}
 	}
 }
 
-// CountLookups counts n lookups in an index. They count toward the limit of the page, but not toward
-// the limit of a document.
+// CountLookups counts n index lookups. They count toward the limit of a page, but not of a document.
 func (s *Slots) CountLookups(n int) { s.earlier += int64(n) * lookSteps }
 
 // nextDocument starts the next document or group.
@@ -92,7 +86,7 @@ func (s *Slots) nextDocument() {
 	s.steps, s.check = 0, checkEvery
 }
 
-// spendSteps counts steps. It returns false if evaluation must stop.
+// spendSteps counts steps. It returns false if the evaluation must stop.
 func (s *Slots) spendSteps(steps int) bool {
 	if s.steps += steps; s.steps < s.check {
 		return s.failure == nil
@@ -100,14 +94,13 @@ func (s *Slots) spendSteps(steps int) bool {
 	return s.checkLimits()
 }
 
-// spendMade counts the steps to build or convert n bytes.
+// spendMade counts the steps for building or converting n bytes.
 func (s *Slots) spendMade(n int) bool { return s.spendSteps(1 + n/madePerStep) }
 
-// spendRead counts the steps to scan n bytes.
+// spendRead counts the steps for reading n bytes.
 func (s *Slots) spendRead(n int) bool { return s.spendSteps(1 + n/readPerStep) }
 
-// spendCanonical counts the steps to write v in canonical form, which reads each level of
-// nesting separately.
+// spendCanonical counts the steps for converting v to canonical form, which reads each level of nesting again.
 func (s *Slots) spendCanonical(v Value) bool { return s.spendSteps(canonicalSteps(v)) }
 
 func canonicalSteps(v Value) int {
@@ -117,7 +110,7 @@ func canonicalSteps(v Value) int {
 	return 1 + len(v.Text)/madePerStep*(1+rawjson.Depth(v.Text))
 }
 
-// spendCompare counts the steps to compare two arrays or objects.
+// spendCompare counts the steps for comparing two arrays or objects.
 func (s *Slots) spendCompare(a, b Value) {
 	s.spendSteps(canonicalSteps(a) + canonicalSteps(b))
 }
@@ -141,8 +134,7 @@ func (s *Slots) checkLimits() bool {
 	return s.failure == nil
 }
 
-// Hold counts bytes that are retained until the page is complete, such as sort keys. It returns
-// false if the bytes exceed the limit.
+// Hold counts bytes that are retained for the page, such as sort keys. It returns false above the limit.
 func (s *Slots) Hold(n int) bool {
 	if s.held += int64(n); s.limits.Memory > 0 && s.held > s.limits.Memory {
 		s.recordFailure(0, tooLarge)

@@ -1,14 +1,13 @@
 package query
 
-// A subqueryExpr is evaluated for every row of the enclosing query.
+// A subqueryExpr is a subquery that is evaluated for every row of the enclosing query.
 type subqueryExpr struct {
-	kind string // "" for a single value, "EXISTS" or "ARRAY"
+	kind string // "EXISTS", "ARRAY", or "" for a single value
 	at   int
 	body *selection
 }
 
-// combinesDocuments reports whether the results of a subquery that reads the container depend on
-// several documents.
+// combinesDocuments reports whether results of a subquery over the container depend on several documents.
 func (n subqueryNode) combinesDocuments() bool {
 	b := n.body
 	if len(b.sources) == 0 {
@@ -48,7 +47,8 @@ func (e subqueryExpr) rawValue(slots *Slots) []byte {
 	return e.singleResult(slots)
 }
 
-// singleResult returns the only result, or nil. A second result is a failure.
+// singleResult returns the only result of the subquery, or nil if there is none. It records a failure if there are
+// more.
 func (e subqueryExpr) singleResult(slots *Slots) (found []byte) {
 	e.body.eachResult(slots, func(raw []byte) bool {
 		if found != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Kind is a JSON type, or undefined. The kinds are in the order in which
-// ORDER BY sorts them.
+// A Kind is a JSON type or undefined. The constants are in the order in which ORDER BY sorts kinds.
 type Kind int
 
 // The kinds of values.
@@ -26,7 +25,7 @@ const (
 	Object
 )
 
-// A Value is one JSON value. Its bytes may share the memory of a document.
+// A Value is a JSON value. It may share memory with a document.
 type Value struct {
 	Kind Kind
 	Bool bool
@@ -44,7 +43,7 @@ func boolValue(b bool) Value { return Value{Kind: Bool, Bool: b} }
 // IsTrue reports whether v is the boolean true.
 func (v Value) IsTrue() bool { return v.Kind == Bool && v.Bool }
 
-// ParseValue parses one value from rawjson.Compact; nil is undefined.
+// ParseValue parses a value from rawjson.Compact. A nil slice is undefined.
 func ParseValue(raw []byte) Value {
 	if len(raw) == 0 {
 		return undefined
@@ -76,8 +75,8 @@ func ParseValue(raw []byte) Value {
 	return Value{Kind: Number, Num: f}
 }
 
-// parseDigits parses a number that has only digits, few enough for an exact double. Most numbers
-// have this form.
+// parseDigits parses a number of few digits, without sign or fraction, which a float64 represents exactly. Most numbers
+// are like this.
 func parseDigits(raw []byte) (n int64, ok bool) {
 	for _, b := range raw {
 		if b < '0' || b > '9' {
@@ -92,7 +91,7 @@ func parseDigits(raw []byte) (n int64, ok bool) {
 // and Infinity.
 func (v Value) isFinite() bool { return !math.IsNaN(v.Num) && !math.IsInf(v.Num, 0) }
 
-// Append appends v as JSON. It appends nothing for undefined, NaN and Infinity.
+// Append appends v as JSON. For undefined, NaN and Infinity it appends nothing.
 func (v Value) Append(dst []byte) []byte {
 	switch v.Kind {
 	case Null:
@@ -119,8 +118,7 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// Compare compares any two values in the order of ORDER BY. In this order all arrays are equal,
-// and all objects are equal.
+// Compare compares two values as ORDER BY does. All arrays are equal, as are all objects.
 func Compare(a, b Value) int {
 	if a.Kind != b.Kind {
 		return cmp.Compare(a.Kind, b.Kind)
@@ -144,8 +142,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// equalValues compares two defined values. Objects are equal if they have equal
-// properties in any order.
+// equalValues compares two values that are not undefined. The order of an object's properties does not matter.
 func equalValues(a, b Value) bool {
 	if a.Kind != b.Kind {
 		return false
@@ -162,7 +159,7 @@ func equalValues(a, b Value) bool {
 
 func parseElements(raw []byte) []Value {
 	var values []Value
-	_ = rawjson.EachElement(raw, func(v []byte) bool { // raw was checked to be an array when it was stored
+	_ = rawjson.EachElement(raw, func(v []byte) bool { // cannot fail, because raw was checked when it was stored
 		values = append(values, ParseValue(v))
 		return true
 	})
@@ -182,10 +179,10 @@ func equalArrays(a, b []byte) bool {
 	return true
 }
 
-// parseMembers returns the properties of an object. If a name occurs twice, the first value is used.
+// parseMembers returns the properties of an object. If a name occurs twice, it uses the first.
 func parseMembers(raw []byte) map[string]Value {
 	values := map[string]Value{}
-	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // raw is an object: it was checked when stored
+	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // cannot fail, because raw was checked when it was stored
 		text, _ := rawjson.Unquote(name)
 		if _, have := values[string(text)]; !have {
 			values[string(text)] = ParseValue(v)
@@ -216,7 +213,7 @@ func (v Value) asInt64() (int64, bool) {
 	return int64(v.Num), true
 }
 
-// appendCanonical appends a text that is the same for equal values and differs for others.
+// appendCanonical appends a text that is equal exactly for equal values.
 func (v Value) appendCanonical(dst []byte) []byte {
 	switch v.Kind {
 	case Array:

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// joinNumbers joins n numbers, each in the given format.
+// joinNumbers formats and joins the first n numbers.
 func joinNumbers(n int, format, separator string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -19,7 +19,7 @@ func joinNumbers(n int, format, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// countSteps returns the steps that the condition of a query takes for doc.
+// countSteps returns how many steps a query's condition takes for doc.
 func countSteps(t *testing.T, condition, doc string) int {
 	t.Helper()
 	q := mustParse(t, "SELECT * FROM c WHERE "+condition, nil)
@@ -49,7 +49,7 @@ func TestIn_LookupFindsWhatASearchFinds(t *testing.T) {
 			require.NoError(r, err)
 			return results
 		}
-		alone := make([]string, len(items)) // each comparison is a separate operand, so that no lookup table is built
+		alone := make([]string, len(items)) // make each comparison a separate operand, which prevents a lookup table
 		for i, item := range items {
 			alone[i] = "(" + wanted + " = " + item + " ?? " + "undefined)"
 		}

@@ -47,15 +47,14 @@ func main() {
 	fmt.Printf("query samples: %d of %d have the documented result\n", same, len(queries))
 }
 
-// earlier is the number of documents that are created and deleted before the documents of a sample are
-// created. One sample needs documents whose DOCUMENTID is from 5 to 15.
+// earlier is how many documents are created and deleted before those of a sample. One sample needs documents with a
+// DOCUMENTID from 5 to 15.
 const earlier = 4
 
-// varying are the functions whose results differ from call to call or from account to account.
+// varying are functions whose results depend on the time, on chance or on the account.
 var varying = regexp.MustCompile(`(?i)\b(RAND|GETCURRENT\w+|DOCUMENTID)\(`)
 
-// runSample runs the sample whose query is in a file. Its error describes how the result differs from
-// the documented result.
+// runSample runs the sample whose query is in file. The error describes how the result differs from the documented one.
 func runSample(ctx context.Context, file string) (err error) {
 	suffix := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(file), "sql"), "query") + "json"
 	text, err := os.ReadFile(file) //nolint:gosec // named by the user
@@ -94,8 +93,8 @@ func runSample(ctx context.Context, file string) (err error) {
 	return nil
 }
 
-// wholeRange sends queries to the only physical partition of the container, as clients that follow
-// query plans do. A query then needs no partition key for aggregates and ORDER BY.
+// wholeRange sends queries to the container's only physical partition, as clients with query plans do. Then aggregates
+// and ORDER BY need no partition key.
 type wholeRange struct{ policy.Transporter }
 
 func (w wholeRange) Do(req *http.Request) (*http.Response, error) {
@@ -105,8 +104,8 @@ func (w wholeRange) Do(req *http.Request) (*http.Response, error) {
 	return w.Transporter.Do(req)
 }
 
-// createContainer creates a container with the documents, and with the composite index that one
-// sample needs for ORDER BY with two paths.
+// createContainer creates a container with documents. Its composite index is needed by one sample, for ORDER BY with
+// two paths.
 func createContainer(ctx context.Context, engine *embedded.Engine, docs []json.RawMessage) (*azcosmos.ContainerClient, error) {
 	cred, err := azcosmos.NewKeyCredential(engine.Key())
 	if err != nil {
@@ -158,7 +157,7 @@ func createContainer(ctx context.Context, engine *embedded.Engine, docs []json.R
 	return container, nil
 }
 
-// runQuery returns the results of a query. If the query is refused, the error contains the response.
+// runQuery returns the results of a query. If the query is refused, the error includes the response.
 func runQuery(ctx context.Context, container *azcosmos.ContainerClient, text string) ([]any, error) {
 	results := []any{}
 	for pager := container.NewQueryItemsPager(text, azcosmos.NewPartitionKey(), nil); pager.More(); {
@@ -195,7 +194,7 @@ func readArray[T any](file string) (list []T, err error) {
 	return list, err
 }
 
-// describeShape replaces each number and string in v with its type.
+// describeShape replaces the numbers and strings in v with their types.
 func describeShape(v any) any {
 	switch v := v.(type) {
 	case []any:

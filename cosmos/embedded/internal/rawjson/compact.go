@@ -7,11 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Compact appends src, which must hold exactly one JSON value, to dst without
-// insignificant white space.
-//
-// Cosmos DB stores numbers as IEEE doubles. Compact writes a number with more digits than a double
-// holds as the nearest double, so that a test detects a 64-bit integer that the service would round.
+// Compact appends src, exactly one JSON value, to dst without insignificant white space. Like Cosmos DB, it rounds
+// numbers to the nearest double, so that a test detects a 64-bit integer that Azure would round.
 func Compact(dst, src []byte) ([]byte, error) {
 	c := compactor{src: src, dst: dst}
 	c.skipSpace()
@@ -35,8 +32,8 @@ func (c *compactor) newError(reason string) error { return &SyntaxError{c.pos, r
 
 func (c *compactor) skipSpace() { c.pos = skipSpace(c.src, c.pos) }
 
-// peekByte returns the byte at the position, or the byte 0 at the end. No value starts with the byte
-// 0, so callers need no extra check for the end.
+// peekByte returns the byte at the current position, or 0 at the end. Because no value starts with 0, callers need no
+// check for the end.
 func (c *compactor) peekByte() byte {
 	if c.pos < len(c.src) {
 		return c.src[c.pos]
@@ -155,8 +152,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// isPlainASCII reports whether all eight bytes are ASCII without quotes, backslashes and
-// control characters. It may return false although they are, but never returns a wrong true.
+// isPlainASCII reports whether all eight bytes are ASCII without quotes, backslashes and control characters. It may
+// wrongly return false, but never wrongly true.
 func isPlainASCII(w uint64) bool {
 	quote, escape := w^(ones*'"'), w^(ones*'\\')
 	return ((w-ones*0x20)&^w|(quote-ones)&^quote|(escape-ones)&^escape|w)&highs == 0
@@ -199,7 +196,7 @@ func (c *compactor) compactString() error {
 	}
 }
 
-// escapeLen returns the length of the escape that b starts with, or 0 if b does not start with one.
+// escapeLen returns the length of the escape at the start of b, or 0 if there is none.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -273,7 +270,7 @@ func (c *compactor) countDigits() int {
 	return c.pos - start
 }
 
-// AppendNumber appends f as JSON: the shortest text that parses as f.
+// AppendNumber appends f as the shortest JSON number that parses as f.
 func AppendNumber(dst []byte, f float64) []byte {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
 		return strconv.AppendInt(dst, int64(f), 10)

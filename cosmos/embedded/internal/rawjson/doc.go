@@ -12,11 +12,10 @@ package rawjson
 
 import "fmt"
 
-// MaxDepth is the deepest nesting of arrays and objects that Compact accepts,
-// which is the limit of Cosmos DB.
+// MaxDepth is the maximum nesting of arrays and objects, as in Cosmos DB.
 const MaxDepth = 128
 
-// A SyntaxError describes the offset at which text is not valid JSON, and the reason.
+// A SyntaxError contains the offset at which text is not valid JSON, and the reason.
 type SyntaxError struct {
 	Offset int
 	Reason string

@@ -2,19 +2,18 @@ package rawjson
 
 import "slices"
 
-// A Step is one step of a Path: to the property Name or, if Array is set, to the element Index.
+// A Step is one step of a Path: to the property Name, or to the element Index if Array is set.
 type Step struct {
 	Name  string
 	Index int
 	Array bool
 }
 
-// A Path leads from a document to a value inside it. The empty path is the
-// document itself.
+// A Path leads from a document to a value in it. An empty Path is the document itself.
 type Path []Step
 
-// An Extractor finds the values of several paths in one pass over a document, and stops when it
-// has found all values. It is safe for concurrent use.
+// An Extractor finds the values of several paths in one pass over a document. It stops when all are found. It is safe
+// for concurrent use.
 type Extractor struct {
 	root  *pathNode
 	count int
@@ -25,10 +24,10 @@ type pathNode struct {
 	slots []int // slots of the paths that end at this node
 	steps []Step
 	next  []*pathNode
-	at    map[Step]int // indexes of steps, by step; nil for few steps
+	at    map[Step]int // index of each step; nil if there are few steps
 }
 
-// manySteps is the number of steps of a node above which a map finds a step faster than a search.
+// manySteps is the number of steps from which a map is faster than a search.
 const manySteps = 16
 
 // NewExtractor returns an Extractor that stores the value of paths[i] in slot i.
@@ -63,7 +62,7 @@ func (s *pathNode) followStep(step Step) *pathNode {
 	return child
 }
 
-// stepIndex returns the index of a step, or -1 if the node does not have it.
+// stepIndex returns the index of a step, or -1 if the node lacks it.
 func (s *pathNode) stepIndex(step Step) int {
 	if s.at == nil {
 		return slices.Index(s.steps, step)
@@ -74,15 +73,14 @@ func (s *pathNode) stepIndex(step Step) int {
 	return -1
 }
 
-// Slots returns the number of values that Extract sets.
+// Slots returns how many slots Extract needs.
 func (x *Extractor) Slots() int { return x.count }
 
-// Extract sets slots to the values found in doc, or nil where doc has no value. The values
-// share the memory of doc.
+// Extract stores the values that it finds in doc in slots, and nil for missing ones. The values share memory with doc.
 func (x *Extractor) Extract(doc []byte, slots [][]byte) {
 	clear(slots)
 	w := extraction{doc: doc, slots: slots, missing: x.count - len(x.root.slots)}
-	for _, slot := range x.root.slots { // the value of an empty path is the whole document, whose end is known
+	for _, slot := range x.root.slots { // the value of an empty path is the whole document
 		slots[slot] = doc
 	}
 	if w.missing > 0 {
@@ -96,8 +94,7 @@ type extraction struct {
 	missing int
 }
 
-// visitValue returns the index past the value at i, or -1 if all values are found or the text
-// ends.
+// visitValue returns the index after the value at i, or -1 if all values are found or the text ends.
 func (w *extraction) visitValue(s *pathNode, i int) int {
 	if i < 0 || i >= len(w.doc) {
 		return -1
@@ -114,13 +111,13 @@ func (w *extraction) visitValue(s *pathNode, i int) int {
 	if len(s.slots) == 0 || w.missing == 0 {
 		return end
 	}
-	if end < 0 { // all inner paths are found, but this path needs the end of the value
+	if end < 0 { // all inner values are found, but the end of this value is still needed
 		if end = Skip(w.doc, i); end < 0 {
 			return -1
 		}
 	}
 	for _, slot := range s.slots {
-		if w.slots[slot] == nil { // if a name occurs twice, the first member is used
+		if w.slots[slot] == nil { // if a name occurs twice, use the first
 			w.slots[slot] = w.doc[i:end]
 			w.missing--
 		}
@@ -155,7 +152,7 @@ func (w *extraction) visitObject(s *pathNode, i int) int {
 	return skipClosing(doc, i, '}')
 }
 
-// skipClosing returns the index past the closing bracket at i, or -1 if no bracket is there.
+// skipClosing returns the index after the closing bracket at i, or -1 if there is none.
 func skipClosing(doc []byte, i int, bracket byte) int {
 	if i >= len(doc) || doc[i] != bracket {
 		return -1

@@ -19,9 +19,8 @@ var samples = []string{
 	`{"id":"x","data":"` + strings.Repeat("QUJD", 100) + `","slot":7}`, strings.Repeat("[", 128) + strings.Repeat("]", 128), strings.Repeat("[", 129),
 }
 
-// FuzzCompactAgreesWithTheStandardLibrary compares Compact with encoding/json: both accept the
-// same texts with the same meaning, except broken UTF-8, deep nesting and numbers beyond a
-// double, which Cosmos DB refuses.
+// FuzzCompactAgreesWithTheStandardLibrary compares Compact with encoding/json. Both must accept the same texts with the
+// same meaning, except texts that Cosmos DB refuses: broken UTF-8, deep nesting, and numbers beyond a double.
 func FuzzCompactAgreesWithTheStandardLibrary(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s))
@@ -48,8 +47,7 @@ func FuzzCompactAgreesWithTheStandardLibrary(f *testing.F) {
 
 func validText(src []byte) bool { return bytes.Equal(bytes.ToValidUTF8(src, nil), src) }
 
-// FuzzExtractAgreesWithTheStandardLibrary compares the values of a few paths
-// with the values in a decoded document.
+// FuzzExtractAgreesWithTheStandardLibrary compares the values of some paths with the values that encoding/json decodes.
 func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s), "a", "b", 1)
@@ -75,8 +73,8 @@ func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	})
 }
 
-// hasRepeatedName reports whether an object has a name twice. This package uses the first member of
-// the name, and encoding/json uses the last.
+// hasRepeatedName reports whether an object contains a name twice. This package uses the first value, encoding/json the
+// last.
 func hasRepeatedName(b []byte) (found bool) {
 	names := map[string]bool{}
 	_ = EachMember(b, func(name, value []byte) bool {
@@ -109,7 +107,7 @@ func followPath(v any, path Path) (any, bool) {
 	return v, true
 }
 
-// FuzzReadingAnythingEnds reads unchecked text, which must not cause a panic.
+// FuzzReadingAnythingEnds passes unchecked text to all reading functions, which must not panic.
 func FuzzReadingAnythingEnds(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s))

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrEnds reports text that ends inside a value, or whose value has an unexpected kind.
+// ErrEnds reports text that ends within a value, or a value of an unexpected kind.
 var ErrEnds = errors.New("invalid JSON: the text ends inside a value, or is of another kind")
 
 func skipSpace(b []byte, i int) int {
@@ -17,8 +17,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// Skip returns the index just past the value that starts at b[i], or -1 if no value starts
-// at i or the text ends inside the value.
+// Skip returns the index after the value at b[i]. It returns -1 if there is no value, or if the text ends within the
+// value.
 func Skip(b []byte, i int) int {
 	if i < 0 || i >= len(b) {
 		return -1
@@ -29,7 +29,7 @@ func Skip(b []byte, i int) int {
 	case '{', '[':
 		return skipNested(b, i)
 	case '}', ']', ',', ':', ' ', '\n', '\t', '\r':
-		return -1 // no value starts here; callers rely on every value having at least one byte
+		return -1 // there is no value; callers rely on Skip to advance by at least one byte
 	}
 	for i < len(b) {
 		switch b[i] {
@@ -61,9 +61,8 @@ func skipNested(b []byte, i int) int {
 	return -1
 }
 
-// skipString looks only for the closing quote, and then backward for an escape. Base64 contains
-// neither, so a long string costs one IndexByte. The first 16 bytes are scanned byte by byte, because
-// most strings are short.
+// skipString searches for the closing quote, and then backward for an escape. Base64 contains neither, so a long string
+// needs a single IndexByte. The first 16 bytes are scanned one by one, because most strings are short.
 func skipString(b []byte, i int) int {
 	start := i + 1
 	for j := start; j < len(b) && j < start+16 && b[j] != '\\'; j++ {
@@ -88,8 +87,7 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// EachMember calls visit with the quoted name and the value of each property
-// of the object that b holds, until visit returns false.
+// EachMember calls visit with the quoted name and the value of each property of object b, until visit returns false.
 func EachMember(b []byte, visit func(name, value []byte) bool) error {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -124,8 +122,7 @@ func EachMember(b []byte, visit func(name, value []byte) bool) error {
 	return nil
 }
 
-// EachElement calls visit with each element of the array that b holds, until
-// visit returns false.
+// EachElement calls visit with each element of array b, until visit returns false.
 func EachElement(b []byte, visit func(value []byte) bool) error {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '[' {
@@ -155,8 +152,8 @@ func errorOfEnd(end int) error {
 	return nil
 }
 
-// Unquote returns the text of a JSON string. The result is a part of b if b has no escapes.
-// ok is false if b is not a string.
+// Unquote returns the text of a JSON string. Without escapes, the text is a part of b. ok is false if b is not a
+// string.
 func Unquote(b []byte) (text []byte, ok bool) {
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
 		return nil, false
@@ -171,8 +168,8 @@ func Unquote(b []byte) (text []byte, ok bool) {
 	return []byte(s), true
 }
 
-// IsName reports whether the quoted name equals want. It unquotes only longer names, because an
-// escape is longer than the character that it encodes.
+// IsName reports whether the quoted name equals want. It unquotes a name only if the name is longer, because escapes
+// are longer than their characters.
 func IsName(name []byte, want string) bool {
 	if len(name) <= len(want)+2 {
 		return len(name) == len(want)+2 && string(name[1:len(name)-1]) == want
@@ -199,12 +196,12 @@ func AppendQuoted(dst []byte, s string) []byte {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		return append(dst, `""`...) // unreachable: every Go string can be encoded
+		return append(dst, `""`...) // cannot happen, because every Go string can be encoded
 	}
 	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }
 
-// Depth returns the depth of nested arrays and objects in the value b, which is 0 for a scalar.
+// Depth returns the nesting depth of arrays and objects in b. A scalar has depth 0.
 func Depth(b []byte) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(b); i++ {

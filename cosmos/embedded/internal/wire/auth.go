@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// maxSkew bounds the difference between the clocks of a client and of this machine.
+// maxSkew is the maximum difference between the clocks of a client and of this machine.
 const maxSkew = 15 * time.Minute
 
 func unauthorizedError(message string) error {
 	return &engine.Error{Status: http.StatusUnauthorized, Message: message}
 }
 
-// checkSignature checks the signature that a client made with the account key over
-// the method, the resource and the date of the request.
+// checkSignature verifies the signature of a request. Clients sign the method, the resource and the date with the
+// account key.
 func (s *Server) checkSignature(r *serverRequest) error {
 	header := r.Header.Get("Authorization")
 	if text, err := url.QueryUnescape(header); err == nil && strings.HasPrefix(text, "type=") && strings.Contains(header, "%") {
@@ -52,8 +52,8 @@ func (s *Server) checkSignature(r *serverRequest) error {
 	return nil
 }
 
-// hasSignature reports whether signature is correct for the request. It may cover the names in the
-// path or the resource id of the last resource.
+// hasSignature reports whether the signature is correct for either the names in the path or the resource id of the last
+// resource.
 func (s *Server) hasSignature(r *serverRequest, date, signature string) bool {
 	if hmac.Equal([]byte(signature), []byte(s.signRequest(r, date))) {
 		return true
@@ -63,7 +63,7 @@ func (s *Server) hasSignature(r *serverRequest, date, signature string) bool {
 	return id != "" && hmac.Equal([]byte(signature), []byte(s.signResource(r.Method, kind, id, date)))
 }
 
-// signRequest returns the signature that covers the names in the path.
+// signRequest returns the signature for the names in the path.
 func (s *Server) signRequest(r *serverRequest, date string) string {
 	kind, link := signedResource(r.segments)
 	return s.signResource(r.Method, kind, link, date)
@@ -78,9 +78,8 @@ func (s *Server) signResource(method, kind, link, date string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkToken accepts the tokens of emulators: a JSON Web Token with the account key in
-// place of the signature. Tokens of Microsoft Entra ID are refused, because only Entra ID can
-// verify them.
+// checkToken accepts the tokens that emulators use: a JSON Web Token with the account key in place of the signature. It
+// refuses tokens of Microsoft Entra ID, which it cannot verify.
 func (s *Server) checkToken(token string) error {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -105,17 +104,17 @@ func (s *Server) checkToken(token string) error {
 	return nil
 }
 
-// signedResource returns the type and the link of the resource that a signature covers. For a
-// feed, the link is the link of the parent.
+// signedResource returns the type and link of the resource that a client signs. For a feed, the link is that of the
+// parent.
 func signedResource(segments []string) (kind, link string) {
 	n := len(segments)
 	if n == 0 {
 		return "", ""
 	}
-	if n == 2 && strings.EqualFold(segments[0], "offers") { // the signature of an offer covers its resource id
+	if n == 2 && strings.EqualFold(segments[0], "offers") { // clients sign the resource id of an offer
 		return "offers", strings.ToLower(segments[1])
 	}
-	if n == 6 && segments[4] == "operations" { // the signature of an operation covers its container
+	if n == 6 && segments[4] == "operations" { // for an operation, clients sign the container
 		return "colls", strings.Join(segments[:4], "/")
 	}
 	if n%2 == 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxOperations bounds the operations of a batch.
+// maxOperations is the maximum number of operations in a batch.
 const maxOperations = 100
 
 var kinds = map[string]engine.Kind{
@@ -19,13 +19,12 @@ var kinds = map[string]engine.Kind{
 	"Patch": engine.Patch, "Delete": engine.Delete, "Read": engine.Read,
 }
 
-// serveBatch executes a transactional batch. It returns 200 if the whole batch was committed, and
-// 207 if nothing was committed.
+// serveBatch executes a transactional batch. The status is 200 if the batch was committed, otherwise 207.
 func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, error) {
 	if !r.isSet("x-ms-cosmos-batch-atomic") {
 		return s.serveBulk(r, c)
 	}
-	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // some clients omit the header
+	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // the header is optional, because some clients omit it
 		return Response{}, unsupportedError("an atomic batch that is not ordered")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
@@ -64,8 +63,8 @@ func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, er
 	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
-// parseBatch reads the operations. If an operation is invalid, at is its index; at is -1 if the
-// batch as a whole is invalid.
+// parseBatch parses the operations of a batch. at is the index of an invalid operation, or -1 if the batch itself is
+// invalid.
 func parseBatch(ctx context.Context, c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
 	parts, err := splitBatch(body)
 	if err != nil {
@@ -96,8 +95,8 @@ func splitBatch(body []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// parseOperation reads one operation. In a bulk request each operation has a partition key, which
-// parseOperation stores in bulk; bulk is nil for a transactional batch.
+// parseOperation parses one operation. In a bulk request it also has a partition key, which is stored in bulk; for a
+// transactional batch, bulk is nil.
 func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
 	var body []byte
 	var kind string
@@ -145,8 +144,8 @@ func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partitio
 	return fillOp(ctx, c, pk, op, body, anyID)
 }
 
-// rejectBatch returns the result of a batch of n operations in which operation at is invalid. The
-// engine is not called for such a batch.
+// rejectBatch returns the result of a batch of n operations of which operation at is invalid. The engine executes
+// nothing.
 func rejectBatch(n, at int, wrong *engine.Error) engine.WriteResult {
 	w := engine.WriteResult{Results: make([]engine.Result, n), Failed: at}
 	for i := range w.Results {

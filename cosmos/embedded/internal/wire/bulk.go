@@ -9,9 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// serveBulk executes independent operations in one physical partition. Clients combine many single
-// operations into a bulk request to save round trips. Each operation names its logical partition.
-// serveBulk returns 200 if all operations succeeded, otherwise 207.
+// serveBulk executes independent operations in one physical partition. Each names its logical partition. Clients use
+// bulk requests to save round trips. The status is 200 if all operations succeeded, otherwise 207.
 func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, error) {
 	_, _, at, err := parseScope(r, c)
 	if err != nil {
@@ -34,7 +33,7 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	}
 	results := make([]engine.Result, len(parts))
 	var ops []engine.PlacedOp
-	var places []int // indexes of ops in the results
+	var places []int // index of each op in the results
 	for i, part := range parts {
 		op, err := parsePlaced(r.Context(), c, at, part, r.allowsAnyID())
 		var wrong *engine.Error
@@ -67,8 +66,8 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
-// parsePlaced reads an operation that names its partition. It fails if the partition is not in the
-// range at: the client then routed the operation before the range was split.
+// parsePlaced parses an operation that names its partition. It fails if the partition is outside the range at, which
+// can happen after the range was split.
 func parsePlaced(ctx context.Context, c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.PlacedOp, error) {
 	var op engine.PlacedOp
 	var key string

@@ -12,11 +12,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// ownerNotFound is the substatus of a 404 for a missing database or container. A missing document
-// has substatus 0.
+// ownerNotFound is the substatus of a 404 for a missing database or container. For a missing document, it is 0.
 const ownerNotFound = 1003
 
-// serveData serves a request for documents, counts it, and delays it by the simulated latency.
+// serveData serves a request for documents. It counts the request and adds the simulated latency.
 func (s *Server) serveData(r *serverRequest) (Response, error) {
 	s.requests.Add(1)
 	answer, err := s.routeData(r)
@@ -26,8 +25,8 @@ func (s *Server) serveData(r *serverRequest) (Response, error) {
 	return answer, err
 }
 
-// admitRequest fails with 429 if a budget of the physical partition at is used up. If at is nil, the
-// budgets of all partitions count.
+// admitRequest fails with 429 if the budget of the physical partition at is used up. If at is nil, it considers all
+// partitions.
 func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if s.throttle == nil || r.endpoint.Unmetered {
 		return nil
@@ -43,7 +42,7 @@ func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.
 	return nil
 }
 
-// admitWrite is admitRequest for a write, which fails with 449 if it collides with another write.
+// admitWrite is admitRequest for a write. It fails with 449 if a conflict is simulated.
 func (s *Server) admitWrite(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if err := s.admitRequest(r, c, at); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (s *Server) writeDocument(r *serverRequest, c *engine.Container, op engine.
 	return s.operationResponse(r, written.Results[0], sessionToken(c.RangeOf(pk), written.Session), written.Session)
 }
 
-// fillOp parses the body of an operation into op.
+// fillOp parses the body of an operation and stores it in op.
 func fillOp(ctx context.Context, c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
 	if op.Kind == engine.Patch {
 		op.Patch, err = c.ParsePatch(ctx, body)
@@ -179,7 +178,7 @@ func (s *Server) readDocument(r *serverRequest, c *engine.Container) (Response, 
 	return s.operationResponse(r, result, sessionToken(c.RangeOf(pk), session), session)
 }
 
-// operationResponse returns the response for the result of a single operation.
+// operationResponse returns the response for a single operation.
 func (s *Server) operationResponse(r *serverRequest, result engine.Result, token string, session uint64) (Response, error) {
 	s.recordCharge(r, result.Charge)
 	r.answer.Set("x-ms-session-token", token)
@@ -212,7 +211,7 @@ func (s *Server) serveQuery(r *serverRequest, c *engine.Container) (Response, er
 	if err != nil {
 		return Response{}, err
 	}
-	same := string(text) // text that is equal for all pages of one query
+	same := string(text) // this text is the same for all pages of a query
 	if order := q.SameOrder(); order != "" {
 		same = order
 	}
@@ -261,12 +260,12 @@ func (s *Server) servePage(r *serverRequest, c *engine.Container, q *query.Query
 		r.answer.Set("x-ms-documentdb-query-metrics", queryMetrics(page))
 	}
 	if r.isSet("x-ms-cosmos-populateindexmetrics") {
-		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // base64 of {}: no advice
+		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // base64 of {}, which means no advice
 	}
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// maxItems returns the requested maximum number of results on a page, or -1 if the engine decides.
+// maxItems returns the maximum number of results on a page, or -1 if the client sets none.
 func maxItems(r *serverRequest) (int, error) {
 	text := r.Header.Get("x-ms-max-item-count")
 	if text == "" {
@@ -279,8 +278,7 @@ func maxItems(r *serverRequest) (int, error) {
 	return n, nil
 }
 
-// queryMetrics formats the header with query metrics. All times are 0, because the engine does not
-// measure them.
+// queryMetrics formats the query metrics header. All times are 0, because the engine does not measure them.
 func queryMetrics(p engine.Page) string {
 	const times = "totalExecutionTimeInMs=0.00;queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;" +
 		"queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.00;indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;" +

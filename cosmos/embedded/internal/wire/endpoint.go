@@ -8,38 +8,35 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// A Gateway decides which document ids are accepted.
+// A Gateway determines which document ids an endpoint accepts.
 type Gateway int
 
 const (
 	// Strict refuses to create documents that the routing gateway could not address.
 	Strict Gateway = iota
-	// Routing is the default gateway of accounts: some ids can be created, but not addressed
-	// afterwards.
+	// Routing is the default gateway of accounts. Documents with some ids can be created, but not addressed later.
 	Routing
-	// Compute is the dedicated gateway: every id can be addressed.
+	// Compute is the dedicated gateway. It can address every id.
 	Compute
 )
 
-// EndpointOptions are the settings in which two endpoints of one account may differ.
+// EndpointOptions are the options that can differ between endpoints of one account.
 type EndpointOptions struct {
 	Gateway Gateway
 
-	// Advertise is the host and port in the account document, to which clients send all further
-	// requests. Empty: the host of the request.
+	// Advertise is the host and port in the account document, which clients use for all later requests. By default, it
+	// is the host of the request.
 	Advertise string
 
-	// Unmetered exempts requests from throttling and latency, and does not count their charges
-	// against the throughput. A benchmark fills an account through an unmetered endpoint before it
-	// measures.
+	// Unmetered exempts requests from throttling and latency, and does not count their charges toward the throughput.
+	// It is for benchmarks that fill an account before they measure.
 	Unmetered bool
 }
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkAddress refuses requests to documents whose id the routing gateway cannot address. It
-// runs before the signature is checked, because the real gateway also refuses such a request as
-// unauthorized.
+// checkAddress returns an error if the routing gateway cannot address a document's id. It runs before the signature
+// check, because Azure's gateway responds with 401, whatever the signature.
 func (r *serverRequest) checkAddress() error {
 	if r.endpoint.Gateway != Routing || len(r.segments) != 6 || r.segments[4] != "docs" {
 		return nil
@@ -54,5 +51,5 @@ func (r *serverRequest) checkAddress() error {
 	return nil
 }
 
-// allowsAnyID reports whether documents may have ids that some gateways cannot address.
+// allowsAnyID reports whether the endpoint accepts ids that some gateways cannot address.
 func (r *serverRequest) allowsAnyID() bool { return r.endpoint.Gateway != Strict }

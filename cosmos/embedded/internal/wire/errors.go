@@ -14,11 +14,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// damageHeader marks a 500 whose cause is a damaged file. Cosmos DB does not send this header, so
-// other clients see only the 500.
+// damageHeader marks a response with status 500 for a damaged file. Cosmos DB has no such header, so other clients
+// ignore it.
 const damageHeader = "x-messagehub-damage"
 
-// statusRetryWith reports that a write collided with another write and was not executed.
+// statusRetryWith means that a write conflicted with a concurrent write and was not executed.
 const statusRetryWith = 449
 
 // errorCodes are the error codes of error bodies, by status.
@@ -51,7 +51,7 @@ func methodError(r *serverRequest) error {
 	return &engine.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not possible on " + r.URL.Path}
 }
 
-// errorResponse maps an error to a response. No other function maps errors to statuses.
+// errorResponse converts an error to a response. It is the only function that assigns statuses to errors.
 func errorResponse(r *serverRequest, err error) Response {
 	var known *engine.Error
 	var syntax *query.Error
@@ -70,14 +70,14 @@ func errorResponse(r *serverRequest, err error) Response {
 		}
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	default:
-		// One such error is a failed commit, after which the write may be on disk or not.
+		// After a failed commit, for example, nobody knows whether the write is on disk.
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if known.SubStatus != 0 {
 		r.answer.Set("x-ms-substatus", strconv.Itoa(known.SubStatus))
 	}
 	if known.RetryAfter > 0 {
-		// The delay is rounded up to whole milliseconds, so that the budget is available after it.
+		// Round up to whole milliseconds, so that the budget is available after the delay.
 		ms := (known.RetryAfter + time.Millisecond - 1) / time.Millisecond
 		r.answer.Set("x-ms-retry-after-ms", strconv.FormatInt(int64(ms), 10))
 	}
@@ -94,19 +94,18 @@ func errorResponse(r *serverRequest, err error) Response {
 	}
 	body, err := json.Marshal(answer)
 	if err != nil {
-		body = []byte(`{}`) // unreachable: strings can always be marshaled
+		body = []byte(`{}`) // cannot happen, because strings can always be encoded
 	}
 	return Response{Status: known.Status, Body: body}
 }
 
-// resourceTypes are the names of resource types in the texts of errors, by the names of the types in
-// paths.
+// resourceTypes maps resource types in paths to their names in error texts.
 var resourceTypes = map[string]string{
 	"dbs": "Database", "colls": "Collection", "docs": "Document", "pkranges": "PartitionKeyRange", "offers": "Offer",
 }
 
-// describeRequest returns the type of the missing resource, and the operation of the request. Some
-// clients read both from the text of a 404.
+// describeRequest returns the type of a missing resource and the operation, because some clients read them from the
+// text of a 404.
 func describeRequest(r *serverRequest, subStatus int) (kind, operation string) {
 	if subStatus == ownerNotFound {
 		return "Collection", "Read"

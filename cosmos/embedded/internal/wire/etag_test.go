@@ -28,7 +28,7 @@ func newTestAccount(t testing.TB) testAccount {
 	return f
 }
 
-// sendRequest sends a signed request. A header value may be arbitrary text.
+// sendRequest sends a signed request. Header values may be any text.
 func (f testAccount) sendRequest(t testing.TB, method, path, body string, header ...string) Response {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -43,9 +43,8 @@ func (f testAccount) sendRequest(t testing.TB, method, path, body string, header
 	return f.s.Serve(r, EndpointOptions{})
 }
 
-// FuzzEtagHeader sends arbitrary text as If-Match: the document is replaced if the text is its etag,
-// a star or empty, and is unchanged otherwise. As If-None-Match of a change feed, the text is a
-// position or is refused.
+// FuzzEtagHeader sends arbitrary text as If-Match. The document must be replaced if the text is its etag, * or empty,
+// and must not change otherwise. As If-None-Match of a change feed, the text must be a position or be refused.
 func FuzzEtagHeader(f *testing.F) {
 	const docs, pk = "/dbs/db/colls/c/docs", "x-ms-documentdb-partitionkey"
 	account := newTestAccount(f)
@@ -71,7 +70,7 @@ func FuzzEtagHeader(f *testing.F) {
 			"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "True", "x-ms-cosmos-batch-ordered", "True").Status)
 		feed := account.sendRequest(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", header)
 		require.Contains(t, []int{http.StatusOK, http.StatusNotModified, http.StatusBadRequest}, feed.Status)
-		if feed.Status != http.StatusBadRequest { // the response has a valid etag
+		if feed.Status != http.StatusBadRequest { // unless refused, the response has a valid etag
 			next := account.sendRequest(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", feed.Header.Get("Etag"))
 			require.Contains(t, []int{http.StatusOK, http.StatusNotModified}, next.Status)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// serveFeed serves a GET of the documents of a container: the change feed, or all documents.
+// serveFeed serves a GET of a container's documents: either the change feed or all documents.
 func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, error) {
 	switch mode := r.Header.Get("A-IM"); {
 	case mode == "":
@@ -53,8 +53,8 @@ func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, err
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// parseFeedStart reads the position at which a change feed continues: the etag of the previous page
-// or, without an etag, a time. The etag * starts at the time of the request.
+// parseFeedStart parses where a change feed continues: after the etag of the last page or, without an etag, at a time.
+// The etag * means the time of the request.
 func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	if known := r.Header.Get("If-None-Match"); known == "*" {
 		q.FromNow = true
@@ -71,7 +71,7 @@ func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	if text == "" {
 		return nil
 	}
-	// The Go client writes UTC where the standard requires GMT.
+	// Azure's Go client sends UTC where HTTP requires GMT.
 	since, err := http.ParseTime(strings.Replace(text, "UTC", "GMT", 1))
 	if err != nil {
 		return badRequest("If-Modified-Since %q is not a date", text)
@@ -80,7 +80,7 @@ func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	return nil
 }
 
-// readAll returns the documents as a query without a condition would.
+// readAll returns all documents, like a query without a condition.
 func (s *Server) readAll(r *serverRequest, c *engine.Container) (Response, error) {
 	const text = "SELECT * FROM c"
 	q, err := s.engine.ParseQuery(r.Context(), text, nil)

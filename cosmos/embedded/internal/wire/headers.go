@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// refusedHeaders are the x-ms headers that change the meaning of a response, with the reason why the
-// engine refuses them. The engine ignores all other headers that it does not implement.
+// refusedHeaders maps unsupported x-ms headers that change the meaning of a response to the reason for refusing them.
+// All other unknown headers are ignored.
 var refusedHeaders = map[string]string{
 	"X-Ms-Cosmos-Changefeed-Wire-Format-Version":        "the form of the documents in a change feed differs",
 	"X-Ms-Cosmos-Collection-Truncate":                   "the container would lose its documents",
@@ -23,11 +23,10 @@ var refusedHeaders = map[string]string{
 	"X-Ms-Start-Id":              "the results would start at this id",
 }
 
-// consistencyRank orders the levels. A request may only relax the level of the account.
+// consistencyRank ranks the consistency levels. A request can only choose a weaker level than the account's.
 var consistencyRank = map[string]int{"Strong": 4, "BoundedStaleness": 3, "Session": 2, "ConsistentPrefix": 1, "Eventual": 0}
 
-// checkHeaders refuses headers that change the meaning of a response and that the engine does not
-// implement.
+// checkHeaders returns an error for an unsupported header that would change the meaning of the response.
 func (s *Server) checkHeaders(r *serverRequest) error {
 	for name, reason := range refusedHeaders {
 		if value := r.Header.Get(name); value != "" && !strings.EqualFold(value, "false") {
@@ -57,7 +56,7 @@ func (s *Server) checkHeaders(r *serverRequest) error {
 	return nil
 }
 
-// parseConsistency returns the consistency of a read.
+// parseConsistency returns the consistency that a read requires.
 func (s *Server) parseConsistency(r *serverRequest) (c engine.Consistency, err error) {
 	level := r.Header.Get("x-ms-consistency-level")
 	if level == "" {
@@ -70,13 +69,12 @@ func (s *Server) parseConsistency(r *serverRequest) (c engine.Consistency, err e
 	return c, err
 }
 
-// sessionToken formats the session token of one physical partition.
+// sessionToken formats the session token for one physical partition.
 func sessionToken(at *engine.Range, written uint64) string {
 	return at.ID + ":-1#" + strconv.FormatUint(written, 10)
 }
 
-// sessionTokens formats the session token of a read of the range at, or of all ranges if at is
-// nil.
+// sessionTokens formats the session token after a read of the range at. If at is nil, it covers all ranges.
 func sessionTokens(c *engine.Container, at *engine.Range, written uint64) string {
 	if at != nil {
 		return sessionToken(at, written)
@@ -88,8 +86,8 @@ func sessionTokens(c *engine.Container, at *engine.Range, written uint64) string
 	return strings.Join(all, ",")
 }
 
-// parseSession reads session tokens separated by commas, and returns the newest write number.
-// All writes of the account share one sequence, so a token stays valid when its range splits.
+// parseSession parses comma-separated session tokens and returns the highest write number. Because the whole account
+// has one sequence of writes, a token stays valid when its range splits.
 func parseSession(token string) (newest uint64, err error) {
 	for _, part := range strings.Split(token, ",") {
 		_, lsn, ok := strings.Cut(part, "#")
@@ -113,7 +111,7 @@ func (r *serverRequest) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
 }
 
-// isQuery reports whether the body is a query. Clients mark queries by one of two headers.
+// isQuery reports whether the request is a query, for which clients use one of two headers.
 func (r *serverRequest) isQuery() bool {
 	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// metadataResponse returns a response to a request that does not count against the throughput.
+// metadataResponse returns the response to a request that is not charged.
 func metadataResponse(r *serverRequest, status int, body []byte) (Response, error) {
 	r.answer.Set("x-ms-request-charge", "1")
 	r.answer.Set("x-ms-session-token", "0:-1#0")
@@ -29,7 +29,7 @@ func metadataResponse(r *serverRequest, status int, body []byte) (Response, erro
 // regions are the names of the account's regions.
 type regions struct{ write, read []string }
 
-// listRegions returns the regions in o, or one default region.
+// listRegions returns the regions in o, or a default region if there are none.
 func listRegions(o *Options) regions {
 	one := []string{"South Central US"}
 	r := regions{write: o.WriteRegions, read: o.ReadRegions}
@@ -42,8 +42,8 @@ func listRegions(o *Options) regions {
 	return r
 }
 
-// serveAccount returns the account document. It names the host to which the client sends all
-// requests: Advertise, or the host of this request.
+// serveAccount returns the account document. It contains the host for all later requests: Advertise, or the host of
+// this request.
 func (s *Server) serveAccount(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
 		return Response{}, methodError(r)
@@ -181,11 +181,11 @@ func (s *Server) serveContainer(r *serverRequest) (Response, error) {
 	return Response{}, methodError(r)
 }
 
-// resourceQuota has the limits of a container. Sizes are in kilobytes, and -1 means no limit.
+// resourceQuota contains the limits of a container. Sizes are in kilobytes; -1 means no limit.
 const resourceQuota = "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;"
 
-// listMetadata returns a feed of databases, containers or offers, or the results of a query over
-// the feed.
+// listMetadata returns a list of databases, containers or offers. If the request is a query, it returns the query's
+// results over this list.
 func (s *Server) listMetadata(r *serverRequest, name, rid string, all [][]byte) (Response, error) {
 	list := []json.RawMessage{}
 	if r.Method == http.MethodGet {
@@ -218,7 +218,7 @@ func (s *Server) listMetadata(r *serverRequest, name, rid string, all [][]byte) 
 	return metadataResponse(r, http.StatusOK, body)
 }
 
-// parseQuery reads the body of a query request.
+// parseQuery parses the body of a query request.
 func (s *Server) parseQuery(r *serverRequest) (*query.Query, []byte, error) {
 	body, err := r.readBody()
 	if err != nil {

@@ -13,7 +13,7 @@ type autoscale struct {
 	Max int `json:"maxThroughput"`
 }
 
-// parseThroughput reads the throughput that a create request specifies.
+// parseThroughput parses the throughput in the headers of a create request.
 func parseThroughput(r *serverRequest) (t engine.Throughput, err error) {
 	if text := r.Header.Get("x-ms-offer-throughput"); text != "" {
 		if t.Manual, err = strconv.Atoi(text); err != nil || t.Manual <= 0 {
@@ -64,16 +64,16 @@ func (s *Server) serveOffer(r *serverRequest) (Response, error) {
 	default:
 		return Response{}, methodError(r)
 	}
-	r.answer.Set("x-ms-offer-replace-pending", "false") // never pending: the engine splits ranges synchronously
+	r.answer.Set("x-ms-offer-replace-pending", "false") // always false, because the engine splits ranges synchronously
 	r.answer.Set("x-ms-cosmos-min-throughput", strconv.Itoa(offer.MinThroughput()))
 	return metadataResponse(r, http.StatusOK, offer.JSON())
 }
 
-// parseOffer reads the new throughput in a request to replace offer.
+// parseOffer parses the new throughput in a request to replace an offer.
 func parseOffer(r *serverRequest, offer engine.Provisioned) (engine.Throughput, error) {
 	switch toAutoscale := r.isSet("x-ms-cosmos-migrate-offer-to-autopilot"); {
 	case toAutoscale, r.isSet("x-ms-cosmos-migrate-offer-to-manual-throughput"):
-		return offer.Migrated(toAutoscale) // the body has no throughput
+		return offer.Migrated(toAutoscale) // for a migration, the body contains no new throughput
 	}
 	body, err := r.readBody()
 	if err != nil {
@@ -89,7 +89,7 @@ func parseOffer(r *serverRequest, offer engine.Provisioned) (engine.Throughput, 
 		return engine.Throughput{}, badRequest("offer: %v", err)
 	}
 	if p.Content.Autoscale != nil {
-		// The body also has a manual throughput, which is the current throughput, not a new one.
+		// The manual throughput in the body is the current one, not a new one.
 		return engine.Throughput{Autoscale: p.Content.Autoscale.Max}, nil
 	}
 	return engine.Throughput{Manual: p.Content.Manual}, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// servePlan returns the query plan, which most clients request before the query. The plan says to
-// which partitions a client sends the query, and how it combines their results.
+// servePlan returns a query plan, which most clients request before a query. The plan tells the client to which
+// partitions to send the query, and how to combine the results.
 func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, error) {
 	q, text, err := s.parseQuery(r)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, err
 	return metadataResponse(r, http.StatusOK, body)
 }
 
-// planJSON returns the plan of a query, and the features that a client needs to execute it.
-// The results of one logical partition need not be combined.
+// planJSON returns the plan of a query, and the features that a client needs to execute it. For a single logical
+// partition, nothing must be combined.
 func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, needs []string, err error) {
 	ranges, alone, err := c.Reach(request)
 	if err != nil {
@@ -82,11 +82,11 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 	return body, plan.Needs(), err
 }
 
-// nonNil returns list, or an empty list for nil, so that its JSON is [] and not null.
+// nonNil returns list, or an empty list for nil, because nil would become null in JSON.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// addAdvice adds the plan to the refusal of a query that needs a plan: some clients do not request a
-// plan before they send a query.
+// addAdvice adds the plan to the response that refuses a query, because some clients send a query before they request
+// its plan.
 func addAdvice(r *serverRequest, c *engine.Container, request engine.QueryRequest, refusal error) {
 	var known *engine.Error
 	if !errors.As(refusal, &known) || known.SubStatus != engine.NeedsPlan {

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// parseScope reads the scope of a query or feed: a logical partition, all partitions with a
-// prefix of a hierarchical key, a physical partition, or the whole container.
+// parseScope parses what a query or feed reads: a logical partition, all partitions with a prefix of a hierarchical
+// key, a physical partition, or the whole container.
 func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
 	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
 		if pk, prefix, err = c.ParseScope(header); err != nil {
@@ -15,7 +15,7 @@ func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partit
 		}
 	}
 	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" {
-		_, id, found := strings.Cut(id, ",") // some clients send the container id first
+		_, id, found := strings.Cut(id, ",") // some clients send the container id and a comma before the range id
 		if !found {
 			id = r.Header.Get("x-ms-documentdb-partitionkeyrangeid")
 		}
@@ -27,8 +27,8 @@ func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partit
 	return pk, prefix, at, err
 }
 
-// narrowRange narrows a physical partition to the key range that the client requests. A client may
-// request a part of a physical partition after a split.
+// narrowRange narrows a physical partition to the key range in the request, because clients may request a part of a
+// partition after a split.
 func narrowRange(r *serverRequest, at *engine.Range) (*engine.Range, error) {
 	kind, low, high := r.Header.Get("x-ms-read-key-type"), r.Header.Get("x-ms-start-epk"), r.Header.Get("x-ms-end-epk")
 	switch {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// serveRanges returns the physical partitions of a container. With the etag of an earlier
-// response, it returns only the partitions that were created since, with the ids of their
-// parents.
+// serveRanges returns the physical partitions of a container. If the request has the etag of an earlier response, it
+// returns only newer partitions, with the ids of their parents.
 func (s *Server) serveRanges(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
 		return Response{}, methodError(r)
@@ -21,7 +20,7 @@ func (s *Server) serveRanges(r *serverRequest) (Response, error) {
 	newest := c.RangesVersion()
 	known, err := strconv.ParseUint(strings.Trim(r.Header.Get("If-None-Match"), `"`), 10, 64)
 	if err != nil {
-		known = 0 // without an etag, or with an unknown etag, return all partitions
+		known = 0 // without a known etag, return all partitions
 	}
 	r.answer.Set("x-ms-request-charge", "1")
 	r.answer["Etag"] = []string{strconv.Quote(strconv.FormatUint(newest, 10))}

@@ -8,14 +8,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// hasResourceIDs reports whether a path addresses its resources by resource ids, such as
-// /dbs/AAAAAQ==/colls/AAAAAYAAAAI=, as the _self of every resource does.
+// hasResourceIDs reports whether a path consists of resource ids, as in _self links. Example:
+// /dbs/AAAAAQ==/colls/AAAAAYAAAAI=.
 func hasResourceIDs(segments []string) bool {
 	return len(segments) >= 2 && segments[0] == "dbs" && engine.IsDatabaseRID(segments[1])
 }
 
-// signedResourceID returns, in lower case, the resource id that a signature covers, or "" if the
-// path has no resource ids. For a feed, this is the id of the parent.
+// signedResourceID returns the resource id that a client signs, in lower case. It returns "" if the path has no
+// resource ids. For a feed, it is the parent's id.
 func signedResourceID(segments []string) string {
 	if !hasResourceIDs(segments) {
 		return ""
@@ -27,8 +27,8 @@ func signedResourceID(segments []string) string {
 	return strings.ToLower(segments[n-1-n%2])
 }
 
-// resolveNames replaces resource ids in the path with names. If a database has an id in the path as
-// its name, the name takes precedence.
+// resolveNames replaces resource ids in the path with names. If an id is also the name of a database, it is treated as
+// the name.
 func (s *Server) resolveNames(r *serverRequest) error {
 	p := r.segments
 	if !hasResourceIDs(p) {
@@ -39,7 +39,7 @@ func (s *Server) resolveNames(r *serverRequest) error {
 	}
 	db := s.engine.DatabaseByRID(p[1])
 	if db == nil {
-		return nil // the request then fails like a request for an unknown name
+		return nil // the request will fail like one with an unknown name
 	}
 	p[1] = db.ID
 	if len(p) < 4 || p[2] != "colls" {
@@ -63,8 +63,8 @@ func (s *Server) resolveNames(r *serverRequest) error {
 	return nil
 }
 
-// nameOwner sets the headers with the resource id and the path by names of the requested resource's
-// parent. Clients store session tokens under these headers.
+// nameOwner sets headers with the resource id and the path of the resource's parent, under which clients store session
+// tokens.
 func (s *Server) nameOwner(r *serverRequest) {
 	p := r.segments
 	if len(p) < 3 || p[0] != "dbs" {
@@ -86,12 +86,10 @@ func (s *Server) nameOwner(r *serverRequest) {
 	r.answer.Set("x-ms-alt-content-path", names)
 }
 
-// wrongContainer is the substatus of a request for a deleted container whose name a new container
-// has.
+// wrongContainer is the substatus of a request for a deleted container, if a new one has the same name.
 const wrongContainer = 1024
 
-// checkIntended refuses a request for a deleted container if c is a new container with the same
-// name.
+// checkIntended returns an error if the request is for a deleted container and c is a new one of the same name.
 func checkIntended(r *serverRequest, c *engine.Container) error {
 	if rid := r.Header.Get("x-ms-cosmos-intended-collection-rid"); rid != "" && rid != c.RID {
 		return &engine.Error{

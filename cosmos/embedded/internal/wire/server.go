@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 )
 
-// maxBody bounds the bytes of a request body.
+// maxBody is the maximum size of a request body, in bytes.
 const maxBody = 2 << 20
 
 // A Server serves the requests to an account. It is safe for concurrent use.
@@ -22,27 +22,27 @@ type Server struct {
 	key         []byte
 	consistency string
 	regions     regions
-	charged     atomic.Int64 // sum of the charges of all data requests, as an engine.Charge
+	charged     atomic.Int64 // total charge of all data requests, as an engine.Charge
 	requests    atomic.Int64
-	throttle    *physics.Throttle // nil: no request is throttled
-	delayer     *physics.Delayer  // nil: no response is delayed
-	collides    func() bool       // nil: no write collides
+	throttle    *physics.Throttle // nil disables throttling
+	delayer     *physics.Delayer  // nil disables delays
+	collides    func() bool       // nil disables simulated conflicts
 }
 
 // Options configure a Server.
 type Options struct {
 	Key         string // key of the account, in base64
-	Consistency string // the account's default level
+	Consistency string // default consistency level of the account
 	Throttle    *physics.Throttle
 	Delayer     *physics.Delayer
 	Collides    func() bool
 
-	// WriteRegions and ReadRegions are the names of the regions in the account document. Default:
-	// one region, which has both roles.
+	// WriteRegions and ReadRegions are the names of regions in the account document. By default, there is one region
+	// for reads and writes.
 	WriteRegions, ReadRegions []string
 }
 
-// New returns a Server of e.
+// New returns a Server for e.
 func New(e *engine.Engine, o Options) (*Server, error) {
 	consistency := o.Consistency
 	secret, err := base64.StdEncoding.DecodeString(o.Key)
@@ -56,7 +56,7 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 	return &Server{engine: e, key: secret, consistency: consistency, regions: regions, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
 }
 
-// RequestUnits returns the sum of the charges of all data requests.
+// RequestUnits returns the total charge of all data requests.
 func (s *Server) RequestUnits() float64 { return engine.Charge(s.charged.Load()).RequestUnits() }
 
 // Requests returns the number of data requests.
@@ -69,7 +69,7 @@ type Response struct {
 	Body   []byte
 }
 
-// Handler returns a handler that serves the account through d.
+// Handler returns a handler that serves the account with the options d.
 func (s *Server) Handler(d EndpointOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := s.Serve(r, d) //nolint:contextcheck // the request carries it
@@ -78,22 +78,22 @@ func (s *Server) Handler(d EndpointOptions) http.Handler {
 		}
 		w.WriteHeader(answer.Status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(answer.Body) // an error means that the client has disconnected
+			_, _ = w.Write(answer.Body) // an error only means that the client has disconnected
 		}
 	})
 }
 
-// A serverRequest is a request while the server processes it.
+// A serverRequest is a request that is being processed, with its parsed parts.
 type serverRequest struct {
 	*http.Request
 	endpoint EndpointOptions
 	segments []string         // segments of the path, unescaped
-	budgets  []physics.Budget // budgets that pay for the charge
-	advice   string           // query plan that is added to the body of a refusal
+	budgets  []physics.Budget // budgets to which the request is charged
+	advice   string           // query plan to add to the body of a refusal
 	answer   http.Header
 }
 
-// Serve returns the response to a request to the endpoint d.
+// Serve returns the response to a request at the endpoint d.
 func (s *Server) Serve(r *http.Request, d EndpointOptions) Response {
 	req := &serverRequest{Request: r, endpoint: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
@@ -156,8 +156,7 @@ func (s *Server) serveResource(r *serverRequest) (Response, error) {
 	return Response{}, unsupportedError("resource %s", r.URL.Path)
 }
 
-// splitPath returns the segments of the path. Each is unescaped separately, because an id may
-// contain an escaped slash.
+// splitPath returns the segments of a path. It unescapes each separately, because an id may contain an escaped slash.
 func splitPath(u *url.URL) ([]string, error) {
 	path := strings.Trim(u.EscapedPath(), "/")
 	if path == "" {
@@ -174,7 +173,7 @@ func splitPath(u *url.URL) ([]string, error) {
 	return parts, nil
 }
 
-// readBody reads the whole request.
+// readBody reads the body of the request.
 func (r *serverRequest) readBody() ([]byte, error) {
 	if r.Body == nil {
 		return nil, badRequest("the request has no body")

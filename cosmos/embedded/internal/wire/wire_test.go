@@ -34,7 +34,7 @@ func TestSessionToken_RoundTripsAndOtherTextsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzBatch parses arbitrary bodies as batches. A body is refused, or has operations.
+// FuzzBatch parses arbitrary bodies as batches. Each must be refused or contain operations.
 func FuzzBatch(f *testing.F) {
 	for _, s := range []string{
 		`[{"operationType":"Create","resourceBody":{"id":"a","pk":"p"}}]`,
