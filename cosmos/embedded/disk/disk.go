@@ -35,7 +35,7 @@ var (
 	ErrBroken = errors.New("the store accepts no writes since a commit failed; restart to open it again")
 	// ErrFull reports that the disk is full.
 	ErrFull = errors.New("the disk is full; make room and restart")
-	// ErrLocked reports that another process has opened the folder.
+	// ErrLocked reports that another engine has opened the folder.
 	ErrLocked = errors.New("the folder is in use by another process; stop that one, or use another folder")
 	// ErrReadOnly reports a folder that cannot be written.
 	ErrReadOnly = errors.New("the folder cannot be written; check its owner, its permissions and the mount")

@@ -26,7 +26,7 @@ type sessionWaiter struct {
 	deadline *deadline
 }
 
-// AcceptSession locks a session: either the session that want names, which may be empty, or the next session with a
+// AcceptSession locks a session: either the session that want names, even without messages, or the next session with a
 // message. It fails with ErrSessionLocked if the named session is locked, and with ErrTimeout if no session became
 // available in time.
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// The message annotations of Service Bus. Clients require the AMQP type named after each annotation.
+// The message annotations of Service Bus, each with the AMQP type that clients require.
 const (
 	sequenceNumber         amqp.Symbol = "x-opt-sequence-number"         // long
 	enqueuedSequenceNumber amqp.Symbol = "x-opt-enqueue-sequence-number" // long
