@@ -154,9 +154,9 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 	require.NoError(t, r.repairMailbox(actor))
 }
 
-// A node that stops may leave a filter that covers only a part of its drawer.
+// If a node stops, the filter of a drawer may cover only a part of the drawer.
 func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
-	for _, more := range []int{3, 23, 30, 80} { // events in the same drawer, up to its end, and in the following drawers
+	for _, more := range []int{3, 23, 30, 80} { // the last events are in the same drawer, at its end, or in following drawers
 		s := newTrust(t)
 		opts := Options{DrawerCapacity: 40}
 		stopped := s.node(opts, true)
