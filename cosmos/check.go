@@ -144,7 +144,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 			c.report.Resume = c.encodeCheckpoint(continuation)
 		}
 		c.reportProgress(true)
-		q.UseCall(c.r.client.Begin("check")) // each result page gets a full budget
+		q.UseCall(c.r.client.Begin("check")) // each result page has its own budget of retries
 	}
 	return c.checkAbandonedIntents(ctx, true)
 }

@@ -35,7 +35,7 @@ func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 				return err
 			}
 		}
-		q.UseCall(s.l.beginCall().Call) // each request gets a full budget
+		q.UseCall(s.l.beginCall().Call) // each request has its own budget of retries
 	}
 	if slot < d.paged && !s.idsOnly {
 		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are missing", slot, d.paged-1)

@@ -156,7 +156,7 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 
 // If a node stops, the filter of a drawer may cover only a part of the drawer.
 func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
-	for _, more := range []int{3, 23, 30, 80} { // the last events are in the same drawer, at its end, or in following drawers
+	for _, more := range []int{3, 23, 30, 80} { // further events: within the drawer, up to its end, and in later drawers
 		s := newTrust(t)
 		opts := Options{DrawerCapacity: 40}
 		stopped := s.node(opts, true)

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Dequeue reads the bundle and the gates concurrently. In one batch, whatever the size of the bundle,
-// it closes the bundle and moves the gate past the bundle. One batch writes both documents whenever a
-// bundle is opened or closed, so the state of a bundle is as reliable as its gate.
+// A Dequeue reads the bundle and the gates concurrently. Then one batch closes the bundle and moves the
+// gate past it, whatever the size of the bundle. Every batch that opens or closes a bundle writes both
+// documents, so the state of a bundle always agrees with its gate.
 
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
@@ -72,7 +72,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 		}
 	})
 	if client.IsRefused(err) {
-		return closed, client.ErrStale // the next read shows whether this Dequeue or another one has closed the bundle
+		return closed, client.ErrStale // the next read tells whether this Dequeue or another one has closed the bundle
 	}
 	if err != nil {
 		return closed, err
@@ -120,7 +120,7 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 	if c.r.db.ReadsMayBeStale() {
 		doc, err := c.openNow(ctx, recipient, id)
 		if domain.KindOf(err) == domain.NotFound || err == nil && doc.Object != "" {
-			return client.ErrStale // answered or closed since the read, perhaps by this call
+			return client.ErrStale // the bundle was answered or closed since the read, perhaps by this call
 		}
 		if err != nil {
 			return err

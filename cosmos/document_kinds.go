@@ -39,7 +39,7 @@ import (
 // TestTwoVersions_ShareAStoreAndLoseNothing runs two builds side by side;
 // TestEveryReplacedDocument_KeepsUnknownMembers adds a member to every stored object.
 
-// The kinds of documents, with the highest format that this version knows.
+// These are the kinds of documents, with the highest format that this version knows.
 var (
 	headDocument   = client.DocumentKind{Name: "head", Format: removalFormat}
 	entryDocument  = client.DocumentKind{Name: "entry", Format: 1}
@@ -79,7 +79,7 @@ func (*deadLetterOrderDoc) DocumentKind() client.DocumentKind { return recordDoc
 func (*groupsDoc) DocumentKind() client.DocumentKind          { return groupsDocument }
 func (*sweepDoc) DocumentKind() client.DocumentKind           { return sweepDocument }
 
-// A drawerItem has the members that a sweep reads of a page or of a filter.
+// A drawerItem has the members of a page or a filter that a sweep reads.
 type drawerItem struct {
 	ID string `json:"id"`
 	client.FormatNumber

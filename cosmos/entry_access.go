@@ -15,22 +15,22 @@ import (
 
 // Entries are hints. To choose a bundle, a Peek needs one entry for each cabinet, the smallest. A Save
 // writes the entry of a drawer with the first events that are not in a tail. The entry remains when the
-// last of these events is acknowledged. The next Save then notes the first waiting event in the head (see
+// last of these events is acknowledged. The next Save then stores the first waiting event in the head (see
 // front.go), or raises the entry, which costs less than deleting and creating it. The entry is deleted
-// when the gate leaves the drawer.
+// when the gate has moved past the drawer.
 //
-// Each query, and each entry that a query reads, costs request units. So a query for the smallest entry
-// of one cabinet is best for few cabinets, and for cabinets with many drawers. One query for all entries
-// is best for many cabinets with few drawers each.
+// Each query, and each entry that a query reads, costs request units. For few cabinets, or cabinets with
+// many drawers, it is best to query the smallest entry of each cabinet. For many cabinets with few drawers
+// each, it is best to query all entries at once.
 const (
-	fewCandidates = 3   // limit for the cabinets of an origin that are queried one by one
-	fewDrawers    = 4   // limit for the waiting drawers of a cabinet whose entries are all read
-	manyTypes     = 100 // limit for the content types in a query
+	fewCandidates = 3   // up to this number, the cabinets of an origin are queried one by one
+	fewDrawers    = 4   // up to this number of waiting drawers, all entries of a cabinet are read
+	manyTypes     = 100 // limit for the content types in one query
 )
 
-// usesEntries reports whether a choice reads entries. If events are ordered by recipient, entries are
-// neither read nor written. If the order is changed later, a choice that finds no entry for saved events
-// reads the cabinet and writes the entry.
+// usesEntries reports whether a Peek reads entries to choose a bundle. If events are ordered by recipient,
+// entries are neither read nor written. If the order is changed later, a Peek that finds no entry for
+// saved events reads the cabinet and writes the entry.
 func (r *Repository) usesEntries() bool { return r.opts.Ordering != domain.ByRecipient }
 
 // readEntries reads each candidate's smallest entry from the catalog. The cost does not depend on the

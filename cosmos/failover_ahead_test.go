@@ -57,7 +57,7 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle has room for two
+	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle holds at most two of these events
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	require.Len(t, f.dequeueBundles(node, taken/2), taken)
@@ -73,7 +73,7 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	if what == 3 {
 		stored = idsOf(before[taken:kept])
 	} else if kept > 0 {
-		report, err := f.checkMailbox(f.actor, kept == 7) // for other values of kept, the next Save raises the head
+		report, err := f.checkMailbox(f.actor, kept == 7) // repairs only if kept is 7; otherwise the next Save raises the head
 		require.NoError(t, err)
 		require.Contains(t, kindsOfFindings(report), drawerAhead)
 		require.Empty(t, damageIn(report))
@@ -105,7 +105,7 @@ func (f *failover) tailLen() int {
 	return f.readHead().Cabinets[nameOf(f.main)].tailLen()
 }
 
-// newStoreAhead returns a store whose head has lost whole drawers, and the stored events.
+// newStoreAhead returns a store whose head has lost whole drawers, and the events in the store.
 func newStoreAhead(t *testing.T, opts Options) (*failover, []domain.Event) {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
@@ -214,7 +214,7 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			before := saves(node, 3, domain.TimeSeries, domain.Charges)
 			past := f.listPartitions(1)
 			before = append(before, saves(node, 9, domain.TimeSeries, domain.Charges)...)
-			before = append(before, saves(node, 9, domain.TimeSeries)...) // the drawers of Charges do not show these numbers
+			before = append(before, saves(node, 9, domain.TimeSeries)...) // the drawers of Charges do not contain these numbers
 			for name, last := range f.readHead().Cabinets {               // events in tails are lost with the head
 				cabinet, err := cabinetOf(f.actor, name)
 				require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			f.restorePartition(past[0])
 			after := saves(f.node(f.opts, true), 6, domain.Charges)
 			after = append(after, saves(f.node(f.opts, true), 6, domain.TimeSeries)...)
-			found := f.dequeueBundles(f.node(f.opts, true), 100) // requires ascending numbers
+			found := f.dequeueBundles(f.node(f.opts, true), 100) // dequeueBundles requires ascending numbers
 			require.Equal(t, append(before, after...), found)
 			require.NoError(t, f.repairAndCheck())
 		})
@@ -251,7 +251,7 @@ func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 
 		node, line := f.tappedNode(f.opts)
 		var gathered sync.WaitGroup
-		line.setBefore(atNth(2, isWrite, func() error { // before the write of the intent, which succeeds
+		line.setBefore(atNth(2, isWrite, func() error { // runs before the write of the intent, which succeeds
 			gathered.Go(func() {
 				saved, err := node.Save(context.Background(), f.actor, behind[12:])
 				assert.NoError(t, err)

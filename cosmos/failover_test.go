@@ -29,7 +29,7 @@ type failover struct {
 	main  domain.CabinetKey
 }
 
-// A partition has all documents with one key.
+// A partition is a copy of all documents with one partition key.
 type partition struct {
 	container *azcosmos.ContainerClient
 	key       string
@@ -62,7 +62,7 @@ func (f *failover) readPartition(container *azcosmos.ContainerClient, key string
 	return p
 }
 
-// restorePartition restores a partition to its state when p was read.
+// restorePartition restores a partition to its state at the time when p was read.
 func (f *failover) restorePartition(p partition) {
 	f.Helper()
 	pk := azcosmos.NewPartitionKeyString(p.key)
@@ -184,7 +184,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle has room for two
+	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle holds at most two of these events
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	past := f.listPartitions(what)
@@ -209,7 +209,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	require.NoError(t, err)
 	require.Contains(t, kindsOfFindings(report), gateInFront)
 
-	if kept == 7 { // for other values of kept, the next Save raises the head
+	if kept == 7 { // if kept is not 7, the next Save raises the head
 		_, err := f.checkMailbox(f.actor, true)
 		require.NoError(t, err)
 		require.Zero(t, len(f.readHead().findInFront(f.readGates())))
@@ -338,9 +338,9 @@ func TestRaise_MayStopAtAnyRequest(t *testing.T) {
 	})
 }
 
-// stopAtEachRequest stops a node at its n-th request, before or after that request is applied, for n from 1 until
-// the node makes fewer than n requests. The last n must be above least. open returns a new store, the
-// calls of the node, and a check of other nodes after the stop.
+// stopAtEachRequest stops a node at its n-th request, before or after that request is applied, for n from
+// 1 until the node makes fewer than n requests. The last n must be above least. open returns a new store,
+// the calls that the node makes, and a check by other nodes after the stop.
 func stopAtEachRequest(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
 	t.Helper()
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -381,8 +381,8 @@ func (f *failover) saveStepByStep(events []domain.Event) func(*Repository) error
 	}
 }
 
-// continueSaving saves the events of after through other nodes, when a node has stopped at its n-th
-// request, and requires that they are delivered after the stored events.
+// continueSaving is called when a node has stopped at its n-th request. It saves the events in after
+// through other nodes, and requires that they are delivered after the stored events.
 func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 	f.t.Helper()
 	other := f.node(f.opts, true)

@@ -19,7 +19,6 @@ type foundBundleDoc struct {
 	Modified int64 `json:"_ts"` // seconds
 }
 
-// foundBundle returns d as a repository.FoundBundle.
 func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, error) {
 	b, err := d.toBundle()
 	found := repository.FoundBundle{Bundle: b, State: repository.BundleState(d.State), Frozen: isFrozen}

@@ -46,7 +46,7 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay moves the gate back, so that earlier events wait again. The front that a Save noted before the
+// A Replay moves the gate back, so that earlier events wait again. The front that a Save stored before the
 // Replay is after these events.
 func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 	s := newTrust(t)

@@ -47,7 +47,7 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 		// A crash before this write leaves the recorded groups unchanged. The next node repeats the write
 		// before it serves requests.
 		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
-			return client.ErrStale // the next read shows whether the groups are recorded
+			return client.ErrStale // the next read tells whether the groups are recorded
 		}
 		return err
 	}))

@@ -17,11 +17,11 @@ import (
 // Release or Skip of an operator, and a relay. The requests of the calls to the store are interleaved in
 // every order.
 
-// A requestedBundle is the bundle in content mode request of a world, with the results of the calls.
+// A requestedBundle is the bundle on which the calls of a world run, with the results of the calls.
 type requestedBundle struct {
 	repositorytest.PeekedBundle
-	objects  []string // the object in each result of Answer
-	refused  int      // calls of Answer and Fail after the bundle was closed
+	objects  []string // name of the object in each result of Answer
+	refused  int      // number of calls of Answer and Fail after the bundle was closed
 	dequeued int
 	ordered  bool // an operator closed the bundle
 	notices  []domain.Notice
@@ -42,7 +42,8 @@ func withOpenRequest(isAnswered bool) func(w *world) {
 	}
 }
 
-// dequeuedBefore dequeues a bundle, which leaves a notice in the outbox, and opens and answers the next one.
+// dequeuedBefore dequeues a bundle, so that its notice is in the outbox. Then it opens and answers the
+// next bundle.
 func dequeuedBefore(w *world) {
 	withOpenRequest(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)

@@ -47,31 +47,31 @@ type world struct {
 	taken     []repositorytest.PeekedBundle
 	requested requestedBundle
 	shared    *memory.Content
-	tails     []int                      // Options.TailEvents of the parties, assigned in turn; empty: no tails
-	kept      map[domain.BundleID]string // the object in the content folder of each peeked bundle
+	tails     []int                      // Options.TailEvents, assigned to the parties in rotation; empty: no tails
+	kept      map[domain.BundleID]string // name of the object in the content folder of each peeked bundle
 
 	parties []party
 
-	path    []int // for the first choices of the run: the index of the waiting request that is sent next
-	options []int // the number of waiting requests at each choice
+	path    []int // at each of the first choices of the run, the index of the waiting request to send next
+	options []int // number of waiting requests at each choice
 	mu      sync.Mutex
 	waiting []*heldRequest
 	running int
 }
 
-// A heldRequest is a request that waits for its turn.
+// A heldRequest is a request that waits until the world sends it.
 type heldRequest struct {
 	party int
 	key   string
 	turn  chan struct{}
 }
 
-// A turnstile is the connection of one party to the store. It holds each request until its turn.
+// A turnstile is the connection of one party to the store. It holds each request until the world sends it.
 type turnstile struct {
 	w      *world
 	party  int
 	next   faulty.Doer
-	writes int // writes sent so far
+	writes int // number of writes sent so far
 }
 
 func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
@@ -138,7 +138,7 @@ func (w *world) run(parties []party) {
 		}
 		if len(w.waiting) == 0 {
 			w.mu.Unlock()
-			client.Sleep(context.Background(), time.Millisecond) // a caller waits for the clock
+			client.Sleep(context.Background(), time.Millisecond) // no request waits, because a caller waits for the clock
 			continue
 		}
 		// The party that sent the last request continues, unless the path chooses another request.
@@ -170,7 +170,7 @@ func abs(n int) int { return max(n, -n) }
 
 // everyOrder runs the parties in every order in which a party with a waiting request is interrupted up to
 // limit times. Of the orders with exactly limit interruptions, it runs a sample; see sample.
-// With MESSAGEHUB_INTERLEAVE_TURNS, it tries more.
+// MESSAGEHUB_INTERLEAVE_TURNS sets another limit, without sampling.
 func everyOrder(t *testing.T, limit int, prepare func(w *world), parties ...party) {
 	t.Helper()
 	everyOrderOn(t, embedded.Options{}, limit, prepare, parties...)
@@ -238,7 +238,8 @@ func countInterruptions(path []int) (n int) {
 	return n
 }
 
-// checkStore checks the stored documents, and delivers the remaining events and checks the order of all.
+// checkStore checks the stored documents, delivers the remaining events, and checks the order of all
+// events.
 func (w *world) checkStore() {
 	require.NoError(w, w.auditMailbox(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
@@ -291,7 +292,8 @@ func (w *world) saveEvents(node *Repository, events ...domain.Event) error {
 	return err
 }
 
-// takeBundle peeks and dequeues a bundle. Another call may close the bundle between the two.
+// takeBundle peeks and dequeues a bundle. Another call may close the bundle between the Peek and the
+// Dequeue.
 func (w *world) takeBundle(node *Repository) error {
 	b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 	for domain.KindOf(err) == domain.Conflict { // the group has changed: peek again, as the hub does
@@ -327,7 +329,7 @@ func withAcknowledged(acknowledged int) func(w *world) {
 }
 
 // tailLimits returns the values of w.tails to test: no tails, and different limits. If turns is at most 1,
-// the test has few orders. tailLimits then adds tails of a whole drawer, and a node that writes no tails
+// a test runs few orders, so tailLimits adds tails of a whole drawer, and a node that writes no tails
 // beside a node that does.
 func tailLimits(turns int) [][]int {
 	all := [][]int{nil, {1, 2}, {2}, {2, 0}}

@@ -17,9 +17,9 @@ import (
 var _ repository.Outbox = (*Repository)(nil)
 
 // A relay reads the oldest notices of the outbox, delivers a notice, and deletes it. The ids of the
-// notices of a group for an audience ascend with the generation of its gate. A query ordered by id
-// returns the oldest notices without a gap: a replica applies the writes of a partition in their order,
-// so a stale read misses only the newest notices. This must be true at every consistency level.
+// notices of a group for an audience ascend with the generation of its gate. A query ordered by id returns
+// the oldest notices without a gap: a replica applies the writes of a partition in their order, so a stale
+// read misses only the newest notices. A store must do this at every consistency level.
 //
 // A query for the kind of document finds the recipients with notices; the kind is indexed for the gates
 // anyway. The query reads all partitions, so it runs rarely; see Waiting.
