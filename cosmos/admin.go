@@ -55,8 +55,8 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// executeOrder calls decide, which reads the stored state. Then it writes the decision and a record of the
-// order in one batch.
+// executeOrder calls decide, which reads the stored state. Then it writes the decision together with a
+// record of the order.
 func (r *Repository) executeOrder(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
 	decide func(c *call, id string) (*decision, error),
 ) error {

@@ -54,7 +54,7 @@ type mark [2]int64 // number of the event in the cabinet, counted from 1, and it
 const (
 	maxMarks = 16
 	minMarks = 2
-	allMarks = 256 // most marks in a head of up to 128 cabinets
+	allMarks = 256 // limit for the marks of a head with up to 128 cabinets
 )
 
 func marksPerCabinet(cabinets int) int {
@@ -192,7 +192,7 @@ type openingBacklog struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// behindNew returns the backlog after a new bundle, for the document of the bundle.
+// behindNew returns the backlog after a new bundle, in the form that the document of the bundle stores.
 func (r *eventRange) behindNew(n int) openingBacklog {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := openingBacklog{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}

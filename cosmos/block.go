@@ -34,7 +34,7 @@ func (b block) child(i int) block { return block{b.level - 1, b.number<<fanOutBi
 // drawerBlock returns the block of one drawer.
 func drawerBlock(ordinal int) block { return block{0, ordinal - 1} }
 
-// drawerSegment returns the segment of a one-drawer block, which has only one.
+// drawerSegment returns the segment of a drawer. A block of one drawer has only one segment.
 func drawerSegment(ordinal int) blockSegment { return blockSegment{drawerBlock(ordinal), 0} }
 
 // blocksBetween returns the largest blocks that cover the drawers from the ordinal floor to the ordinal
@@ -103,7 +103,6 @@ func (s blockSegment) childSegments() iter.Seq2[int, blockSegment] {
 	}
 }
 
-// documentID returns the id of the document of s.
 func (s blockSegment) documentID() string {
 	return fmt.Sprintf("%s%d-%05d-%05d", blockFilterPrefix, s.level, s.number, s.segment)
 }

@@ -43,7 +43,7 @@ type breakage struct {
 
 	batch        []domain.Event
 	open         repositorytest.PeekedBundle
-	tries        int // attempts of the operation
+	tries        int // number of attempts of the operation
 	notified     []domain.Notice
 	subscription domain.SubscriptionID
 }

@@ -32,13 +32,13 @@ type bundleDoc struct {
 	Opened        time.Time       `json:"opened"`
 	Ranges        []slotRange     `json:"ranges"`           // at most six
 	TTL           int             `json:"ttl,omitempty"`    // closed bundles only: seconds from the last write to the removal by Cosmos
-	Before        string          `json:"before,omitempty"` // id of the bundle that was closed before this one in the group
+	Before        string          `json:"before,omitempty"` // id of the previously closed bundle of the group
 	Start         position        `json:"start"`            // position of the gate in the cabinet when the bundle was opened
 	Next          domain.Sequence `json:"next,omitempty"`   // hint: number of the next event in the last drawer of the bundle
 	NextSaved     millis          `json:"nextSaved,omitempty"`
 	Behind        openingBacklog  `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
-	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
+	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // not stored by older versions
 	Watched       bool            `json:"watched,omitempty"`    // the bundle has watches, so its Dequeue and its removal write notices
 	Expires       millis          `json:"expires,omitempty"`    // instead of TTL, if the bundle was watched when it was closed: time from which a sweep may remove the bundle
 	Changes       int64           `json:"changes,omitempty"`    // number of changes of which watchers were notified
@@ -212,7 +212,7 @@ func timeToLive(retention time.Duration) int64 {
 	return int64(max(retention.Round(time.Second)/time.Second, 1))
 }
 
-// reopen returns a copy of d that g opens again.
+// reopen returns a copy of d in the open state, opened by g.
 func (d *bundleDoc) reopen(g *gate, writeID string) *bundleDoc {
 	c := *d
 	c.State, c.WriteID, c.TTL, c.Expires = stateOpen, writeID, 0, 0

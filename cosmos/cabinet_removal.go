@@ -136,7 +136,7 @@ func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID 
 	return c
 }
 
-// forgetRemoved replaces the gates that have positions in cabinets that were removed from h.
+// forgetRemoved removes from the gates the positions in cabinets that were removed from h.
 func (c *call) forgetRemoved(ctx context.Context, h *head, gates map[domain.Group]*gate) error {
 	for group, g := range gates {
 		isMember := func(name cabinetName) bool {

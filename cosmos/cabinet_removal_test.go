@@ -41,7 +41,7 @@ func (k *keeper) dequeueAll() []repositorytest.PeekedBundle {
 	return all
 }
 
-// sweepAcknowledged advances the clock and sweeps until everything acknowledged has been removed.
+// sweepAcknowledged advances the clock and sweeps until all acknowledged events have been removed.
 func (k *keeper) sweepAcknowledged() {
 	k.runSweep()
 	for range 4 {

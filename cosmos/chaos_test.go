@@ -420,7 +420,7 @@ func withoutAnswer(b domain.Bundle) domain.Bundle {
 	return b
 }
 
-// answerBundle stores an answer for a bundle, and requires that every call returns the same object.
+// answerBundle answers a bundle, and requires that every answer returns the object of the first answer.
 func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) error {
 	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
 	if err != nil {
@@ -477,7 +477,7 @@ func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 }
 
 // requireNoticesInOrder requires a notice for every bundle in content mode request. In each group, the
-// first notices of the bundles must have the order of the bundles.
+// notices must first have been delivered in the order of the bundles.
 func (c *chaos) requireNoticesInOrder() {
 	isNotified := make(map[domain.BundleID]bool)
 	last := make(map[domain.Group]domain.Notice)

@@ -42,7 +42,7 @@ type finding struct {
 	repair func(context.Context, *call) error
 }
 
-// The kinds of findings.
+// These are the kinds of findings.
 const (
 	drawerMissing  = "drawer-missing"
 	drawerTwice    = "drawer-twice"
@@ -358,7 +358,7 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
 	var later []seenIntent
 	for _, u := range c.intents {
-		dead := c.r.opts.Exclusive && !u.own // an exclusive store has no other living owner
+		dead := c.r.opts.Exclusive && !u.own // on an exclusive store, no other process is alive
 		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue

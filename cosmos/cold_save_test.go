@@ -212,7 +212,7 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 				for range nodes {
 					cost := r.costOfSave(r.node(opts, false), actor)
 					cold.requests, cold.units = cold.requests+cost.requests, cold.units+cost.units
-					for range 11 { // the next cold Save finds a tail of another length
+					for range 11 { // makes the next cold Save find a tail of another length
 						r.costOfSave(node, actor)
 					}
 				}

@@ -309,8 +309,8 @@ func numberName(path []string) string {
 	return strings.Join(named, "/")
 }
 
-// measureCalls damages one number, makes every call, and returns the number of requests of the call that
-// made most.
+// measureCalls damages one number, makes every call, and returns the largest number of requests that one
+// call made.
 func (s *storeImage) measureCalls(at docPlace, path []string, before, value int64) (most int64) {
 	s.Helper()
 	const peekNext, checkAndRepair = "peek of the next bundle", "check and repair"

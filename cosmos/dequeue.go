@@ -62,8 +62,8 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	advanced := g.advancePast(doc, writeID).noteRetention(c.r.opts.Retention)
 	now := c.r.opts.Clock()
 	notices := newNotices(doc, advanced, &bundle, now)
-	// A crash before this write leaves the bundle open. A crash after it leaves the bundle closed, the
-	// gate past the bundle, and the notices in the outbox. The batch is atomic.
+	// The batch is atomic. A crash before this write leaves the bundle open. After it, the bundle is
+	// closed, the gate is past the bundle, and the notices are in the outbox.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		b.PatchItem(doc.ID, doc.dequeuePatch(writeID, c.r.opts.Retention, now), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))

@@ -19,7 +19,7 @@ type drawer struct {
 	Weight        domain.Weight   `json:"weight"` // estimated weight of the events, too high after a rollback
 	Sealed        bool            `json:"sealed"`
 	Position      int             `json:"position"`  // hint: number of acknowledged slots
-	WriteID       string          `json:"operation"` // id of the intent that counted last
+	WriteID       string          `json:"operation"` // id of the intent that last raised the count
 	client.Document
 }
 

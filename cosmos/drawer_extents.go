@@ -16,7 +16,7 @@ type extent struct {
 	ordinal int
 	limit   int
 	sealed  bool
-	weight  domain.Weight // estimated weight of count events of the drawer; 0: unknown
+	weight  domain.Weight // estimated weight of the first count events of the drawer; 0: unknown
 	count   int
 }
 

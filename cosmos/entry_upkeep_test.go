@@ -46,7 +46,7 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	m.total += units
 	switch {
 	case !isEntry:
-	case isQuery && !strings.Contains(body, "@ordinal"): // not the query of moveEntries, which is upkeep
+	case isQuery && !strings.Contains(body, "@ordinal"): // excludes the query of moveEntries, which counts as upkeep
 		m.choice += units
 		m.choices++
 	default:

@@ -195,7 +195,7 @@ func TestRaise_IgnoresTheDrawersOfAnIntentInFlight(t *testing.T) {
 }
 
 // The head has lost the last drawers of two cabinets, and new events arrive for one cabinet. Numbers of
-// events in the other cabinet are not assigned again.
+// events in the other cabinet must not be assigned again.
 func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	for _, tails := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {

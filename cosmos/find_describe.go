@@ -14,7 +14,7 @@ import (
 
 const (
 	bundleSearchUnits  = 300 // limit in request units for finding the bundles of one event; the ranges of bundles are not indexed
-	countedDrawers     = 100 // up to this number of drawers, the events between the gate and an event are counted
+	countedDrawers     = 100 // if more drawers are between the gate and an event, the events in them are not counted
 	comparedCandidates = 20  // most candidates whose first event is read to find the first waiting event of a group
 )
 

@@ -103,7 +103,7 @@ func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.Eve
 	return located, lost, nil
 }
 
-// hasLost reports whether the parts of the index that have been read include lost events.
+// hasLost reports whether the index has found lost events so far.
 func (cab *cabinetIndex) hasLost() bool {
 	for _, f := range cab.resident {
 		if f.hasLost {

@@ -68,8 +68,7 @@ func (f *fingerprintSet) keys() []fingerprintKey {
 	return keys
 }
 
-// appendOrdinals returns to, extended by the ordinals of the drawers that may hold an event with this
-// hash.
+// appendOrdinals appends to a slice the ordinals of the drawers that may hold an event with this hash.
 func (f *fingerprintSet) appendOrdinals(hash uint64, to []int) []int {
 	low := f.keyOf(hash, 0)
 	bucket, drawers := f.bucketOf(low), uint32(1)<<(fanOutBits*f.level)

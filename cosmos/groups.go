@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A groupsDoc records the group of each origin. The gate of a group has the positions up to which an actor
-// has acknowledged events. If an origin changed its group, all its events would be delivered again.
+// A groupsDoc records the group of each origin. The gate of a group stores the positions up to which an
+// actor has acknowledged events. If an origin changed its group, all its events would be delivered again.
 type groupsDoc struct {
 	ID           string            `json:"id"`
 	PartitionKey string            `json:"partitionKey"`
