@@ -82,7 +82,8 @@ func (r *Repository) MarkGone(ctx context.Context, recipient domain.ActorID, id 
 	return r.patchContentRequest(ctx, "mark content", recipient, id, ops, func(d *bundleDoc) bool { return d.Object == object && !d.Gone })
 }
 
-// BundleRecipients implements repository.Answers. It queries all partitions by id, which is indexed.
+// BundleRecipients implements repository.Answers. It queries all partitions by the id, which Cosmos
+// indexes.
 func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error) {
 	what := "find the recipients of bundle " + id.String()
 	docs, err := client.All[bundleState](ctx, r.beginCall("find recipients").QueryAllPartitions(r.db.bundles, id.String(),

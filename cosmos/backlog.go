@@ -17,8 +17,8 @@ import (
 // the number of acknowledged events. The age is that of the oldest unacknowledged event. The number of
 // this event in its cabinet determines where its time is found:
 //
-//   - The gate stores the time of the event after the last bundle, if that event was read together with
-//     the bundle, as is usual in a large backlog.
+//   - If the event after the last bundle was read together with the bundle, as is usual in a large
+//     backlog, the gate stores the time.
 //   - Otherwise the event may be in a tail, with its time.
 //   - Otherwise the head stores marks: the times of the last few Saves of the cabinet, or of the first
 //     events of flushed pages. They suffice for a small backlog. The head also stores some older marks,

@@ -202,8 +202,8 @@ func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	}
 }
 
-// If the head of a node is older than the head that a Peek on another node read, the Dequeue must not
-// report a smaller backlog than the Peek did.
+// A Peek reads a newer head than another node has in memory. A Dequeue on that node must not report a
+// smaller backlog than the Peek did.
 func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	s := newTrust(t)
 	node, other := s.node(small, false), s.node(small, false)

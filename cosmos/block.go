@@ -8,7 +8,7 @@ import (
 
 // A block covers fanOut^level consecutive ordinals of the drawers of a cabinet. A block of level 0 is one
 // drawer; a block of a higher level has fanOut children. The ordinals alone determine the blocks of a
-// cabinet, so a node that knows the head of a recipient knows the ids of all filters that it needs.
+// cabinet. So a node that knows the head knows the ids of all filters that it needs.
 type block struct {
 	level  int
 	number int // position among the blocks of the level, counted from 0

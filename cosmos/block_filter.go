@@ -16,10 +16,10 @@ import (
 
 // The filters of a cabinet are in its partition, beside its drawers. Each drawer has a filter (level 0),
 // which is replaced from time to time while the drawer fills, and once when it is sealed. When four
-// consecutive drawers are sealed, their filters are merged into one filter of level 1, four filters of
-// level 1 into one of level 2, and so on. So the drawers up to any ordinal have at most three filters at
-// each level: 21 for 10,000 drawers, or 10^8 events. One query returns all filters that a node needs for
-// the ids of a Save, because the ids of the filter documents follow from the head and from the hashes.
+// consecutive drawers are sealed, their filters are merged into one filter of level 1. Four filters of
+// level 1 are merged into one of level 2, and so on. So the drawers up to any ordinal have at most three
+// filters at each level: 21 for 10,000 drawers, or 10^8 events. The head and the hashes determine the ids
+// of the filter documents, so one query returns all filters that a node needs for a Save.
 //
 // What a reader may trust: the filter of a drawer holds every event in the slots below its count, and all
 // events of the drawer if it is sealed. A merged filter exists only if all drawers of its block are

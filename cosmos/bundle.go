@@ -172,8 +172,8 @@ const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 // The patch requires that the bundle is open and has the write id of d, because a Replay opens the bundle
 // with another write id. The patch has no condition on the etag. While the bundle is open, only its
 // content changes, and once the domain has answered, a Dequeue does not depend on the content. Also, a
-// Peek may change the etag at any time; see proveOpen. If the bundle was not watched when d was read, the
-// patch also requires that it is still not watched, because a watch added since would not be notified.
+// Peek may change the etag at any time; see proveOpen. If d is not watched, the patch also requires that
+// the bundle is still not watched. Otherwise a watch that was added since would not be notified.
 func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {

@@ -12,15 +12,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle and gate change together: every batch that changes the state of a bundle also writes its gate,
-// and every write that changes the open bundle of a gate also changes the state of the bundle. So a
-// bundle is open if and only if its gate names it as the open bundle.
+// Bundle and gate change together. Every batch that changes the state of a bundle also writes its gate.
+// Every write that changes the open bundle of a gate also changes the state of that bundle. So a bundle is
+// open if and only if its gate names it as the open bundle.
 //
-// A patch with the condition that the bundle is open proves that it is, even where reads may be stale,
-// because the service evaluates the condition on the current document. If the patch is refused, the
-// bundle is not open. The patch sets a member to its current value and has no condition on the etag, so
-// any number of such patches may run concurrently. They do not make a Dequeue fail, because its
-// conditions are on the gate and on members of the bundle that the patch does not write.
+// Even if reads may be stale, a patch on condition that the bundle is open tells whether it is: the
+// service evaluates the condition on the current document. If the patch is refused, the bundle is not
+// open. The patch sets a member to its current value and has no condition on the etag, so any number of
+// such patches may run concurrently. They do not make a Dequeue fail, because its conditions are on the
+// gate and on members of the bundle that the patch does not write.
 
 // bundleAndGates reads a bundle and all gates of its recipient concurrently. The bundle is nil if it
 // does not exist.

@@ -15,25 +15,25 @@ import (
 //     the floor are cleared and no drawer is being filled. Such a floor means that the gate is past every
 //     event of the cabinet, and the floor never decreases. So no bundle of the cabinet is open, and a
 //     Replay of a closed one is refused. The replacement is conditional on the etag of the head that was
-//     read: a Save to the cabinet and its removal exclude each other, and a node with an older head in
-//     memory fails its next write and reads the head again.
+//     read, so a Save to the cabinet and its removal exclude each other. A node with an older head in
+//     memory fails its next write, and reads the head again.
 //  3. The gate is replaced without its position in the cabinet.
 //
 // After a crash between these writes, the next sweep continues.
 //
 // A removed cabinet that receives events again continues after the highest ordinal and the highest total
-// of all removed cabinets (BaseOrdinal, BaseTotal), and its drawers have new ids. So a lower ordinal
+// of all removed cabinets (BaseOrdinal, BaseTotal). Its drawers have new ids. So a lower ordinal
 // identifies all remains of the cabinet from before its removal: the position of a gate that was not
-// replaced yet, the ranges of an old bundle, an entry, and a drawer created by a Save or a flush that
-// was paused since before the removal. Such a drawer is not read. It remains until the floor of the new
+// replaced yet, the ranges of an old bundle, an entry, and a drawer created by a Save or a flush that was
+// paused since before the removal. Such a drawer is not read. It remains until the floor of the new
 // cabinet passes it.
 //
-// A gate without a position may be compared with a stale head, in which the events of the removed
-// cabinet seem to wait. So the gate stores the highest number among the removed positions (gate.Removed):
-// in a cabinet without a position, all numbers up to it are acknowledged. The same write gives a
-// position to each cabinet of the head that has no position in the gate. A cabinet that is missing in
-// the head is newer than the head, and its numbers are higher. So the rule holds with any version of
-// the head, however stale.
+// A gate without a position may be compared with a stale head, in which the events of the removed cabinet
+// seem to wait. So the gate stores the highest number among the removed positions (gate.Removed): in a
+// cabinet without a position, all numbers up to it are acknowledged. The same write gives a position to
+// each cabinet of the head that has no position in the gate. A cabinet that is missing in the head is
+// newer than the head, and its numbers are higher. So the rule holds with any version of the head, however
+// stale.
 //
 // While an intent begins a new cabinet, no cabinet is removed: the ordinals in the intent were planned
 // before the removal.

@@ -358,7 +358,7 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
 	var later []seenIntent
 	for _, u := range c.intents {
-		dead := c.r.opts.Exclusive && !u.own // on an exclusive store, no other process is alive
+		dead := c.r.opts.Exclusive && !u.own // with Exclusive, no other process uses the store
 		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue

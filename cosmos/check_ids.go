@@ -10,8 +10,8 @@ import (
 
 // An idSet finds events that exist twice. It stores an eight-byte hash of each id. Two ids with the same
 // hash are suspects, which are later compared in full. If the hashes need too much memory, the first pass
-// stores only a half, a quarter, … of them, and further passes read the events again to check the
-// remaining ids.
+// stores only a half, a quarter, … of them. Further passes read the events again to check the remaining
+// ids.
 type idSet struct {
 	memory int // limit in bytes; 0: no limit
 	pass   uint64

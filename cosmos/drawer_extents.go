@@ -33,10 +33,10 @@ func (e extent) slotBehind(at position) int {
 // from. last is the state of the cabinet in a head. readExtents stops at the first drawer that a stale
 // read does not return. If limit is not 0, it also stops after limit drawers with events.
 //
-// The extent of the drawer that the head names comes from the head, because the drawer may have no
-// document yet, and its document may state another count. A drawer with a smaller ordinal can be trusted
-// as a whole once it is sealed; readExtents seals it if necessary. The count of an unsealed drawer cannot
-// be trusted: it may belong to a Save that will be rolled back.
+// The extent of the drawer that the head names comes from the head. That drawer may have no document yet,
+// or its document may state another count. A drawer with a smaller ordinal can be trusted as a whole once
+// it is sealed; readExtents seals it if necessary. The count of an unsealed drawer cannot be trusted: it
+// may belong to a Save that will be rolled back.
 func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, from, limit int) ([]extent, error) {
 	var found []extent
 	until := last.Ordinal + 1 // ordinal after the last drawer to query
@@ -152,8 +152,8 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 }
 
 // A drawerReader reads a range of slots, one result page at a time. The first result page has a few drawer
-// pages, and each later one twice as many, so that the reader does not read many more pages than its
-// caller uses.
+// pages, and each later one twice as many as the one before. So the reader does not read many more pages
+// than its caller uses.
 type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey

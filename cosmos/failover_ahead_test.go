@@ -234,8 +234,8 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	}
 }
 
-// The commit of a Save also reserves for a queued Save, unless the writer has not yet queried the cabinet
-// of the queued Save for drawers ahead of the head.
+// The commit of a Save also reserves for a queued Save. But it must not do this before the writer has
+// queried the queued Save's cabinet for drawers ahead of the head.
 func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})

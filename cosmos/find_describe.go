@@ -71,7 +71,7 @@ func (c *call) describeEvent(ctx context.Context, found repository.FoundEvent, h
 	return found, c.describeFront(ctx, &found, gates, h)
 }
 
-// countBefore returns the number of events of the same cabinet that wait before an event, or -1 if more
+// countBefore returns the number of events of the cabinet that wait before an event. It returns -1 if more
 // than countedDrawers drawers are between the gate and the event.
 func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, last cabinetState, floor int, at position) (int64, error) {
 	s := found.Slot

@@ -235,9 +235,9 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 	return &last
 }
 
-// moveEntries deletes the entries of drawers that the gate has passed. It raises the entry of the drawer
-// at the gate's position if the next event is known, and deletes this entry if the drawer has no more
-// events. Otherwise this entry remains too low.
+// moveEntries deletes the entries of drawers that the gate has passed. If the next event is known, it
+// raises the entry of the drawer at the gate's position. If the drawer has no more events, it deletes this
+// entry. Otherwise this entry remains too low.
 func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	entries, err := client.All[catalogEntry](ctx, c.Query(c.r.db.catalog, key,

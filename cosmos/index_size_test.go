@@ -106,8 +106,8 @@ func (r *rig) storeHead(actor domain.ActorID, cabinet domain.CabinetKey, drawers
 	require.NoError(r.t, err)
 }
 
-// If the filters of two recipients do not fit into memory together, a Save costs as much as with one
-// recipient, plus the evicted filters that it reads again.
+// The filters of two recipients do not fit into memory together. A Save costs as much as with one
+// recipient, plus the cost of reading the evicted filters again.
 func TestTwoLargeRecipients_CostAsMuchAsOne(t *testing.T) {
 	const saves, drawers = 30, 400
 	r := newRig(t, embedded.Options{Pessimistic: true})

@@ -329,8 +329,8 @@ func withAcknowledged(acknowledged int) func(w *world) {
 }
 
 // tailLimits returns the values of w.tails to test: no tails, and different limits. If turns is at most 1,
-// a test runs few orders, so tailLimits adds tails of a whole drawer, and a node that writes no tails
-// beside a node that does.
+// a test runs few orders. So tailLimits also returns tails of a whole drawer, and a node without tails
+// beside a node with tails.
 func tailLimits(turns int) [][]int {
 	all := [][]int{nil, {1, 2}, {2}, {2, 0}}
 	if turns > 1 || raced {

@@ -17,8 +17,8 @@ import (
 // slots; see abandon.go.
 //
 // To prove that a page does not exist, a write that changes nothing names the page by its id. The pages of
-// a drawer follow each other without a gap, so a page must begin where the page before the missing slot
-// ends, unless a sweep has removed the drawer. The missing slot may be in the middle of that page.
+// a drawer follow each other without a gap. So, unless a sweep has removed the drawer, a page must begin
+// where the page before the missing slot ends. The missing slot may be in the middle of that page.
 
 // mayBeLost reports whether a lost page may have caused err.
 func mayBeLost(err error) bool {

@@ -100,8 +100,8 @@ func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	}
 }
 
-// On a Session account, a Save begins to read in the middle of a page that another node has flushed, and
-// the reads of the drawer are stale. The Save must not treat the page as lost.
+// On a Session account, a Save begins to read in the middle of a page that another node has flushed. The
+// reads of the drawer are stale, and the Save must not treat the page as lost.
 func TestLostPage_IsNotConcludedByASaveInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 8; age++ {
 		synctest.Test(t, func(t *testing.T) {
