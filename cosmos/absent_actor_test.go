@@ -77,10 +77,10 @@ func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 		for _, more := range []int{0, 150} { // 150 groups need several batches, because a batch has at most 100 documents
 			s := newRig(t, embedded.Options{Consistency: consistency})
 			node := s.node(Options{Groups: manyGroups(t, more)}, false)
-			for name, ask := range absentCalls {
+			for name, do := range absentCalls {
 				actor := repositorytest.NewActor()
 				requests, before := s.engine.Requests(), s.engine.RequestUnits()
-				err := ask(t.Context(), node, actor)
+				err := do(t.Context(), node, actor)
 				units := s.engine.RequestUnits() - before
 				what := fmt.Sprintf("%s, %s, %d groups", name, consistency, more+len(allGroups))
 				t.Logf("%s: %.1f RU, %d requests", what, units, s.engine.Requests()-requests)

@@ -125,7 +125,7 @@ func (r *Repository) backlogAfterGates(h *head, gates map[domain.Group]*gate) do
 	var sum domain.Backlog
 	for name, c := range h.Cabinets {
 		group, err := r.groupOf(name)
-		if g, asked := gates[group]; err == nil && asked {
+		if g, isRequested := gates[group]; err == nil && isRequested {
 			sum = sum.Plus(c.backlogAfter(g.positionIn(name, c)))
 		}
 	}
@@ -184,7 +184,7 @@ func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 // An openingBacklog stores the backlog at the time when a bundle was opened. It is used by nodes that have
 // no newer head of the recipient in memory.
 type openingBacklog struct {
-	Asked  []string        `json:"asked,omitempty"` // groups that the Peek requested; empty means all
+	Groups []string        `json:"asked,omitempty"` // groups that the Peek requested; empty: all
 	Events int64           `json:"events,omitempty"`
 	Oldest millis          `json:"oldest,omitempty"`
 	Seen   domain.Sequence `json:"seen"` // watermark
@@ -199,7 +199,7 @@ func (r *eventRange) behindNew(n int) openingBacklog {
 	if all := r.call.r.opts.Groups.All(); len(r.gates) < len(all) {
 		for _, group := range all {
 			if r.gates[group] != nil {
-				b.Asked = append(b.Asked, group.String())
+				b.Groups = append(b.Groups, group.String())
 			}
 		}
 	}
@@ -213,15 +213,15 @@ func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gate
 	if h == nil || h.Watermark < d.Behind.Seen {
 		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.toTime()}
 	}
-	asked := make(map[domain.Group]*gate, len(gates))
+	requested := make(map[domain.Group]*gate, len(gates))
 	for group, g := range gates {
-		if d.Behind.Asked != nil && !slices.Contains(d.Behind.Asked, group.String()) {
+		if d.Behind.Groups != nil && !slices.Contains(d.Behind.Groups, group.String()) {
 			continue
 		}
 		if g.Open == d.ID {
 			g = g.advancePast(d, "")
 		}
-		asked[group] = g
+		requested[group] = g
 	}
-	return r.backlogAfterGates(h, asked)
+	return r.backlogAfterGates(h, requested)
 }

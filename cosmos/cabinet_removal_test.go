@@ -162,7 +162,7 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k.rig = newRig(t, embedded.Options{}) // the clock of the engine does not advance, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saveEvents(1)[0]
-	taken := k.takeBundle()
+	dequeued := k.takeBundle()
 	group, err := domain.DefaultGroups().GroupOf(b.Origin)
 	require.NoError(t, err)
 	refused := func() {
@@ -177,7 +177,7 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 		refused()
 	}
 	require.Empty(t, k.readHead().Cabinets)
-	require.NotEqual(t, taken.Events[0].ID, k.saveEvents(1)[0].ID)
+	require.NotEqual(t, dequeued.Events[0].ID, k.saveEvents(1)[0].ID)
 	refused()
 	require.Equal(t, 1, k.dequeueAllEvents())
 }

@@ -32,8 +32,8 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3},
 	} {
 		for _, kept := range []int{0, 2, 4, 7, 10} {
-			for _, taken := range []int{0, 2, 6} {
-				if taken > kept || raced && kept != 7 {
+			for _, dequeued := range []int{0, 2, 6} {
+				if dequeued > kept || raced && kept != 7 {
 					continue
 				}
 				for _, what := range []int{1, 3} {
@@ -41,9 +41,9 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 						continue
 					}
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
-						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
+						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, dequeued)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { requireStoredDelivered(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireStoredDelivered(t, opts, what, kept, dequeued) })
 					})
 				}
 			}
@@ -51,7 +51,7 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	}
 }
 
-func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
+func requireStoredDelivered(t *testing.T, opts Options, what, kept, dequeued int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
@@ -60,18 +60,18 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle holds at most two of these events
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
-	require.Len(t, f.dequeueBundles(node, taken/2), taken)
+	require.Len(t, f.dequeueBundles(node, dequeued/2), dequeued)
 	past := f.listPartitions(what)
 	f.saveEvents(node, before[kept:20], 1)
 	f.saveEvents(node, before[20:], 5)
 	node.AwaitHints(t.Context(), f.actor)
-	stored := idsOf(before[taken : 30-f.tailLen()])
+	stored := idsOf(before[dequeued : 30-f.tailLen()])
 	for _, p := range past {
 		f.restorePartition(p)
 	}
 	require.Empty(t, f.readHead().findInFront(f.readGates()))
 	if what == 3 {
-		stored = idsOf(before[taken:kept])
+		stored = idsOf(before[dequeued:kept])
 	} else if kept > 0 {
 		report, err := f.checkMailbox(f.actor, kept == 7) // repairs only if kept is 7; otherwise the next Save raises the head
 		require.NoError(t, err)
@@ -86,10 +86,10 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	f.saveEvents(other, after[:3], 1)
 	f.saveEvents(f.node(opts, true), after[3:8], 5)
 	f.saveEvents(other, after[8:], 2)
-	saved, err := f.node(opts, true).Save(t.Context(), f.actor, before[taken:30-5])
+	saved, err := f.node(opts, true).Save(t.Context(), f.actor, before[dequeued:30-5])
 	require.NoError(t, err)
 	if what == 1 && opts.TailEvents == 0 {
-		require.Equal(t, repository.Saved{Duplicates: 25 - taken}, saved, "what is stored is known")
+		require.Equal(t, repository.Saved{Duplicates: 25 - dequeued}, saved, "what is stored is known")
 	}
 	found := f.dequeueBundles(f.node(opts, true), 100)
 	require.GreaterOrEqual(t, len(found), len(stored)+len(after))

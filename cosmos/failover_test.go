@@ -163,14 +163,14 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 				if raced && kept != 7 {
 					continue
 				}
-				for _, taken := range []int{12, 20, 30} {
+				for _, dequeued := range []int{12, 20, 30} {
 					if !cases.isSelected() {
 						continue
 					}
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
-						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
+						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, dequeued)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { requireNothingLost(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireNothingLost(t, opts, what, kept, dequeued) })
 					})
 				}
 			}
@@ -178,7 +178,7 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 	}
 }
 
-func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
+func requireNothingLost(t *testing.T, opts Options, what, kept, dequeued int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
@@ -190,8 +190,8 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	past := f.listPartitions(what)
 	f.saveEvents(node, before[kept:20], 1)
 	f.saveEvents(node, before[20:], 5)
-	gone := f.dequeueBundles(node, taken/2)
-	require.Equal(t, idsOf(before[:taken]), gone)
+	gone := f.dequeueBundles(node, dequeued/2)
+	require.Equal(t, idsOf(before[:dequeued]), gone)
 	for _, p := range past {
 		f.restorePartition(p)
 	}
@@ -224,9 +224,9 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	require.GreaterOrEqual(t, len(found), len(after))
 	rest := len(found) - len(after)
 	require.Equal(t, idsOf(after), found[rest:])
-	require.Subset(t, idsOf(before[taken:]), found[:rest], "what was dequeued does not come again")
+	require.Subset(t, idsOf(before[dequeued:]), found[:rest], "what was dequeued does not come again")
 	if what == 1 && opts.TailEvents == 0 { // events in tails are lost with the head
-		require.Equal(t, idsOf(before[taken:]), found[:rest], "what is stored comes, though the head has lost it")
+		require.Equal(t, idsOf(before[dequeued:]), found[:rest], "what is stored comes, though the head has lost it")
 	}
 	report, err = f.checkMailbox(f.actor, true)
 	require.NoError(t, err)

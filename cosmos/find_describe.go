@@ -197,13 +197,13 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 			return err
 		}
 	}
-	looks := 0
+	compared := 0
 	for _, cand := range unknown {
 		switch {
 		case c.r.usesEntries() && cand.canTrustEntry():
 			cand.first = cand.entry.NextSequence
-		case looks < comparedCandidates:
-			looks++
+		case compared < comparedCandidates:
+			compared++
 			if err := cand.recordLoss(cand.readFirst(ctx, c)); err != nil {
 				return err
 			}

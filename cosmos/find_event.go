@@ -176,13 +176,13 @@ func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind str
 // the cost.
 func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, heads []*head) ([]mailboxSearch, float64) {
 	found, calls := make([]mailboxSearch, len(heads)), make([]*call, len(heads))
-	var looking sync.WaitGroup
+	var searches sync.WaitGroup
 	for i, h := range heads {
 		c := r.beginCall(findCall)
 		c.SetBackground()
 		c.withoutHints = true
 		calls[i] = c
-		looking.Go(func() {
+		searches.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, mailboxTime)
 			defer cancel()
 			recipient, _ := domain.ParseActorID(h.PartitionKey) // nextHeads has checked the id
@@ -192,7 +192,7 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 			}
 		})
 	}
-	looking.Wait()
+	searches.Wait()
 	units := 0.
 	for _, c := range calls {
 		units += c.Units()

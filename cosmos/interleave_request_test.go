@@ -86,7 +86,7 @@ var (
 		defer w.mu.Unlock()
 		if err == nil {
 			w.requested.dequeued++
-			w.taken = append(w.taken, w.requested.PeekedBundle)
+			w.dequeued = append(w.dequeued, w.requested.PeekedBundle)
 		}
 		if errors.Is(err, repository.ErrUnanswered) || domain.KindOf(err) == domain.NotFound {
 			return nil
@@ -155,7 +155,7 @@ func (a *requestedBundle) checkAnswers(w *world, node *Repository) {
 		notified[n.Bundle] = true
 	}
 	require.Equal(w, a.dequeued > 0, notified[a.ID], "a notice exists if the bundle was dequeued")
-	require.Len(w, notified, len(w.taken), "one notice for each dequeued bundle")
+	require.Len(w, notified, len(w.dequeued), "one notice for each dequeued bundle")
 }
 
 func partiesOf(w *world) (names []string) {

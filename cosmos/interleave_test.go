@@ -44,7 +44,7 @@ type world struct {
 	*rig
 	actor     domain.ActorID
 	ledger    repositorytest.Ledger
-	taken     []repositorytest.PeekedBundle
+	dequeued  []repositorytest.PeekedBundle
 	requested requestedBundle
 	shared    *memory.Content
 	tails     []int                      // Options.TailEvents, assigned to the parties in rotation; empty: no tails
@@ -247,7 +247,7 @@ func (w *world) checkStore() {
 	w.requireKept(node)
 	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
 	require.NoError(w, err)
-	require.NoError(w, w.ledger.Check(append(w.taken, drained...)))
+	require.NoError(w, w.ledger.Check(append(w.dequeued, drained...)))
 	require.NoError(w, w.repairMailbox(w.actor))
 }
 
@@ -305,7 +305,7 @@ func (w *world) takeBundle(node *Repository) error {
 	if _, err = node.Acknowledge(context.Background(), w.actor, b.ID); err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.taken = append(w.taken, b)
+		w.dequeued = append(w.dequeued, b)
 	}
 	return err
 }
@@ -323,7 +323,7 @@ func withAcknowledged(acknowledged int) func(w *world) {
 			w.putObject(node)
 			_, err = node.Acknowledge(context.Background(), w.actor, b.ID)
 			require.NoError(w, err)
-			w.taken = append(w.taken, b)
+			w.dequeued = append(w.dequeued, b)
 		}
 	}
 }
@@ -366,7 +366,7 @@ var (
 		if err == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.taken = slices.DeleteFunc(w.taken, func(p repositorytest.PeekedBundle) bool { return p.ID == b.ID })
+			w.dequeued = slices.DeleteFunc(w.dequeued, func(p repositorytest.PeekedBundle) bool { return p.ID == b.ID })
 		}
 		return err
 	}}
@@ -377,10 +377,10 @@ var (
 
 func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		turns int
-		taken int
-		with  party
+		name         string
+		turns        int
+		acknowledged int
+		with         party
 	}{
 		{"peek and dequeue, in the middle", 1, 3, takesOne},
 		{"peek and dequeue of the last", 1, 4, takesOne},
@@ -399,7 +399,7 @@ func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, limits := range tailLimits(turns) {
-				everyOrder(t, turns, withTails(limits, withAcknowledged(tc.taken)), sweeps, tc.with)
+				everyOrder(t, turns, withTails(limits, withAcknowledged(tc.acknowledged)), sweeps, tc.with)
 			}
 		})
 	}

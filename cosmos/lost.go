@@ -31,13 +31,13 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 	if err := d.proveLost(ctx, err); err != nil {
 		return slotRange{}, err
 	}
-	lost, looks := slotRange{Drawer: d.slots.Drawer, Ordinal: d.slots.Ordinal, From: d.at}, 1
+	lost, attempts := slotRange{Drawer: d.slots.Drawer, Ordinal: d.slots.Ordinal, From: d.at}, 1
 	if d.call.r.db.ReadsMayBeStale() {
-		looks = client.MaxMissing // one stale read must not make a later page count as lost
+		attempts = client.MaxMissing // one stale read must not make a later page count as lost
 	}
 	lost.To = d.pagesEnd()
-	for look := range looks {
-		if look > 0 && !d.call.Pause(ctx, 0) {
+	for attempt := range attempts {
+		if attempt > 0 && !d.call.Pause(ctx, 0) {
 			return slotRange{}, err
 		}
 		next, nerr := d.nextDecodablePage(ctx)
