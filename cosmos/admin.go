@@ -117,7 +117,7 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
 			patchInBatch(doc.ID, doc.closePatch(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
-			replaceInBatch(g.ID, g.ETag, g.release(writeID).noteRetention(r.opts.Retention)),
+			replaceInBatch(g.ID, g.ETag, g.release(writeID).recordRetention(r.opts.Retention)),
 		}}, nil
 	})
 }
@@ -131,7 +131,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
 			patchInBatch(doc.ID, doc.closePatch(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
-			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).noteRetention(r.opts.Retention)),
+			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).recordRetention(r.opts.Retention)),
 		}}, nil
 	})
 }

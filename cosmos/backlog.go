@@ -192,8 +192,8 @@ type openingBacklog struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// behindNew returns the backlog after a new bundle, in the form that the document of the bundle stores.
-func (r *eventRange) behindNew(n int) openingBacklog {
+// backlogOfNewBundle returns the backlog after a new bundle, in the form that the document of the bundle stores.
+func (r *eventRange) backlogOfNewBundle(n int) openingBacklog {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := openingBacklog{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
 	if all := r.call.r.opts.Groups.All(); len(r.gates) < len(all) {
@@ -206,9 +206,9 @@ func (r *eventRange) behindNew(n int) openingBacklog {
 	return b
 }
 
-// behindDequeued returns the backlog after a bundle that has just been dequeued. It counts the groups that
+// backlogAfterDequeue returns the backlog after a bundle that has just been dequeued. It counts the groups that
 // the Peek requested when it opened the bundle.
-func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
+func (r *Repository) backlogAfterDequeue(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
 	h := r.known.newestHead(recipient)
 	if h == nil || h.Watermark < d.Behind.Seen {
 		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.toTime()}

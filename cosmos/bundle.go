@@ -44,7 +44,7 @@ type bundleDoc struct {
 	Changes       int64           `json:"changes,omitempty"`    // number of changes of which watchers were notified
 	Peeked        packed          `json:"peeked,omitempty"`     // trace span of the Peek that opened the bundle; see encodeSpan
 
-	// The following members are set only in content mode request.
+	// The following members are used in content mode request.
 	List           string             `json:"list,omitempty"`
 	Object         string             `json:"object,omitempty"`  // name of the object with the content, once the domain has answered
 	Gone           bool               `json:"gone,omitempty"`    // the object is known to be deleted

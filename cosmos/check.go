@@ -129,7 +129,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 			return err
 		}
 		for _, stray := range strays {
-			c.unreadableHead(stray)
+			c.reportUnreadableHead(stray)
 		}
 		for _, recipient := range recipients {
 			if err := c.checkRecipient(ctx, recipient); err != nil {
@@ -231,7 +231,7 @@ const maxChecks = 6
 func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.ActorID) error {
 	now, confirmed, err := c.checkUntilCertain(ctx, recipient)
 	if isOfMailbox(err) {
-		c.noteUnreadable(recipient, err)
+		c.reportUnreadable(recipient, err)
 		return nil
 	}
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *mailboxChecker) checkUntilCertain(ctx context.Context, recipient domain
 		for at := range l.at {
 			times[at]++
 		}
-		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
+		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeStale() {
 			break
 		}
 		if n < maxChecks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // waits for hints that are not written yet
@@ -291,9 +291,9 @@ func isOfMailbox(err error) bool {
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 
-// noteUnreadable reports a recipient that cannot be checked, because one of its documents is damaged or
+// reportUnreadable reports a recipient that cannot be checked, because one of its documents is damaged or
 // has a newer format.
-func (c *mailboxChecker) noteUnreadable(recipient domain.ActorID, err error) {
+func (c *mailboxChecker) reportUnreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
 	c.addUnreadable(recipient, err)
 	c.reportProgress(false)
@@ -303,9 +303,9 @@ func (c *mailboxChecker) addUnreadable(recipient domain.ActorID, err error) {
 	c.addFindings([]finding{unreadableFinding(recipient, err)})
 }
 
-// unreadableHead reports a head that cannot be read. The recipient is known only if the store returns its
+// reportUnreadableHead reports a head that cannot be read. The recipient is known only if the store returns its
 // id.
-func (c *mailboxChecker) unreadableHead(err error) {
+func (c *mailboxChecker) reportUnreadableHead(err error) {
 	f := finding{Finding: repository.Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}}
 	if damage, ok := errors.AsType[*client.Failure](err); ok {
 		f.Recipient = damage.DamagedPartition()
@@ -329,8 +329,8 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 	for i := range findings {
 		if f := &findings[i]; f.repair != nil {
 			tried = true
-			// A repair is one conditional write, a rollback or several flushes. A crash during or after
-			// this write has no other effect; the next check repairs the rest.
+			// A repair is one conditional write, a rollback or several flushes. After a crash during or
+			// after this write, the next check repairs the rest.
 			if err := f.repair(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}

@@ -39,7 +39,7 @@ func (s *scan) reportTwin(key string, d, other *drawer) {
 		return
 	}
 	s.l.addFinding("H8", drawerTwice, where, func(ctx context.Context, c *call) error {
-		// A crash after this write has no other effect: a sweep removes the drawer later.
+		// A sweep removes the drawer after this write, even if the process crashes.
 		ops := client.NewPatch(drawerDocument, "c.count = 0", fmt.Sprintf("c.ordinal = %d", d.Ordinal))
 		ops.AppendSet("/sealed", true)
 		ops.AppendSet("/ordinal", 0)

@@ -73,15 +73,15 @@ func (l *recipientCheck) addFinding(rule, kind, where string, repair func(contex
 
 func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[findingKey{f.Kind, f.Where}] }
 
-// agreesWith reports whether l has the same findings as another check, and the mailbox did not change
-// during either check.
+// agreesWith reports whether l has the same findings as another check, and the mailbox changed during
+// neither check.
 func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
 	return other != nil && !l.changed && !other.changed && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage that stale reads can explain, because one part of the store
+// mayBeStale reports whether l has found damage that stale reads can explain, because one part of the store
 // lags behind the other parts by some seconds. Such damage counts only if all maxChecks checks find it.
-func (l *recipientCheck) mayBeOld() bool {
+func (l *recipientCheck) mayBeStale() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 

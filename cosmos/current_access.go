@@ -13,7 +13,7 @@ import (
 // the current document. A patch whose condition is false is never applied, but the status of its reply
 // tells whether the document exists.
 
-// changesNothing returns a patch that does not change a document of a kind.
+// changesNothing returns a patch that applies to documents of a kind and changes nothing.
 func changesNothing(kind client.DocumentKind, conditions ...string) azcosmos.PatchOperations {
 	ops := client.NewPatch(kind, conditions...)
 	ops.AppendSet("/kind", kind.Name)

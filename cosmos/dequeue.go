@@ -47,7 +47,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	closed.Bundle, closed.HasNotice = bundle, doc.hasNotice(&bundle, gates)
 	if doc.State != stateOpen {
 		if doc.WriteID == writeID {
-			closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
+			closed.Remaining = c.r.backlogAfterDequeue(recipient, doc, gates)
 			return closed, nil
 		}
 		return c.notOpen(ctx, recipient, id, writeID, gates)
@@ -59,7 +59,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
-	advanced := g.advancePast(doc, writeID).noteRetention(c.r.opts.Retention)
+	advanced := g.advancePast(doc, writeID).recordRetention(c.r.opts.Retention)
 	now := c.r.opts.Clock()
 	notices := newNotices(doc, advanced, &bundle, now)
 	// The batch is atomic. A crash before this write leaves the bundle open. After it, the bundle is
@@ -83,7 +83,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if doc.Next > 0 {
 		c.r.known.rememberFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
 	}
-	closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
+	closed.Remaining = c.r.backlogAfterDequeue(recipient, doc, gates)
 	return closed, nil
 }
 
@@ -103,7 +103,7 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 	}
 	closed.Bundle, err = doc.toBundle()
 	closed.HasNotice = doc.hasNotice(&closed.Bundle, gates)
-	closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
+	closed.Remaining = c.r.backlogAfterDequeue(recipient, doc, gates)
 	return closed, err
 }
 

@@ -52,15 +52,15 @@ func (c *call) readEntries(ctx context.Context, candidates []*peekCandidate) err
 			}
 			q := c.Query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
 				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
-			g.Go(func() error { return c.takeEntries(ctx, q, []*peekCandidate{cand}) })
+			g.Go(func() error { return c.assignEntries(ctx, q, []*peekCandidate{cand}) })
 		}
 		if len(small) == len(some) {
-			g.Go(func() error { return c.takeEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), small) })
+			g.Go(func() error { return c.assignEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), small) })
 			continue
 		}
 		for chunk := range slices.Chunk(small, manyTypes) {
 			q := c.queryEntries(key, chunk)
-			g.Go(func() error { return c.takeEntries(ctx, q, chunk) })
+			g.Go(func() error { return c.assignEntries(ctx, q, chunk) })
 		}
 	}
 	return g.Wait()
@@ -82,8 +82,8 @@ func (c *call) queryEntries(key string, candidates []*peekCandidate) *client.Que
 	return c.Query(c.r.db.catalog, key, "SELECT * FROM c WHERE c.contentType IN ("+strings.Join(names, ", ")+")", types...)
 }
 
-// takeEntries sets the entry of each candidate to the smallest that q returns for it.
-func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*peekCandidate) error {
+// assignEntries sets the entry of each candidate to the smallest that q returns for it.
+func (c *call) assignEntries(ctx context.Context, q *client.Query, candidates []*peekCandidate) error {
 	found, err := client.All[catalogEntry](ctx, q)
 	if err != nil {
 		return err

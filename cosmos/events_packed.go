@@ -82,7 +82,7 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 	return data
 }
 
-// objectNumber returns the 16 bytes of the id that ends the name of an object.
+// objectNumber returns the 16 bytes of the id at the end of an object's name.
 func objectNumber(object string) []byte {
 	number, ok := idNumber(object[strings.LastIndexByte(object, '/')+1:])
 	if !ok {

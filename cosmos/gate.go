@@ -126,9 +126,9 @@ func (g *gate) release(writeID string) *gate {
 	return c
 }
 
-// noteRetention returns g for a bundle that was closed with this retention. It clears Expiring if the
+// recordRetention returns g for a bundle that was closed with this retention. It clears Expiring if the
 // retention is not positive, because the bundle then never expires.
-func (g *gate) noteRetention(retention time.Duration) *gate {
+func (g *gate) recordRetention(retention time.Duration) *gate {
 	if retention > 0 || !g.Expiring {
 		return g
 	}

@@ -42,9 +42,9 @@ func withOpenRequest(isAnswered bool) func(w *world) {
 	}
 }
 
-// dequeuedBefore dequeues a bundle, so that its notice is in the outbox. Then it opens and answers the
+// withDequeuedBundle dequeues a bundle, so that its notice is in the outbox. Then it opens and answers the
 // next bundle.
-func dequeuedBefore(w *world) {
+func withDequeuedBundle(w *world) {
 	withOpenRequest(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
 	require.NoError(w, dequeues.does(w, node))
@@ -182,8 +182,8 @@ func TestABundleOnRequest_IsRightInEveryOrderOfRequests(t *testing.T) {
 		{"answer, skip and replay", 2, withOpenRequest(false), []party{answers("made"), skips}},
 		{"dequeue and release", 2, withOpenRequest(true), []party{dequeues, releases}},
 		{"two dequeues", 2, withOpenRequest(true), []party{dequeues, dequeues}},
-		{"dequeue and relay", 2, dequeuedBefore, []party{dequeues, relays}},
-		{"two relays", 2, dequeuedBefore, []party{relays, relays}},
+		{"dequeue and relay", 2, withDequeuedBundle, []party{dequeues, relays}},
+		{"two relays", 2, withDequeuedBundle, []party{relays, relays}},
 	} {
 		for name, account := range map[string]embedded.Options{"Strong": {}, "Session": {Consistency: "Session"}} {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {

@@ -52,8 +52,8 @@ type world struct {
 
 	parties []party
 
-	path    []int // at each of the first choices of the run, the index of the waiting request to send next
-	options []int // number of waiting requests at each choice
+	path    []int // path[n] is the index of the waiting request to send at choice n
+	options []int // options[n] is the number of waiting requests at choice n
 	mu      sync.Mutex
 	waiting []*heldRequest
 	running int

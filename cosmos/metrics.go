@@ -83,7 +83,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	return m
 }
 
-// noteSweep records when a sweep began.
-func (m *repairMetrics) noteSweep(began time.Time) {
+// recordSweepStart records when a sweep began.
+func (m *repairMetrics) recordSweepStart(began time.Time) {
 	m.lastSweep.WithLabelValues().Set(float64(began.UnixMilli()) / 1000)
 }
