@@ -192,7 +192,8 @@ type openingBacklog struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// backlogOfNewBundle returns the backlog after a new bundle, in the form that the document of the bundle stores.
+// backlogOfNewBundle returns the backlog after a new bundle, in the form that the document of the bundle
+// stores.
 func (r *eventRange) backlogOfNewBundle(n int) openingBacklog {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := openingBacklog{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
