@@ -17,8 +17,8 @@ func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by 
 		if err != nil {
 			return nil, err
 		}
-		// Senders may repeat the lost events, so no node may remember their ids. After this write, each
-		// node reads the stored ids again. A crash after this write has no other effect.
+		// A sender may repeat the lost events, so nodes must forget their ids. This write makes each node
+		// read the stored ids again. A crash after this write has no other effect.
 		ops := client.NewPatch(headDocument)
 		ops.AppendSet("/abandoned", writeID)
 		if err := c.Patch(ctx, r.db.catalog, headKey(cabinet.Recipient), headID, ops, &head{}); err != nil {
@@ -40,8 +40,8 @@ func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by 
 	return loss, nil
 }
 
-// abandon returns g with its position in a cabinet moved past the lost events. It clears Last: earlier
-// bundles end before the lost events, so they cannot be replayed.
+// abandon returns a copy of g whose position in a cabinet is after the lost events. Last is cleared:
+// earlier bundles end before the lost events, so they cannot be replayed.
 func (g *gate) abandon(name cabinetName, at position, writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Last = ""
@@ -124,7 +124,8 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 	return g, behind, loss, nil
 }
 
-// A readableEvent is a readable event, with the number of slots from its slot to the end of its drawer.
+// A readableEvent is the first readable event after lost slots. remaining is the number of slots from this
+// event to the end of its drawer.
 type readableEvent struct {
 	repository.StoredEvent
 	remaining int

@@ -30,12 +30,12 @@ func (f *failover) damagePage(drawer string, slot int) {
 	require.NoError(f, node.beginCall("test").Patch(f.Context(), node.db.cabinets, drawer, pageID(slot), ops, &struct{}{}))
 }
 
-// newStoreWithLosses returns a store with a cabinet of 20 events in drawers of 6. Four events are dequeued before
-// lose deletes or damages some pages.
+// newStoreWithLosses saves 20 events in drawers of six and dequeues four of them. Then lose deletes or
+// damages some pages.
 func newStoreWithLosses(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
 	f := newFailover(t, account, Options{SweepEvery: -1, DrawerCapacity: 6, TailEvents: 3})
 	node := f.node(f.opts, true)
-	events := repositorytest.Events(20, f.actor, repositorytest.WithWeight(20_000)) // a bundle has room for two
+	events := repositorytest.Events(20, f.actor, repositorytest.WithWeight(20_000)) // a bundle holds at most two of these events
 	f.saveEvents(node, events[:18], 6)
 	f.saveEvents(node, events[18:], 1)
 	require.Len(t, f.dequeueBundles(node, 2), 4)
@@ -57,7 +57,7 @@ func TestAbandon_ContinuesAfterLostPages(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		lose  func(f *failover, drawers []string)
-		lost  []int // index of the first lost event, and of the event after the last one
+		lost  []int // the events with the indexes lost[0] to lost[1]-1 are lost
 		slots []repository.LostSlots
 	}{
 		{
@@ -254,7 +254,7 @@ func TestAbandon_VoidsRememberedIDs(t *testing.T) {
 		node, other := f.node(f.opts, true), f.node(f.opts, true)
 		events := repositorytest.Events(5, f.actor)
 		f.saveEvents(node, events, 5)
-		_, err := other.Save(t.Context(), f.actor, events) // the node other now has their ids in memory
+		_, err := other.Save(t.Context(), f.actor, events) // other now has the ids of these events in memory
 		require.NoError(t, err)
 		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
 		_, err = node.Abandon(t.Context(), f.main, order)

@@ -74,13 +74,13 @@ var absentCalls = map[string]func(context.Context, *Repository, domain.ActorID) 
 
 func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 	for _, consistency := range []string{"Session", "Strong"} {
-		for _, more := range []int{0, 150} { // a batch has at most 100 documents
+		for _, more := range []int{0, 150} { // 150 groups need several batches, because a batch has at most 100 documents
 			s := newRig(t, embedded.Options{Consistency: consistency})
 			node := s.node(Options{Groups: manyGroups(t, more)}, false)
-			for name, ask := range absentCalls {
+			for name, do := range absentCalls {
 				actor := repositorytest.NewActor()
 				requests, before := s.engine.Requests(), s.engine.RequestUnits()
-				err := ask(t.Context(), node, actor)
+				err := do(t.Context(), node, actor)
 				units := s.engine.RequestUnits() - before
 				what := fmt.Sprintf("%s, %s, %d groups", name, consistency, more+len(allGroups))
 				t.Logf("%s: %.1f RU, %d requests", what, units, s.engine.Requests()-requests)
@@ -93,7 +93,7 @@ func TestCallForAnAbsentActor_WritesNothingAndIsCheap(t *testing.T) {
 }
 
 func TestFreeze_CoversAnyNumberOfGroups(t *testing.T) {
-	for _, lost := range []int{0, 1, 2} { // number of the batch whose reply is lost; 0: no batch
+	for _, lost := range []int{0, 1, 2} { // lost is the number of the batch whose reply is lost; 0 means none
 		s := newTrust(t)
 		s.rig = newRig(t, embedded.Options{Consistency: "Session"})
 		groups := manyGroups(t, 150)

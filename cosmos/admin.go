@@ -16,11 +16,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An operator's order is one batch in the partition of the recipient's gates and bundles. The batch
-// writes the changes, if any, and the record of the order. The id of the record contains the write id
-// of the order: if the retry of a batch is refused, an existing record proves that the batch was
-// applied. An order with more documents than a batch can hold needs several batches; the first batch
-// creates the record.
+// An operator's order is one batch in the partition of the recipient's gates and bundles. The batch writes
+// the changes, if any, and the record of the order. The id of the record contains the write id of the
+// order: if the retry of a batch is refused, an existing record means that the batch was applied. An order
+// with more documents than a batch can hold needs several batches; the first batch creates the record.
 
 // The orders.
 const (
@@ -56,7 +55,8 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// executeOrder calls decide, which reads the stored state, and writes its decision together with a record.
+// executeOrder calls decide, which reads the stored state. Then it writes the decision together with a
+// record of the order.
 func (r *Repository) executeOrder(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
 	decide func(c *call, id string) (*decision, error),
 ) error {
@@ -82,9 +82,9 @@ func (r *Repository) executeOrder(ctx context.Context, recipient domain.ActorID,
 		for left := d.writes; !recorded || len(left) > 0; {
 			writes := left[:min(len(left), maxBatch-1)]
 			left = left[len(writes):]
-			// A crash before this write leaves gate and bundle unchanged; a crash after it leaves the
-			// order applied and recorded. A crash between two batches leaves the first ones applied.
-			// The operator finds the record, or repeats the order.
+			// A crash before this write changes nothing. After it, the order is applied and recorded. A
+			// crash between two batches of an order leaves only the first ones applied. The operator finds
+			// the record, or repeats the order.
 			_, err := c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 				for _, add := range writes {
 					add(b)
@@ -117,7 +117,7 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
 			patchInBatch(doc.ID, doc.closePatch(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
-			replaceInBatch(g.ID, g.ETag, g.release(writeID).noteRetention(r.opts.Retention)),
+			replaceInBatch(g.ID, g.ETag, g.release(writeID).recordRetention(r.opts.Retention)),
 		}}, nil
 	})
 }
@@ -131,7 +131,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
 			patchInBatch(doc.ID, doc.closePatch(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
-			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).noteRetention(r.opts.Retention)),
+			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).recordRetention(r.opts.Retention)),
 		}}, nil
 	})
 }
@@ -155,14 +155,13 @@ func (c *call) readOpenAndGate(ctx context.Context, recipient domain.ActorID, id
 
 // Replay implements repository.Admin.
 //
-// A Replay makes the events of a bundle unacknowledged again, so a sweep must not remove them. After
-// reading the gate, Replay moves the fence in the head. Then two writes fail: a raise of the floor
-// that is based on an earlier read of the head, and Replay's write of the gate if a sweep has proved
-// the gate since Replay read it.
+// A sweep must not remove the events that Replay makes unacknowledged again. So Replay reads the gate, and
+// then moves the fence in the head. A sweep that read the head earlier can no longer raise the floor. If a
+// sweep has proved the gate since Replay read it, Replay's write of the gate fails.
 //
-// Replay lowers the entries before it moves the gate, because a Peek corrects an entry that is too low.
-// A Save that reads the old position of the gate, or the hints of a Dequeue on another node, may later
-// raise an entry again. So the gate stores the number up to which entries must not be used.
+// Replay lowers the entries before it moves the gate, because a Peek corrects an entry that is too low. A
+// Save that has read the old gate may raise an entry again; so may the hints of a Dequeue on another node.
+// So the gate stores the number up to which entries must not be used.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.AdminAction) (domain.Bundle, error) {
 	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
@@ -263,8 +262,8 @@ func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *
 	return err
 }
 
-// lowerEntries lowers the entries of a bundle's drawers, or creates them, so that they point at its
-// events again.
+// lowerEntries lowers or creates the entries of a bundle's drawers, so that the entries point at the
+// bundle's events again.
 func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
 	var entries []catalogEntry
@@ -272,7 +271,7 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 		var d drawer
 		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
 		if client.IsNotFound(err) {
-			continue // no document: all events of the drawer were in the tail, and need no entry
+			continue // the drawer has no document: all its events were in the tail, and need no entry
 		}
 		if err != nil {
 			return err
@@ -301,8 +300,8 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 	return r.setFrozen(ctx, recipient, thawOrder, false, by)
 }
 
-// setFrozen writes every gate, and creates missing gates, so that the write of a concurrent Peek or
-// Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so an
+// setFrozen writes every gate of a recipient, and creates missing gates. So a concurrent Peek or Dequeue
+// cannot write a gate that it read earlier. If the actor has no mailbox, setFrozen returns NotFound: an
 // order with a wrong id writes no documents.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.AdminAction) error {
 	return r.executeOrder(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
@@ -315,7 +314,7 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 		for _, group := range r.opts.Groups.All() {
 			g := gates[group]
 			known = known || g.ETag != ""
-			if g.WriteID != writeID { // otherwise an earlier batch of this order wrote the gate
+			if g.WriteID != writeID { // if they are equal, an earlier batch of this order wrote the gate
 				d.writes = append(d.writes, replaceInBatch(g.ID, g.ETag, g.setFrozen(frozen, writeID)))
 			}
 		}
@@ -326,8 +325,8 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 	})
 }
 
-// FreezeAll freezes every recipient that has a mailbox, and returns the number of recipients. It is
-// safe to repeat.
+// FreezeAll freezes every recipient that has a mailbox, and returns the number of recipients. Repeating a
+// FreezeAll is safe.
 func (r *Repository) FreezeAll(ctx context.Context, by repository.AdminAction) (n int, err error) {
 	const atOnce = 16
 	var freezing errgroup.Group
@@ -340,8 +339,8 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.AdminAction) (
 	return n, errors.Join(err, freezing.Wait())
 }
 
-// whyNoMailbox returns NotFound for a recipient without a head and without a gate, or client.ErrStale
-// if the read that found neither was stale.
+// whyNoMailbox returns the error for a read that found neither a head nor a gate of a recipient: NotFound
+// if the recipient has none, client.ErrStale if the read was stale.
 func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error {
 	if c.r.db.ReadsMayBeStale() {
 		switch there, err := c.documentExists(ctx, c.r.db.catalog, headKey(recipient), headID); {

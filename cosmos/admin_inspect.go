@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Inspect implements repository.Admin. It reads the documents one after the other. While the queue is
-// in use, they may show the states of different moments.
+// Inspect implements repository.Admin. It reads one document after the other, so documents that change
+// meanwhile may contradict each other.
 func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	c := r.beginCall("inspect")
 	in, err := c.inspectMailbox(ctx, recipient)
@@ -93,7 +93,7 @@ func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, nam
 				d.Weight = d.Weight.Add(weightOf(t.events))
 			}
 		case d.Ordinal > last.Ordinal:
-			continue // a drawer of a Save in flight
+			continue // an unfinished Save created this drawer
 		}
 		cab.Drawers = append(cab.Drawers, repository.InspectedDrawer{
 			ID: d.ID, Ordinal: d.Ordinal, First: d.FirstSequence, Events: events, Weight: d.Weight, Sealed: d.Sealed, Position: d.Position,

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// A recordDoc is the record of an order.
+// A recordDoc is the document that records an operator's order.
 type recordDoc struct {
 	ID        string    `json:"id"`
 	Recipient string    `json:"recipient"`
@@ -19,11 +19,11 @@ type recordDoc struct {
 	Bundle    string    `json:"bundle,omitempty"`
 	Events    int       `json:"events,omitempty"`
 	Lost      *lossDoc  `json:"lost,omitempty"`
-	TTL       int       `json:"ttl,omitempty"` // in seconds from the write
+	TTL       int       `json:"ttl,omitempty"` // seconds from the write to the removal by Cosmos
 	client.FormatNumber
 }
 
 const recordKind = "record"
 
-// recordsKept is the retention of records.
+// recordsKept is the time for which records are stored.
 const recordsKept = 365 * 24 * time.Hour

@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These tests give operators' orders, after which hints may be too high, and stale reads return
-// outdated states.
+// These tests execute operators' orders while hints are too high or reads are stale.
 
 var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see its effect"}
 
@@ -42,7 +41,7 @@ func TestReplay_KeepsTheOrderThoughAnEntryIsTooHigh(t *testing.T) {
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)
-	s.save(node, 0, []domain.Event{later}) // the Save finds no waiting events in the drawer, so the entry points at number 3
+	s.save(node, 0, []domain.Event{later}) // the Save finds no waiting event in the drawer, and raises the entry to number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
 	require.Equal(t, first.ID, s.dequeueNext(node), "H4: number 1 comes before number 2")
@@ -50,7 +49,7 @@ func TestReplay_KeepsTheOrderThoughAnEntryIsTooHigh(t *testing.T) {
 	require.Equal(t, later.ID, s.dequeueNext(node))
 }
 
-// staleReads makes the next plain reads stale by a number of commits.
+// staleReads makes the next left plain reads return states that are age commits old.
 type staleReads struct {
 	left, age atomic.Int32
 }
@@ -129,7 +128,7 @@ func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 					require.NoError(t, err)
 					nth := int32(1)
 					if what == replayOrder {
-						nth = 2 // the first batch is that of the Dequeue
+						nth = 2 // batch 1 belongs to the Dequeue
 					}
 					var seen atomic.Int32
 					s.line.Break(func(_ int, req *http.Request) faulty.Fault {

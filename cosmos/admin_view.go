@@ -48,8 +48,8 @@ func (c *call) bundleAndRun(ctx context.Context, recipient domain.ActorID, id do
 	return found, events, nil
 }
 
-// readRetained reads a bundle, open or closed. Where reads may be stale, it proves that a missing bundle
-// does not exist.
+// readRetained reads an open or closed bundle. If reads may be stale, it checks that a bundle that was not
+// found does not exist.
 func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*foundBundleDoc, error) {
 	doc := &foundBundleDoc{}
 	_, err := c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
@@ -67,8 +67,8 @@ func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id do
 	return nil, domain.Errorf(domain.NotFound, "bundle %s is not retained for this actor", id)
 }
 
-// RecordView implements repository.Admin. It writes only the record: a write of the bundle would extend
-// its retention.
+// RecordView implements repository.Admin. It writes only the record, because a write of the bundle would
+// extend the bundle's retention.
 func (r *Repository) RecordView(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
 	return r.executeOrder(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
 		doc, err := c.readRetained(ctx, recipient, id)

@@ -10,21 +10,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A bundle in content mode request waits for its domain. A Peek requests the content from the domain
-// and copies it into the folder of the bundle. One patch records the answer in the document of the
-// bundle, on condition that the bundle is open and has no answer yet. A patch acts on the current
-// document and returns it, so no read precedes the patch. The patch does not involve the gate, because
-// every change of a bundle's state also writes its gate, in one batch. The first answer remains, and
-// every later caller receives it. A Dequeue that reads the document before the answer fails with
-// ErrUnanswered; where reads may be stale, it first proves that no answer is stored.
+// A bundle in content mode request waits for its domain. A Peek requests the content from the domain and
+// copies it into the folder of the bundle. One patch records the answer in the document of the bundle, on
+// condition that the bundle is open and has no answer yet. A patch acts on the current document and
+// returns it, so no read precedes the patch. The patch need not check the gate, because the state of a
+// bundle changes only together with the gate, in one batch. Only the first answer is stored, and every
+// later caller receives it. A Dequeue that reads the document before the answer fails with ErrUnanswered;
+// if reads may be stale, it first checks that no answer is stored.
 //
 // An object may be deleted while its bundle is open. Then another patch, MarkGone, marks the content as
-// gone, on condition that the bundle is open and the object is still its content. A Peek sees the mark
-// in the document that it reads anyway, and requests the content again. The patch with the new answer
-// is conditional on the mark and on the object that it replaces, so only one of several new answers is
-// accepted. A patch that arrives after its call has ended is refused, because it finds another object.
-// So an object that was replaced, or discarded because another answer was first, never becomes the
-// content again. The bundle keeps its write id, so neither patch prevents a Dequeue from closing it.
+// gone, on condition that the bundle is open and the object is still its content. A Peek sees the mark in
+// the document that it reads anyway, and requests the content again. The patch with the new answer is
+// conditional on the mark and on the object that it replaces, so only one of several new answers is
+// accepted. A patch that arrives after its call has ended is refused, because the bundle then names
+// another object. So an object that was replaced, or discarded because another answer was first, never
+// becomes the content again. Neither patch changes the write id of the bundle, so a concurrent Dequeue can
+// still close the bundle.
 
 var _ repository.Answers = (*Repository)(nil)
 
@@ -34,8 +35,8 @@ const (
 	ifLacking    = ifOnRequest + " and (not is_defined(c.object) or c.gone = true)"
 )
 
-// ifContentIs returns the condition that an object is the content of the bundle. The caller has checked
-// the name of the object, so it contains no quotes.
+// ifContentIs returns the condition that an object is the content of the bundle. The name of the object
+// must contain no quotes; every caller has checked it.
 func ifContentIs(object string) string { return ifOnRequest + " and c.object = '" + object + "'" }
 
 // Answer implements repository.Answers.
@@ -65,7 +66,7 @@ func setContent(ops *azcosmos.PatchOperations, object string, body domain.Body) 
 	ops.AppendSet("/object", object)
 	ops.AppendSet("/bodyLength", body.Length)
 	ops.AppendSet("/bodyDigest", body.Digest[:])
-	ops.AppendSet("/trouble/failures", 0) // one member at a time, so that unknown members are retained
+	ops.AppendSet("/trouble/failures", 0) // sets one member at a time, to retain unknown members
 	ops.AppendSet("/trouble/reason", "")
 	ops.AppendSet("/trouble/text", "")
 	ops.AppendSet("/trouble/call", "")
@@ -81,7 +82,8 @@ func (r *Repository) MarkGone(ctx context.Context, recipient domain.ActorID, id 
 	return r.patchContentRequest(ctx, "mark content", recipient, id, ops, func(d *bundleDoc) bool { return d.Object == object && !d.Gone })
 }
 
-// BundleRecipients implements repository.Answers. It queries all partitions by id, which is indexed.
+// BundleRecipients implements repository.Answers. It queries all partitions by the id, which Cosmos
+// indexes.
 func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error) {
 	what := "find the recipients of bundle " + id.String()
 	docs, err := client.All[bundleState](ctx, r.beginCall("find recipients").QueryAllPartitions(r.db.bundles, id.String(),
@@ -134,15 +136,15 @@ func (r *Repository) patchContentRequest(ctx context.Context, what string, recip
 	c := r.beginCall(what)
 	err = c.Retry(ctx, func() error {
 		doc := &bundleDoc{}
-		// A crash before this write leaves the bundle without content, and an object in its folder that
-		// no document refers to; the next Peek requests the content again. A crash before a mark leaves
-		// a bundle whose object is missing, and the next download marks it. A crash after this write
-		// leaves the answer, the mark, or the failure, which is counted once.
+		// A crash before this write may leave an unused object in the folder of the bundle; the next Peek
+		// requests the content again. If the mark of a missing object was not written, the next download
+		// writes it. After this write, the answer, the mark or the failure is stored; a failure is counted
+		// once.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		switch {
 		case client.IsNotFound(err):
 			return errNotOpen(id)
-		case client.IsRefused(err): // the bundle has other content or is not open, or an earlier attempt was applied
+		case client.IsRefused(err): // the bundle is not open, it has other content, or an earlier attempt was applied
 			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}

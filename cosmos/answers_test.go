@@ -33,8 +33,8 @@ func (s *trust) answerBundle(node *Repository, id domain.BundleID, object string
 	return b
 }
 
-// inEveryAge runs test with 0 to 3 stale reads, which are 0 to 7 commits old. The reads after a call of
-// makeOld are stale.
+// inEveryAge runs test for 0 to 3 stale reads that are 0 to 7 commits old. Reads become stale when test
+// calls makeOld.
 func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	for age := range int32(8) {
 		for reads := range int32(4) {
@@ -68,7 +68,7 @@ func TestAnUnansweredBundle_IsNotDequeuedDespiteStaleReads(t *testing.T) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.WithoutBundling))
 		s.answerBundle(node, s.openOnRequest(node).ID, "made")
-		_, err := node.Acknowledge(s.Context(), s.actor, s.openOnRequest(node).ID) // Peek returns the open bundle
+		_, err := node.Acknowledge(s.Context(), s.actor, s.openOnRequest(node).ID) // the second Peek returns the open bundle, now answered
 		require.NoError(s, err)
 		b := s.openOnRequest(node)
 		makeOld()
@@ -83,7 +83,7 @@ func TestPeek_ReturnsTheStoredAnswerDespiteStaleReads(t *testing.T) {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		b := s.openOnRequest(node)
 		s.answerBundle(node, b.ID, "made")
-		line.setBefore(atNth(1, isWrite, func() error { makeOld(); return nil })) // the gate is read before; later reads are stale
+		line.setBefore(atNth(1, isWrite, func() error { makeOld(); return nil })) // reads after the first write are stale
 		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 		require.NoError(s, err)
 		require.Equal(s, "made", next.Open.Object)

@@ -13,20 +13,20 @@ import (
 )
 
 // Peek and Dequeue compute the backlog after a bundle, and the age of the backlog, from documents that
-// they read anyway: the head has the number of events that a cabinet has received, and the gate has the
-// number of acknowledged events. The age is that of the oldest unacknowledged event. The number of this
-// event in its cabinet determines where its time is found:
+// they read anyway: the head stores the number of events that a cabinet has received, and the gate stores
+// the number of acknowledged events. The age is that of the oldest unacknowledged event. The number of
+// this event in its cabinet determines where its time is found:
 //
-//   - The gate has the time of the event after the last bundle, if that event was read together with
-//     the bundle, as is usual in a large backlog.
+//   - If the event after the last bundle was read together with the bundle, as is usual in a large
+//     backlog, the gate stores the time.
 //   - Otherwise the event may be in a tail, with its time.
-//   - Otherwise the head has marks: the times of the last few Saves of the cabinet, or of the first
-//     events of flushed pages. They suffice for a small backlog. The head also has some older marks,
+//   - Otherwise the head stores marks: the times of the last few Saves of the cabinet, or of the first
+//     events of flushed pages. They suffice for a small backlog. The head also stores some older marks,
 //     spaced so that the reported age is never too low, and seldom more than twice the true age.
 //
 // The computation needs no request, and the marks cost about a tenth of a request unit for each Save. A
-// Dequeue reads no head: it counts from the newest head that this node has seen. If the head of the
-// Peek was newer, the Dequeue returns the backlog that the Peek returned.
+// Dequeue reads no head: it counts from the newest head that this node has seen. If the head of the Peek
+// was newer, the Dequeue returns the backlog that the Peek returned.
 
 // millis is a time in milliseconds since 1970. 0 means unknown.
 type millis int64
@@ -45,26 +45,25 @@ func (m millis) toTime() time.Time {
 	return time.UnixMilli(int64(m)).UTC()
 }
 
-// A mark holds the time at which an event was saved. The events from there to the next mark were saved
-// at the same time or later.
+// A mark stores the time at which an event was saved. The events between a mark and the next one were
+// saved at that time or later.
 type mark [2]int64 // number of the event in the cabinet, counted from 1, and its time in millis
 
-// The limits of the marks of a head. Every Peek reads the head and every Save writes it twice, so the
-// head must stay small: the more cabinets it has, the fewer marks each cabinet may have.
+// These constants limit the marks of a head. Every Peek reads the head, and every Save writes it twice, so
+// the head must stay small: the more cabinets it has, the fewer marks each cabinet may have.
 const (
 	maxMarks = 16
 	minMarks = 2
-	allMarks = 256 // limit for the marks of one head, while it has up to 128 cabinets
+	allMarks = 256 // limit for the marks of a head with up to 128 cabinets
 )
 
 func marksPerCabinet(cabinets int) int {
 	return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1)))
 }
 
-// withMark returns the marks of a cabinet with a new mark for an event and the time saved. If the
-// cabinet then has more than limit marks, withMark removes the mark whose removal changes the age of the
-// events between its neighbours by the smallest ratio. It never removes the last mark, nor the first,
-// because events before the first mark have no time.
+// withMark returns the marks of a cabinet and a new mark for an event. If there are more than limit,
+// withMark removes the mark whose removal changes the reported ages by the smallest ratio. It never
+// removes the first mark, because earlier events would have no time, nor the last mark.
 func (c cabinetState) withMark(number int64, saved millis, limit int) []mark {
 	if saved == 0 {
 		return c.Marks
@@ -99,10 +98,10 @@ func (c cabinetState) savedAt(n int64) millis {
 		at++
 	}
 	if at == 0 {
-		return 0 // a version without marks saved the event
+		return 0 // a version that wrote no marks saved the event
 	}
 	saved := c.Marks[at-1][1]
-	for _, later := range c.Marks[at:] { // a node whose clock is slow wrote an earlier time
+	for _, later := range c.Marks[at:] { // a node with a slow clock may have written an earlier time in a later mark
 		saved = min(saved, later[1])
 	}
 	return millis(saved)
@@ -126,7 +125,7 @@ func (r *Repository) backlogAfterGates(h *head, gates map[domain.Group]*gate) do
 	var sum domain.Backlog
 	for name, c := range h.Cabinets {
 		group, err := r.groupOf(name)
-		if g, asked := gates[group]; err == nil && asked {
+		if g, isRequested := gates[group]; err == nil && isRequested {
 			sum = sum.Plus(c.backlogAfter(g.positionIn(name, c)))
 		}
 	}
@@ -153,7 +152,7 @@ func (r *eventRange) BacklogAfter(n int) domain.Backlog {
 // which it is counted: the newest head that this node has seen.
 func (r *eventRange) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	h := r.call.r.known.newestHead(r.cabinet.Recipient)
-	if h == nil { // heads of other recipients have evicted it
+	if h == nil { // the cache has evicted the head
 		h = r.head
 	}
 	gates := make(map[domain.Group]*gate, len(r.gates))
@@ -182,10 +181,10 @@ func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	return nil
 }
 
-// An openingBacklog records the backlog at the time when a bundle was opened. Only a node without a newer head of
-// the recipient in memory uses it.
+// An openingBacklog stores the backlog at the time when a bundle was opened. It is used by nodes that have
+// no newer head of the recipient in memory.
 type openingBacklog struct {
-	Asked  []string        `json:"asked,omitempty"` // groups that the Peek requested; empty means all
+	Groups []string        `json:"asked,omitempty"` // groups that the Peek requested; empty: all
 	Events int64           `json:"events,omitempty"`
 	Oldest millis          `json:"oldest,omitempty"`
 	Seen   domain.Sequence `json:"seen"` // watermark
@@ -193,36 +192,37 @@ type openingBacklog struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// behindNew returns the backlog after a new bundle, for the document of the bundle.
-func (r *eventRange) behindNew(n int) openingBacklog {
+// backlogOfNewBundle returns the backlog after a new bundle, in the form that the document of the bundle
+// stores.
+func (r *eventRange) backlogOfNewBundle(n int) openingBacklog {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := openingBacklog{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
 	if all := r.call.r.opts.Groups.All(); len(r.gates) < len(all) {
 		for _, group := range all {
 			if r.gates[group] != nil {
-				b.Asked = append(b.Asked, group.String())
+				b.Groups = append(b.Groups, group.String())
 			}
 		}
 	}
 	return b
 }
 
-// behindDequeued returns the backlog after a bundle that has just been dequeued, in the groups that the
-// Peek requested when it opened the bundle.
-func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
+// backlogAfterDequeue returns the backlog after a bundle that has just been dequeued. It counts the groups that
+// the Peek requested when it opened the bundle.
+func (r *Repository) backlogAfterDequeue(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
 	h := r.known.newestHead(recipient)
 	if h == nil || h.Watermark < d.Behind.Seen {
 		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.toTime()}
 	}
-	asked := make(map[domain.Group]*gate, len(gates))
+	requested := make(map[domain.Group]*gate, len(gates))
 	for group, g := range gates {
-		if d.Behind.Asked != nil && !slices.Contains(d.Behind.Asked, group.String()) {
+		if d.Behind.Groups != nil && !slices.Contains(d.Behind.Groups, group.String()) {
 			continue
 		}
 		if g.Open == d.ID {
 			g = g.advancePast(d, "")
 		}
-		asked[group] = g
+		requested[group] = g
 	}
-	return r.backlogAfterGates(h, asked)
+	return r.backlogAfterGates(h, requested)
 }

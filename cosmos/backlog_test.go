@@ -21,7 +21,7 @@ func TestMarks_NeverUnderstateAnAge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(minMarks, maxMarks).Draw(t, "most")
 		var c cabinetState
-		var all []millis // the time of each event
+		var all []millis // the time at which each event was saved
 		now := millis(1_700_000_000_000)
 		for range rapid.IntRange(1, 60).Draw(t, "saves") {
 			now += millis(rapid.Int64Range(-500, 86_400_000).Draw(t, "gap"))
@@ -61,7 +61,7 @@ func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	}
 }
 
-// A Save every ten seconds for three days, without a Dequeue.
+// A cabinet receives a Save every ten seconds for three days, without a Dequeue.
 func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 	var c cabinetState
 	const saves = 3 * 24 * 360
@@ -87,7 +87,7 @@ func TestAHeadOfManyCabinetsHasFewMarks(t *testing.T) {
 	assert.Equal(t, minMarks, marksPerCabinet(maxCabinets))
 }
 
-// The expected numbers of requests are those of a hub that did not report the backlog.
+// A hub that does not report the backlog makes the same number of requests.
 func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true}, false)
@@ -160,10 +160,10 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 			saved = append(saved, h.now)
 		}
 	}
-	for range 100 { // far more Saves than marks
+	for range 100 { // far more Saves than a head can have marks
 		save(1)
 	}
-	peeked := peek() // only marks have the times of events far behind the first bundle
+	peeked := peek() // the times of events far behind the first bundle are stored only in marks
 	for i := 1; i < 100; i++ {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
@@ -202,8 +202,8 @@ func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	}
 }
 
-// If the head of a node is older than the head that a Peek on another node read, the Dequeue must not
-// report a smaller backlog than the Peek did.
+// A Peek reads a newer head than another node has in memory. A Dequeue on that node must not report a
+// smaller backlog than the Peek did.
 func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	s := newTrust(t)
 	node, other := s.node(small, false), s.node(small, false)
@@ -225,7 +225,7 @@ func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	line.setBefore(nil)
-	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch that closes the bundle
+	s.line.BreakOne(3, faulty.ReplyLostAfter) // the reply to the batch that closes the bundle is lost
 	closed, err := node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 1, s.line.Fired())

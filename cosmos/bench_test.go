@@ -42,7 +42,8 @@ func (m *meter) measure(operation func()) {
 	m.ops++
 }
 
-// addCost adds the cost of work after the reply to the cost of the operation that was measured last.
+// addCost runs work that follows the reply to an operation, and adds its cost to the operation measured
+// last.
 func (m *meter) addCost(work func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	work()
@@ -137,7 +138,7 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 					case "Dequeue":
 						peek()
 						m.measure(dequeue)
-						m.addCost(func() { node.hints.awaitHints(ctx, actor) }) // hints are written after the reply, and belong to the cost
+						m.addCost(func() { node.hints.awaitHints(ctx, actor) }) // hints are written after the reply, but are part of the cost
 					}
 					if what != "Dequeue" {
 						dequeue()
@@ -174,7 +175,8 @@ func BenchmarkBehind(b *testing.B) {
 	}
 }
 
-// BenchmarkDrain peeks and dequeues 100,000 events in bundles of about 2,000, hints included.
+// BenchmarkDrain peeks and dequeues 100,000 events in bundles of about 2,000. The cost of the hints is
+// included.
 func BenchmarkDrain(b *testing.B) {
 	const events, weight, bundles = 100_000, 25, 49
 	m, node := newMeter(b, true)

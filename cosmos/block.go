@@ -6,10 +6,9 @@ import (
 	"iter"
 )
 
-// A block is fanOut^level consecutive drawers of a cabinet, by ordinal, with or without events. A block
-// of level 0 is one drawer; a block of a higher level has fanOut children. The ordinals alone determine
-// the blocks of a cabinet, so a node that knows the head of a recipient knows the ids of all filters
-// that it needs.
+// A block covers fanOut^level consecutive ordinals of the drawers of a cabinet. A block of level 0 is one
+// drawer; a block of a higher level has fanOut children. The ordinals alone determine the blocks of a
+// cabinet. So a node that knows the head knows the ids of all filters that it needs.
 type block struct {
 	level  int
 	number int // position among the blocks of the level, counted from 0
@@ -35,7 +34,7 @@ func (b block) child(i int) block { return block{b.level - 1, b.number<<fanOutBi
 // drawerBlock returns the block of one drawer.
 func drawerBlock(ordinal int) block { return block{0, ordinal - 1} }
 
-// drawerSegment returns the only segment of the block of one drawer.
+// drawerSegment returns the segment of a drawer. A block of one drawer has only one segment.
 func drawerSegment(ordinal int) blockSegment { return blockSegment{drawerBlock(ordinal), 0} }
 
 // blocksBetween returns the largest blocks that cover the drawers from the ordinal floor to the ordinal
@@ -55,9 +54,9 @@ func blocksBetween(floor, last int) []block {
 	return blocks
 }
 
-// A blockSegment is the events of a block whose hashes are in one range. The segments of a block have
-// ranges of equal length. Each segment has its own document, with about 5,000 events when the drawers
-// hold 10,000.
+// A blockSegment covers the events of a block with hashes in one range. The ranges of a block's segments
+// have equal length. Each segment has its own document, with about 5,000 events when the drawers hold
+// 10,000.
 type blockSegment struct {
 	block
 	segment int
@@ -66,7 +65,7 @@ type blockSegment struct {
 // segmentCount returns the number of segments of b.
 func (b block) segmentCount() int {
 	if b.level == 0 {
-		return 1 // the filter of a drawer is replaced as a whole while the drawer fills
+		return 1 // one segment, because a drawer's filter is replaced as a whole while the drawer fills
 	}
 	return 2 << (fanOutBits * b.level)
 }
@@ -104,7 +103,6 @@ func (s blockSegment) childSegments() iter.Seq2[int, blockSegment] {
 	}
 }
 
-// documentID returns the id of the document of s.
 func (s blockSegment) documentID() string {
 	return fmt.Sprintf("%s%d-%05d-%05d", blockFilterPrefix, s.level, s.number, s.segment)
 }

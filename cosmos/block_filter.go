@@ -14,34 +14,34 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The filters of a cabinet are in its partition, beside its drawers. Each drawer has a filter (level
-// 0), which is replaced from time to time while the drawer fills, and once when it is sealed. When four
-// consecutive drawers are sealed, their filters are merged into one filter of level 1, four filters of
-// level 1 into one of level 2, and so on. So the drawers up to any ordinal have at most three filters at
-// each level: 21 for 10,000 drawers, or 10^8 events. One query returns all filters that a node needs for
-// the ids of a Save, because the ids of the filter documents follow from the head and from the hashes.
+// The filters of a cabinet are in its partition, beside its drawers. Each drawer has a filter (level 0),
+// which is replaced from time to time while the drawer fills, and once when it is sealed. When four
+// consecutive drawers are sealed, their filters are merged into one filter of level 1. Four filters of
+// level 1 are merged into one of level 2, and so on. So the drawers up to any ordinal have at most three
+// filters at each level: 21 for 10,000 drawers, or 10^8 events. The head and the hashes determine the ids
+// of the filter documents, so one query returns all filters that a node needs for a Save.
 //
-// What a reader may trust: the filter of a drawer holds every event in the slots below its count, and
-// all events of the drawer if it is sealed. A merged filter exists only if all drawers of its block are
-// sealed. It holds every event of the drawers that were retained when it was merged. No filter says "no"
-// for an event that it must hold. Events that are added later, or were never committed, cause false
-// positives, and the pages decide.
+// What a reader may trust: the filter of a drawer holds every event in the slots below its count, and all
+// events of the drawer if it is sealed. A merged filter exists only if all drawers of its block are
+// sealed. It holds every event of the drawers that were retained when it was merged. A filter never
+// answers "no" for an event that it must hold. Events that are added later, or were never committed, cause
+// false positives, and the pages decide.
 //
-// A filter that is missing, damaged or short is not an error. Instead of a merged filter, the node
-// reads the filters of its children; instead of the filter of a drawer, it reads the pages after the
-// filter's count. The node then writes the missing filters.
+// A filter that is missing, damaged or short is not an error. Instead of a merged filter, the node reads
+// the filters of its children; instead of the filter of a drawer, it reads the pages after the filter's
+// count. The node then writes the missing filters.
 //
-// Writing filters costs 0.02 RU for each event up to a million events, and 0.003 RU more for each
-// further level.
+// Writing filters costs 0.02 RU for each event up to a million events, and 0.003 RU more for each further
+// level.
 
 // A blockFilterDoc is a stored fingerprintSet.
 type blockFilterDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`     // the key of the cabinet
-	Until        int         `json:"until"`            // ordinal after the last drawer of the block; a sweep deletes the filters whose Until is up to the floor
+	Until        int         `json:"until"`            // ordinal after the last drawer of the block; a sweep deletes the filter when the floor reaches it
 	Drawer       string      `json:"drawer,omitempty"` // id of the drawer, at level 0 only
 	Count        int         `json:"count,omitempty"`  // number of covered slots of the drawer, at level 0 only
-	Sealed       bool        `json:"sealed,omitempty"` // the filter has all events of the drawer, at level 0 only
+	Sealed       bool        `json:"sealed,omitempty"` // the filter covers all events of the drawer, at level 0 only
 	Fingerprints packed      `json:"fingerprints"`     // see fingerprintSet.encode
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
@@ -52,12 +52,12 @@ type drawerFilter struct {
 	drawer  string
 	ordinal int
 	count   int
-	sealed  bool // the filter has all events of the drawer
+	sealed  bool // the filter covers all events of the drawer
 	set     *fingerprintSet
 }
 
-// maxFilterBytes keeps the document of a drawer's filter, in base64, below 2 MB. Drawers with more than
-// 300,000 events have no filter; their pages are read instead.
+// maxFilterBytes limits the filter of a drawer, so that the document, in base64, is smaller than 2 MB. A
+// drawer with more than 300,000 events has no filter; its pages are read instead.
 const maxFilterBytes = 1_300_000
 
 // filtersPerQuery is the number of filters that are read in one request: 3 MB when they are full.
@@ -121,8 +121,8 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	return docs, nil
 }
 
-// A storedFilter has the etag and the extent of a drawer's filter as last stored or read by this process,
-// so that the process can replace the filter without reading it.
+// A storedFilter remembers the etag and the extent of a drawer's stored filter, so that this process can
+// replace the filter without reading it.
 type storedFilter struct {
 	mu     sync.Mutex
 	etag   azcore.ETag // empty if unknown
@@ -130,7 +130,7 @@ type storedFilter struct {
 	sealed bool
 }
 
-// writeDrawerFilter stores the filter of a drawer, unless the stored filter covers as much.
+// writeDrawerFilter stores the filter of a drawer, unless the stored filter already covers these events.
 func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) error {
 	known.mu.Lock()
 	defer known.mu.Unlock()
@@ -176,9 +176,10 @@ func (s *storedFilter) hasEventsOf(f *drawerFilter) bool {
 	return s.sealed || s.count >= f.count && !f.sealed
 }
 
-// mergeSegment stores the segments of block b that segment child of its child blocks covers. Drawers with
-// an ordinal below floor have been removed. mergeSegment returns false if the filter of a child is
-// missing: a filter merged without it would say "no" for events of the child.
+// mergeSegment merges the filters of the child blocks of b with segment number child, and stores the
+// segments of b that they cover. Drawers with an ordinal below floor have been removed. mergeSegment
+// returns false if the filter of a child is missing: a filter merged without it would answer "no" for
+// events of the child.
 func (c *call) mergeSegment(ctx context.Context, cabinet domain.CabinetKey, b block, child, floor int) (bool, error) {
 	var wanted []blockSegment
 	for i := range fanOut {

@@ -30,7 +30,7 @@ func (c slowContent) Open(ctx context.Context, at repository.Section) (io.ReadCl
 	return c.Content.Open(ctx, at)
 }
 
-// The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of these
+// The body of the largest bundle, with 51,200 events, may take 5 s. This test uses a twentieth of these
 // events.
 func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 			require.NoError(t, err)
 		}
 		physics.Store(true)
-		for range 2 { // the first Peek opens the bundle
+		for range 2 { // the first Peek opens the bundle, the second returns it
 			began := time.Now()
 			peeked, err := node.Peek(t.Context(), hub.PeekRequest{Actor: actor})
 			require.NoError(t, err)

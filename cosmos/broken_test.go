@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The breakage test breaks every request of an operation once, in every way, and repeats the operation
+// The breakage test breaks each request of an operation once with every fault, and repeats the operation
 // as a caller would. Then the test checks all stored and delivered data.
 
 // A brokenOperation is an operation on a node that is repeated until it succeeds.
@@ -30,7 +30,7 @@ type brokenOperation struct {
 	prepare   func(s *breakage) // runs before the operation, with an unbroken connection
 	act       func(s *breakage, node *Repository) error
 	check     func(s *breakage) // checks the result, with an unbroken connection
-	rollbacks bool              // the operation finds something to roll back
+	rollbacks bool              // the operation rolls back an unfinished Save
 }
 
 type breakage struct {
@@ -43,12 +43,12 @@ type breakage struct {
 
 	batch        []domain.Event
 	open         repositorytest.PeekedBundle
-	tries        int // attempts of the operation
+	tries        int // number of attempts of the operation
 	notified     []domain.Notice
 	subscription domain.SubscriptionID
 }
 
-// requestDequeues requests notices of the recipient's Dequeues for a subscription.
+// requestDequeues makes Dequeues of the recipient write notices for a subscription.
 func (s *breakage) requestDequeues(node *Repository) error {
 	_, err := node.RequestDequeues(context.Background(), s.actor, s.subscription)
 	return err
@@ -177,7 +177,7 @@ var brokenOperations = []brokenOperation{
 		name: "peek whose pointers are all wrong",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)                   // this node writes no hints
-			s.requireNoError(s.save(node, s.makeEvents(6))) // fills several drawers in each cabinet
+			s.requireNoError(s.save(node, s.makeEvents(6))) // these events fill several drawers in each cabinet
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			s.requireNoError(err)
 			_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
@@ -194,7 +194,7 @@ var brokenOperations = []brokenOperation{
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.requireNoError(s.save(node, s.batch))
-			for range 2 { // a third bundle remains
+			for range 2 { // two of three bundles are dequeued
 				b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 				s.requireNoError(err)
 				_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
@@ -423,8 +423,8 @@ var brokenOperations = []brokenOperation{
 	},
 }
 
-// A requestFault is a way to break a request, and the number of retries of the node that makes the call: -1
-// leaves retries to the caller, 0 means the default.
+// A requestFault is a way to break a request. retries configures the node: -1 leaves retries to the
+// caller, 0 means the default.
 type requestFault struct {
 	fault   faulty.Fault
 	retries int
@@ -437,11 +437,10 @@ func (b requestFault) String() string {
 	return b.fault.String() + "/retried by the caller"
 }
 
-// requestFaults returns the ways in which each request is broken. Package client returns the same kind of
-// error for several faults, as its tests prove. So the list has each kind of error twice, retried by the
-// node and by the caller, with alternating faults. MESSAGEHUB_EVERY_CASE=1, as in make campaign, combines
-// every fault with both retries. Under the race detector two faults suffice, because all faults execute
-// the same lines.
+// requestFaults returns the ways to break a request. Package client returns the same kind of error for
+// several faults, so each kind of error occurs twice: retried once by the node and once by the caller,
+// with alternating faults. MESSAGEHUB_EVERY_CASE=1, as in make campaign, combines every fault with both
+// retries. Under the race detector two faults suffice, because all faults execute the same lines.
 func requestFaults() []requestFault {
 	if raced {
 		return []requestFault{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}
@@ -476,7 +475,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 			}
 			t.Run(op.name+"/"+way.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
+				synctest.Test(t, func(t *testing.T) { // in a bubble, backoffs take no real time
 					n := 1
 					for breakOnce(t, op, way.fault, n, way.retries) {
 						n++
@@ -539,7 +538,6 @@ func breakOnce(t *testing.T, op brokenOperation, fault faulty.Fault, n, retries 
 	return happened
 }
 
-// counterValue returns the value of a counter.
 func counterValue(t *testing.T, c prometheus.Counter) float64 {
 	var m dto.Metric
 	require.NoError(t, c.Write(&m))

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A bundleDoc is the document of a bundle. It has the locations of the events instead of their ids.
+// A bundleDoc is the document of a bundle. It stores the locations of the events, not their ids.
 type bundleDoc struct {
 	ID            string          `json:"id"`
 	Recipient     string          `json:"recipient"`
@@ -30,26 +30,26 @@ type bundleDoc struct {
 	Format        string          `json:"format"`
 	Version       string          `json:"version"`
 	Opened        time.Time       `json:"opened"`
-	Ranges        []slotRange     `json:"ranges"`           // up to six
-	TTL           int             `json:"ttl,omitempty"`    // of a closed bundle: seconds from the last write to the removal by Cosmos
-	Before        string          `json:"before,omitempty"` // id of the bundle of the group that was closed before this one
+	Ranges        []slotRange     `json:"ranges"`           // at most six
+	TTL           int             `json:"ttl,omitempty"`    // closed bundles only: seconds from the last write to the removal by Cosmos
+	Before        string          `json:"before,omitempty"` // id of the previously closed bundle of the group
 	Start         position        `json:"start"`            // position of the gate in the cabinet when the bundle was opened
 	Next          domain.Sequence `json:"next,omitempty"`   // hint: number of the next event in the last drawer of the bundle
 	NextSaved     millis          `json:"nextSaved,omitempty"`
 	Behind        openingBacklog  `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
-	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
-	Watched       bool            `json:"watched,omitempty"`    // the Dequeue and the removal of the bundle write notices for watchers
-	Expires       millis          `json:"expires,omitempty"`    // replaces TTL if the bundle was watched when it was closed: time from which a sweep may remove it
+	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // not stored by older versions
+	Watched       bool            `json:"watched,omitempty"`    // the bundle has watches, so its Dequeue and its removal write notices
+	Expires       millis          `json:"expires,omitempty"`    // instead of TTL, if the bundle was watched when it was closed: time from which a sweep may remove the bundle
 	Changes       int64           `json:"changes,omitempty"`    // number of changes of which watchers were notified
 	Peeked        packed          `json:"peeked,omitempty"`     // trace span of the Peek that opened the bundle; see encodeSpan
 
-	// Members of a bundle in content mode request:
+	// The following members are used in content mode request.
 	List           string             `json:"list,omitempty"`
 	Object         string             `json:"object,omitempty"`  // name of the object with the content, once the domain has answered
 	Gone           bool               `json:"gone,omitempty"`    // the object is known to be deleted
 	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // never nil
-	Opening        int64              `json:"opening,omitempty"` // generation of the gate that opened the bundle last
+	Opening        int64              `json:"opening,omitempty"` // generation of the gate when it last opened the bundle
 	client.Document
 
 	etag azcore.ETag
@@ -84,7 +84,6 @@ type slotRange struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// toBundle returns d as a domain.Bundle.
 func (d *bundleDoc) toBundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
@@ -152,31 +151,29 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 	return d
 }
 
-// setOpening stores the generation of the gate that opened d, if d is in content mode request: the
-// Dequeue of a bundle in this mode always writes a notice.
+// setOpening stores the generation of the gate that opened d, if d is in content mode request. In this
+// mode every Dequeue writes a notice.
 func (d *bundleDoc) setOpening(g *gate) {
 	if d.Content == string(domain.Request) {
 		d.Opening = g.Generation
 	}
 }
 
-// ifOpen is the condition of a patch that the bundle is open.
+// ifOpen is a patch condition: the bundle is open.
 const ifOpen = "c.state = '" + stateOpen + "'"
 
-// ifUnwatched is the condition of a patch that the bundle is not watched.
+// ifUnwatched is a patch condition: the bundle is not watched.
 const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 
-// closePatch returns the patch that closes d with state. Cosmos deletes the bundle when the retention
-// has passed. If the bundle is watched, a sweep removes it instead and writes a notice; see
+// closePatch returns the patch that closes d with state. Cosmos deletes the bundle when the retention has
+// passed. If the bundle is watched, a sweep removes it instead and writes a notice; see
 // retention_watched.go.
 //
-// The patch is conditional on the state, which must be open, and on the write id, which must be that of
-// d: a Replay opens the bundle with another write id. While the bundle is open, only its content
-// changes: by the answers of the domain, and by the mark of MarkGone. Once the domain has answered, a
-// Dequeue does not depend on the answer. The patch has no condition on the etag, because a Peek that
-// proves that the bundle is open changes the etag at any time; see proveOpen. If the bundle was not
-// watched when d was read, a third condition is that the bundle is still not watched: a watch added
-// since would not be notified.
+// The patch requires that the bundle is open and has the write id of d, because a Replay opens the bundle
+// with another write id. The patch has no condition on the etag. While the bundle is open, only its
+// content changes, and once the domain has answered, a Dequeue does not depend on the content. Also, a
+// Peek may change the etag at any time; see proveOpen. If d is not watched, the patch also requires that
+// the bundle is still not watched. Otherwise a watch that was added since would not be notified.
 func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {
@@ -191,8 +188,8 @@ func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, n
 	return ops
 }
 
-// dequeuePatch returns the patch of closePatch for a Dequeue. It counts the Dequeue of a watched bundle
-// as a change of which watches are notified.
+// dequeuePatch returns the patch with which a Dequeue closes d. If the bundle is watched, the patch also
+// counts the Dequeue as a change.
 func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	ops := d.closePatch(stateDequeued, writeID, retention, now)
 	if d.Watched {
@@ -215,7 +212,7 @@ func timeToLive(retention time.Duration) int64 {
 	return int64(max(retention.Round(time.Second)/time.Second, 1))
 }
 
-// reopen returns d, opened again by g.
+// reopen returns a copy of d in the open state, opened by g.
 func (d *bundleDoc) reopen(g *gate, writeID string) *bundleDoc {
 	c := *d
 	c.State, c.WriteID, c.TTL, c.Expires = stateOpen, writeID, 0, 0

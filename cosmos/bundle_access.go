@@ -12,15 +12,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle and gate change together: every batch that changes the state of a bundle also writes its gate,
-// and every write that changes the open bundle of a gate also changes the state of the bundle. So a
-// bundle is open if and only if its gate names it as the open bundle.
+// Bundle and gate change together. Every batch that changes the state of a bundle also writes its gate.
+// Every write that changes the open bundle of a gate also changes the state of that bundle. So a bundle is
+// open if and only if its gate names it as the open bundle.
 //
-// A patch with the condition that the bundle is open proves that it is, even where reads may be stale,
-// because the service evaluates the condition on the current document. If the patch is refused, the
-// bundle is not open. The patch sets a member to its current value and has no condition on the etag, so
-// any number of such patches may run concurrently. They do not make a Dequeue fail, because its
-// conditions are on the gate and on members of the bundle that the patch does not write.
+// Even if reads may be stale, a patch on condition that the bundle is open tells whether it is: the
+// service evaluates the condition on the current document. If the patch is refused, the bundle is not
+// open. The patch sets a member to its current value and has no condition on the etag, so any number of
+// such patches may run concurrently. They do not make a Dequeue fail, because its conditions are on the
+// gate and on members of the bundle that the patch does not write.
 
 // bundleAndGates reads a bundle and all gates of its recipient concurrently. The bundle is nil if it
 // does not exist.
@@ -54,11 +54,11 @@ func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	return &doc, err
 }
 
-// proveOpen returns the current state of the open bundle of g, including the answer of its domain. A
-// patch proves that the bundle is open. The same batch reads the gate, so proveOpen fails with ErrFrozen
-// if the actor was frozen after g was read.
+// proveOpen returns the current state of the open bundle of g, including the answer of its domain. A patch
+// proves that the bundle is open. The batch of the patch also reads the gate, so proveOpen fails with
+// ErrFrozen if the actor was frozen after g was read.
 func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
-	// A crash after this write leaves the bundle as it was.
+	// This write changes nothing, so a crash after it has no effect.
 	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, true, func(b *azcosmos.TransactionalBatch) {
 		b.PatchItem(g.Open, changesNothing(bundleDocument, ifOpen), nil)
 		b.ReadItem(g.ID, nil)
@@ -91,13 +91,13 @@ func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	return &doc, nil
 }
 
-// openNow returns the current state of a bundle, or fails with NotFound if the bundle is not open.
-// Where reads may be stale, a patch proves both results.
+// openNow returns the current state of a bundle, or fails with NotFound if the bundle is not open. If
+// reads may be stale, openNow patches the bundle instead of reading it.
 func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
 	doc := &bundleDoc{}
 	var err error
 	if c.r.db.ReadsMayBeStale() {
-		// A crash after this write leaves the bundle as it was.
+		// This write changes nothing, so a crash after it has no effect.
 		err = c.Patch(ctx, c.r.db.bundles, recipient.String(), id.String(), changesNothing(bundleDocument, ifOpen), doc)
 	} else {
 		_, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
@@ -113,9 +113,9 @@ func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.
 	return doc, err
 }
 
-// whyNotOpen returns NotFound for a bundle that was not open when it was read. A stale read may miss
-// that the bundle was opened, or opened again by a Replay. So where reads may be stale, a patch that
-// changes nothing proves that the bundle is not open; otherwise whyNotOpen returns ErrStale.
+// whyNotOpen returns NotFound for a bundle that was not open when it was read. A stale read may miss that
+// the bundle was opened, or opened again by a Replay. So if reads may be stale, a patch that changes
+// nothing tests whether the bundle is open. If the bundle is open, whyNotOpen returns ErrStale.
 func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
 	if c.r.db.ReadsMayBeStale() {
 		if _, err := c.openNow(ctx, recipient, id); err != nil {

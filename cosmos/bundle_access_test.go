@@ -71,7 +71,7 @@ func TestFrozenActor_GetsNoOpenBundleDespiteStaleReads(t *testing.T) {
 		makeOld()
 		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 		require.Nil(s, next.Open)
-		if !errors.Is(err, domain.ErrNoData) { // a stale read may show the gate before the bundle was opened
+		if !errors.Is(err, domain.ErrNoData) { // a stale read may return the gate from before the bundle was opened
 			require.True(s, err == nil || errors.Is(err, repository.ErrFrozen), "%v", err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// readBody returns the body of a bundle from an offset on.
+// readBody returns the body of a bundle, starting at offset from.
 func readBody(t *testing.T, p *hub.PeekedBundle, from int64) string {
 	t.Helper()
 	body, err := p.Open(context.Background())

@@ -19,8 +19,8 @@ func (r *Repository) WatchBundle(ctx context.Context, recipient domain.ActorID, 
 		ops := client.NewPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/watched", true)
 		doc := &bundleDoc{}
-		// A crash after this write leaves a watched bundle without a watch: its Dequeue writes a notice
-		// that has no receiver.
+		// A crash after this write leaves a bundle that counts as watched but has no watch. The notice of
+		// its Dequeue then has no receiver.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		if client.IsNotFound(err) || client.IsRefused(err) {
 			return errNotOpen(id)

@@ -10,30 +10,30 @@ import (
 // A sweep removes an empty cabinet, so that head and gates name only cabinets with events, however many
 // kinds of events a recipient has received. A removal takes three writes, in three sweeps:
 //
-//  1. The drawers below the floor are deleted, and the head notes the floor in Cleared.
+//  1. The drawers below the floor are deleted, and the head stores the floor in Cleared.
 //  2. The head is replaced without the cabinet if the floor is above the last ordinal, all drawers below
-//     the floor are cleared and no drawer is being filled. The floor proves that the gate is past every
+//     the floor are cleared and no drawer is being filled. Such a floor means that the gate is past every
 //     event of the cabinet, and the floor never decreases. So no bundle of the cabinet is open, and a
 //     Replay of a closed one is refused. The replacement is conditional on the etag of the head that was
-//     read: a Save to the cabinet and its removal exclude each other, and a node with an older head in
-//     memory fails its next write and reads the head again.
+//     read, so a Save to the cabinet and its removal exclude each other. A node with an older head in
+//     memory fails its next write, and reads the head again.
 //  3. The gate is replaced without its position in the cabinet.
 //
 // After a crash between these writes, the next sweep continues.
 //
 // A removed cabinet that receives events again continues after the highest ordinal and the highest total
-// of all removed cabinets (BaseOrdinal, BaseTotal), and its drawers have new ids. So a lower ordinal
+// of all removed cabinets (BaseOrdinal, BaseTotal). Its drawers have new ids. So a lower ordinal
 // identifies all remains of the cabinet from before its removal: the position of a gate that was not
-// replaced yet, the ranges of an old bundle, an entry, and a drawer created by a Save or a flush that
-// was paused since before the removal. Such a drawer is not read. It remains until the floor of the new
+// replaced yet, the ranges of an old bundle, an entry, and a drawer created by a Save or a flush that was
+// paused since before the removal. Such a drawer is not read. It remains until the floor of the new
 // cabinet passes it.
 //
-// A gate without a position may be compared with a stale head, in which the events of the removed
-// cabinet seem to wait. So the gate stores the highest number among the removed positions (gate.Removed):
-// in a cabinet without a position, all numbers up to it are acknowledged. The same write gives a
-// position to each cabinet of the head that has no position in the gate. A cabinet that is missing in
-// the head is newer than the head, and its numbers are higher. So the rule holds with any version of
-// the head, however stale.
+// A gate without a position may be compared with a stale head, in which the events of the removed cabinet
+// seem to wait. So the gate stores the highest number among the removed positions (gate.Removed): in a
+// cabinet without a position, all numbers up to it are acknowledged. The same write gives a position to
+// each cabinet of the head that has no position in the gate. A cabinet that is missing in the head is
+// newer than the head, and its numbers are higher. So the rule holds with any version of the head, however
+// stale.
 //
 // While an intent begins a new cabinet, no cabinet is removed: the ordinals in the intent were planned
 // before the removal.
@@ -43,8 +43,8 @@ func (t retained) isGone(last cabinetState) bool {
 	return last.Drawer == "" && t.Closed == "" && t.Floor > last.Ordinal && t.Cleared >= t.Floor
 }
 
-// allowsRemoval reports whether cabinets may be removed from h. The first removal raises the
-// format of the head, so it waits until no intent of an older version can be in it.
+// allowsRemoval reports whether cabinets may be removed from h. The first removal raises the format of the
+// head, so it waits until the head has no intent that an older version may have written.
 func (h *head) allowsRemoval() bool {
 	if h.Intent == nil {
 		return true
@@ -101,7 +101,7 @@ func (g *gate) positionIn(name cabinetName, last cabinetState) position {
 	return last.sinceBase(at)
 }
 
-// sinceBase returns at. If at is from before the cabinet was removed, sinceBase returns the position
+// sinceBase returns at, unless the cabinet was removed after at was stored. Then it returns the position
 // before the first event since the removal.
 func (c cabinetState) sinceBase(at position) position {
 	if c.BaseOrdinal > 0 && at.Ordinal <= c.BaseOrdinal {
@@ -115,7 +115,7 @@ func (c cabinetState) sinceBase(at position) position {
 func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID string) *gate {
 	var forgotten []cabinetName
 	for name, at := range g.At {
-		// A cabinet that was created after h has a higher ordinal.
+		// A cabinet that was created after h has an ordinal above RemovedOrdinal.
 		if _, ok := h.Cabinets[name]; !ok && h.RemovedOrdinal > 0 && at.Ordinal <= h.RemovedOrdinal {
 			forgotten = append(forgotten, name)
 		}
@@ -136,7 +136,7 @@ func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID 
 	return c
 }
 
-// forgetRemoved replaces the gates that have positions in cabinets that were removed from h.
+// forgetRemoved removes from the gates the positions in cabinets that were removed from h.
 func (c *call) forgetRemoved(ctx context.Context, h *head, gates map[domain.Group]*gate) error {
 	for group, g := range gates {
 		isMember := func(name cabinetName) bool {

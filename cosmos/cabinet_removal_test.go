@@ -41,7 +41,7 @@ func (k *keeper) dequeueAll() []repositorytest.PeekedBundle {
 	return all
 }
 
-// sweepAcknowledged advances the clock and sweeps until everything acknowledged has been removed.
+// sweepAcknowledged advances the clock and sweeps until all acknowledged events have been removed.
 func (k *keeper) sweepAcknowledged() {
 	k.runSweep()
 	for range 4 {
@@ -162,7 +162,7 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k.rig = newRig(t, embedded.Options{}) // the clock of the engine does not advance, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saveEvents(1)[0]
-	taken := k.takeBundle()
+	dequeued := k.takeBundle()
 	group, err := domain.DefaultGroups().GroupOf(b.Origin)
 	require.NoError(t, err)
 	refused := func() {
@@ -177,14 +177,14 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 		refused()
 	}
 	require.Empty(t, k.readHead().Cabinets)
-	require.NotEqual(t, taken.Events[0].ID, k.saveEvents(1)[0].ID)
+	require.NotEqual(t, dequeued.Events[0].ID, k.saveEvents(1)[0].ID)
 	refused()
 	require.Equal(t, 1, k.dequeueAllEvents())
 }
 
-// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with the later
-// gates. A cabinet must be a candidate for a bundle, with its first waiting event, if and only if one of
-// its events waits in that head.
+// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with all later
+// gates. A cabinet must be a candidate for a bundle if and only if one of its events waits in that head.
+// The candidate must start at its first waiting event.
 func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	rounds := 150
 	if raced {
@@ -197,7 +197,7 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 			k := newKeeper(t, 2)
 			k.node = k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, TailEvents: int(seed%2) * 4}, true)
 			var heads []*head
-			through := make(map[cabinetName]domain.Sequence) // the highest acknowledged number
+			through := make(map[cabinetName]domain.Sequence) // highest acknowledged number of each cabinet
 			waiting := make(map[cabinetName][]domain.Sequence)
 			most := 0
 			for range rounds {
@@ -326,8 +326,9 @@ func TestRemoval_DisturbsNoCallInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with the maximum number of kinds. A node
-// that refused one more kind accepts it after the removal, although the node has the old head in memory.
+// TestSave_AcceptsNewKindsOnceOldOnesAreGone saves the maximum number of kinds of events for a recipient.
+// A node that refused one more kind accepts it after the removal, although the node has the old head in
+// memory.
 func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	k := newKeeper(t, 3)
 	var kinds []domain.Event
@@ -363,7 +364,7 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
 }
 
-// TestRemoval_SurvivesACrashAtEachRequest ends a node at each request of the sweeps that remove two
+// TestRemoval_SurvivesACrashAtEachRequest kills a node at each request of the sweeps that remove two
 // cabinets, before and after the request is applied. Another node then saves to one of the cabinets,
 // delivers the event, and continues the sweeps.
 func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
@@ -408,7 +409,8 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 }
 
 // TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets were created and removed,
-// but not the gate. New events have numbers above the positions that were removed from the gate.
+// but does not restore the gate. New events must have numbers above the positions that were removed from
+// the gate.
 func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	k := newKeeper(t, 3)
 	f := &failover{T: t, rig: k.rig, actor: k.actor, opts: Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}}
@@ -437,7 +439,7 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 // with higher ordinals.
 func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
-	// A first removal sets RemovedOrdinal in the head.
+	// This removal sets RemovedOrdinal in the head.
 	k.saveEvents(1, repositorytest.WithContentType("zero"))
 	k.dequeueAll()
 	k.sweepAcknowledged()

@@ -25,7 +25,7 @@ func (r *Repository) beginCall(name string) *call {
 // renewCall returns a call like c, with a full budget.
 func (c *call) renewCall() *call { return &call{Call: c.Renew(), r: c.r, withoutHints: c.withoutHints} }
 
-// A database has the containers of the repository.
+// A database contains the containers of the repository.
 type database struct {
 	*client.Database
 	catalog, cabinets, bundles *azcosmos.ContainerClient

@@ -28,11 +28,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In the chaos test, two nodes save, peek and dequeue for one recipient at the same time. Their
-// connection loses and delays requests and replies, plain reads may be stale, and nodes die and are
-// replaced. At the end, no event may be lost, doubled or out of order. Every second world orders events
-// by recipient instead of by cabinet. The test runs with the fake clock of synctest, so that leases and
-// backoffs take no real time.
+// In the chaos test, two nodes save, peek and dequeue for one recipient at the same time. Their connection
+// loses and delays requests and replies, plain reads may be stale, and nodes die and are replaced. At the
+// end, no event may be lost, doubled or out of order. Every second run, which the test calls a world,
+// orders events by recipient instead of by cabinet. The test runs with the fake clock of synctest, so that
+// leases and backoffs take no real time.
 
 // chaosSeeds is the number of worlds: one for every combination of retention, order, tails and stale
 // reads. MESSAGEHUB_CHAOS_SEEDS sets another number, as make campaign does with 1,000, and
@@ -40,9 +40,9 @@ import (
 const chaosSeeds = 24
 
 // chaosRetention is the retention in the worlds with a sweep. It is longer than the time from the first
-// sending of events to the end of their last Save. A domain resends its events for resendFor, and then
-// waits for up to saveTimeout. A caller that leads a batch may include these events in its current round
-// or in the next one, even if the domain no longer waits.
+// attempt to save events until their last Save ends. A domain resends its events for resendFor, and then
+// waits for up to saveTimeout. A caller that leads a batch may still save these events in its current
+// round or in the next one, even if the domain no longer waits.
 const (
 	chaosRetention = resendFor + saveTimeout + 2*saveTimeout + 10*time.Second
 	resendFor      = saveTimeout / 2
@@ -60,8 +60,8 @@ func TestChaos_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEED"), 10, 64); err == nil {
 		first, last = s, s+1
 	}
-	var swept float64 // drawers that were removed in all worlds
-	delivered := 0    // notices delivered in all worlds
+	var swept float64 // number of drawers that were removed in all worlds
+	delivered := 0    // number of notices delivered in all worlds
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ type chaos struct {
 	seen      map[domain.BundleID]repositorytest.PeekedBundle
 	closed    map[domain.BundleID]bool   // bundles whose Dequeue was reported as successful
 	answers   map[domain.BundleID]string // objects
-	delivered []domain.Notice            // notices that relays delivered, in order
+	delivered []domain.Notice            // the notices that relays delivered, in order
 }
 
 type chaosNode struct {
@@ -160,7 +160,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			return faulty.None
 		}
 		faults := faulty.CommonFaults()
-		return faults[c.random(len(faults)-1)] // the list without the last fault, a foreign 412: this test causes real ones
+		return faults[c.random(len(faults)-1)] // omits the last fault, a foreign 412, because this test causes real ones
 	})
 	for i := range c.nodes {
 		c.nodes[i] = c.startNode()
@@ -168,7 +168,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// countSwept returns the number of drawers that the nodes alive at the end have removed.
+// countSwept returns the number of drawers that were removed by the nodes alive at the end.
 func (c *chaos) countSwept(t *testing.T) float64 {
 	var sum float64
 	for _, n := range c.nodes {
@@ -275,8 +275,9 @@ func (c *chaos) run() {
 	}
 }
 
-// describeDoubles returns the times at which events that are in two bundles were saved. If the times are
-// more than chaosRetention apart, the first copy may have been removed before the second Save.
+// describeDoubles finds the events that are in two bundles, and returns the times at which they were
+// saved. If the times are more than chaosRetention apart, the first copy may have been removed before the
+// second Save.
 func describeDoubles(bundles []repositorytest.PeekedBundle) string {
 	var text strings.Builder
 	saved := make(map[domain.EventID]time.Time)
@@ -291,8 +292,7 @@ func describeDoubles(bundles []repositorytest.PeekedBundle) string {
 	return text.String()
 }
 
-// requireBacklogs requires that each of the last bundles, which left lists in order, reported the right
-// backlog.
+// requireBacklogs requires that each bundle in left, in order, reported the right backlog.
 func (c *chaos) requireBacklogs(left []repositorytest.PeekedBundle) {
 	events, oldest := int64(0), time.Now()
 	for _, b := range slices.Backward(left) {
@@ -420,7 +420,7 @@ func withoutAnswer(b domain.Bundle) domain.Bundle {
 	return b
 }
 
-// answerBundle stores an answer for a bundle, and requires that every call returns the same object.
+// answerBundle answers a bundle, and requires that every answer returns the object of the first answer.
 func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) error {
 	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
 	if err != nil {
@@ -437,7 +437,8 @@ func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) er
 	return nil
 }
 
-// deliverNotices delivers the notices in the outbox, in order, until the removal of one has an unknown outcome.
+// deliverNotices delivers the notices in the outbox, in order. It stops when it does not know whether a
+// notice was removed.
 func (c *chaos) deliverNotices(n *chaosNode) error {
 	notices, err := n.Notices(context.Background(), c.actor)
 	for _, notice := range notices {
@@ -475,8 +476,8 @@ func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 	}
 }
 
-// requireNoticesInOrder requires a notice for every bundle in content mode request, as all bundles are
-// closed. In each group, the first notices of the bundles must have the order of the bundles.
+// requireNoticesInOrder requires a notice for every bundle in content mode request. In each group, the
+// notices must first have been delivered in the order of the bundles.
 func (c *chaos) requireNoticesInOrder() {
 	isNotified := make(map[domain.BundleID]bool)
 	last := make(map[domain.Group]domain.Notice)

@@ -17,20 +17,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A check reads every document and compares it with the invariants. The statements of a head remain true,
-// so documents can be compared with the head while the hub runs. Hints are updated later, so a suspicious
-// hint is read twice, and skipped if it changes between the reads. An unreadable mailbox, which is damaged
-// or has a newer format, is a finding, and the check continues with the next recipient. A repair corrects
-// hints and rolls back unfinished intents.
+// A check reads every document and compares it with the invariants. A head never withdraws what it states,
+// so documents can be compared with the head while the hub runs. Hints are updated later than the head, so
+// a suspicious hint is read twice, and skipped if it changes between the reads. If a mailbox is damaged or
+// has a newer format, the check reports it as a finding, and continues with the next recipient. A repair
+// corrects hints and rolls back unfinished intents.
 
 // CheckOptions are the scope, the limits and the effects of a Check.
 type CheckOptions struct {
 	Recipient  domain.ActorID // check only this recipient; zero: all
-	Repair     bool           // repair hints, roll back unfinished intents, and flush tails if the node writes no tails; events never change
-	Resume     string         // CheckReport.Resume of an earlier Check, to continue after its last result; "" from the start
+	Repair     bool           // repair hints, roll back unfinished intents, and flush tails if the node writes none; events never change
+	Resume     string         // CheckReport.Resume of an earlier Check that this one continues; "": start with the first recipient
 	MaxIDBytes int            // bytes for the ids of one recipient; default 64 MB. If the ids need more, the events are read several times
 
-	// Progress, if not nil, is called from time to time with a copy of the report so far.
+	// Progress, if not nil, is called from time to time with a copy of the current report.
 	Progress func(repository.CheckReport)
 }
 
@@ -42,7 +42,7 @@ type finding struct {
 	repair func(context.Context, *call) error
 }
 
-// The kinds of findings.
+// These are the kinds of findings.
 const (
 	drawerMissing  = "drawer-missing"
 	drawerTwice    = "drawer-twice"
@@ -80,11 +80,11 @@ var repairedKinds = []string{
 }
 
 // Check compares all stored documents with the invariants, while the hub may be running. It needs bounded
-// memory. An error means that Check could not read further; the report has the findings up to there.
+// memory. If it returns an error, it could not read further, and the report has the findings up to there.
 //
-// Events that a head states to be stored remain stored until a sweep removes them, so they can be checked
-// during Saves. Hints are updated a little later. So a suspicious hint is read again, and is a finding
-// only if the hint remains wrong while head and gates do not change.
+// An event that a head counts remains stored until a sweep removes it, so events can be checked during
+// Saves. Hints are updated a little later. So a suspicious hint is read again, and is a finding only if
+// the hint remains wrong while head and gates do not change.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &mailboxChecker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	if c.opts.MaxIDBytes <= 0 {
@@ -129,7 +129,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 			return err
 		}
 		for _, stray := range strays {
-			c.unreadableHead(stray)
+			c.reportUnreadableHead(stray)
 		}
 		for _, recipient := range recipients {
 			if err := c.checkRecipient(ctx, recipient); err != nil {
@@ -144,7 +144,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 			c.report.Resume = c.encodeCheckpoint(continuation)
 		}
 		c.reportProgress(true)
-		q.UseCall(c.r.client.Begin("check")) // each result page gets a budget
+		q.UseCall(c.r.client.Begin("check")) // each result page has its own budget of retries
 	}
 	return c.checkAbandonedIntents(ctx, true)
 }
@@ -224,14 +224,14 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 	return recipients, strays, nil
 }
 
-// maxChecks is the limit for the checks of a recipient, if no two consecutive checks agree before.
+// maxChecks limits the checks of a recipient. They end earlier if two consecutive checks agree.
 const maxChecks = 6
 
 // checkRecipient checks one recipient until the result is certain.
 func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.ActorID) error {
 	now, confirmed, err := c.checkUntilCertain(ctx, recipient)
 	if isOfMailbox(err) {
-		c.noteUnreadable(recipient, err)
+		c.reportUnreadable(recipient, err)
 		return nil
 	}
 	if err != nil {
@@ -266,10 +266,10 @@ func (c *mailboxChecker) checkUntilCertain(ctx context.Context, recipient domain
 		for at := range l.at {
 			times[at]++
 		}
-		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
+		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeStale() {
 			break
 		}
-		if n < maxChecks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // time for hints that are not written yet
+		if n < maxChecks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // waits for hints that are not written yet
 			return nil, nil, ctx.Err()
 		}
 	}
@@ -291,9 +291,9 @@ func isOfMailbox(err error) bool {
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 
-// noteUnreadable reports a recipient that cannot be checked, because one of its documents is damaged or
+// reportUnreadable reports a recipient that cannot be checked, because one of its documents is damaged or
 // has a newer format.
-func (c *mailboxChecker) noteUnreadable(recipient domain.ActorID, err error) {
+func (c *mailboxChecker) reportUnreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
 	c.addUnreadable(recipient, err)
 	c.reportProgress(false)
@@ -303,9 +303,9 @@ func (c *mailboxChecker) addUnreadable(recipient domain.ActorID, err error) {
 	c.addFindings([]finding{unreadableFinding(recipient, err)})
 }
 
-// unreadableHead reports a head that cannot be read. The recipient is known only if the store returns its
+// reportUnreadableHead reports a head that cannot be read. The recipient is known only if the store returns its
 // id.
-func (c *mailboxChecker) unreadableHead(err error) {
+func (c *mailboxChecker) reportUnreadableHead(err error) {
 	f := finding{Finding: repository.Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}}
 	if damage, ok := errors.AsType[*client.Failure](err); ok {
 		f.Recipient = damage.DamagedPartition()
@@ -330,7 +330,7 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 		if f := &findings[i]; f.repair != nil {
 			tried = true
 			// A repair is one conditional write, a rollback or several flushes. After a crash during or
-			// after this write, the next check continues.
+			// after this write, the next check repairs the rest.
 			if err := f.repair(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}
@@ -352,13 +352,13 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 	return nil
 }
 
-// checkAbandonedIntents reads the heads with the seen intents again. An intent is abandoned if it still
-// exists after its owner's time. For intents whose owners still have time, checkAbandonedIntents waits
-// or, if wait is false, leaves them to a later call.
+// checkAbandonedIntents reads the heads with the seen intents again. An intent that still exists after its
+// owner's time is abandoned. If an owner still has time, checkAbandonedIntents waits, or postpones the
+// intent to a later call if wait is false.
 func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
 	var later []seenIntent
 	for _, u := range c.intents {
-		dead := c.r.opts.Exclusive && !u.own // the owner of the intent is dead
+		dead := c.r.opts.Exclusive && !u.own // with Exclusive, no other process uses the store
 		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue
@@ -410,8 +410,8 @@ func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorI
 	return err
 }
 
-// awaitIntentOwner waits for the end of an intent, at least as long as another writer would, or not at
-// all if the owner is dead. It returns the head if the intent still exists afterwards, otherwise nil.
+// awaitIntentOwner gives the owner of an intent as much time as a writer would, or none if the owner is
+// dead. It returns the head if the intent still exists afterwards, otherwise nil.
 func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u seenIntent, dead bool) (*head, error) {
 	for patience := minIntentAge; ; {
 		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {

@@ -23,7 +23,7 @@ type scan struct {
 	floor   int
 	at      position
 	bundle  *bundleDoc // the open bundle, or nil
-	idsOnly bool       // an earlier pass has checked everything else
+	idsOnly bool       // only the ids are checked, because an earlier pass has checked the rest
 
 	seen []*drawerSeen // drawers that hold visible events, in order
 }
@@ -130,7 +130,7 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
 			s.l.addFinding("H8", drawerShort, s.locateDrawer(seen), nil, "the head states %d events in the drawer, %d of them in pages, but the drawer counts %d", s.last.Fill, seen.paged, d.Count)
 		}
-	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // the next reader seals a drawer that a sweep has closed
+	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // a drawer that a sweep has closed is sealed by its next reader
 		s.l.addFinding("H8", drawerUnsealed, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			_, err := c.sealDrawer(ctx, key, d.ID)
 			return err
@@ -143,7 +143,7 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 	case d.Ordinal == s.at.Ordinal:
 		position = s.at.Slot
 	}
-	if d.Position > position { // a Dequeue of events in a tail may leave a position too low, which only costs a read
+	if d.Position > position { // after a Dequeue of events in a tail, the position may be too low, which only costs a read
 		s.l.addFinding("H9", positionWrong, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
@@ -185,7 +185,7 @@ func (s *scan) checkTotals() {
 	}
 	s.checkFront()
 	isInFront := s.at.isInFront(s.last) // a gate in front of the head is reported separately
-	// A head that was raised above a gate counts lost events, which no drawer has.
+	// A head that was raised above a gate counts lost events, which are in no drawer.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
 	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {
 		s.l.addFinding("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "the last event has number %d, but the head states number %d", last, s.last.Sequence)

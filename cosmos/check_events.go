@@ -29,13 +29,13 @@ func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 				return err
 			}
 			if p.Slot >= d.paged {
-				break // a page of an uncommitted Save, or of a flush that the head does not note yet
+				break // this page belongs to an uncommitted Save, or to a flush that is not in the head yet
 			}
 			if slot, err = s.checkPage(d, &p, slot, &hashes); err != nil {
 				return err
 			}
 		}
-		q.UseCall(s.l.beginCall().Call) // each request gets a budget
+		q.UseCall(s.l.beginCall().Call) // each request has its own budget of retries
 	}
 	if slot < d.paged && !s.idsOnly {
 		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are missing", slot, d.paged-1)
@@ -53,7 +53,7 @@ func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 	return s.checkFilters(ctx, d, hashes)
 }
 
-// readTail adds the events of d that are in the tail, and appends the hashes of their ids.
+// readTail checks the events of d that are in the tail, and appends the hashes of their ids.
 func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 	if s.tail == nil || s.tail.drawer != d.id {
 		return
@@ -142,7 +142,7 @@ func (s *scan) compareWithBundle(d *drawerSeen, slot int, sequence domain.Sequen
 	}
 }
 
-// findSuspects records in places the slots of the drawer whose events have suspect ids.
+// findSuspects adds to places each slot of the drawer that has an event with a suspect id.
 func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
@@ -156,7 +156,7 @@ func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uin
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
-			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // the first pass has reported damage
+			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // the first pass has already reported damage
 				if slot < d.paged && suspects[fingerprintOf(e.ID)] {
 					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot))
 				}

@@ -9,15 +9,16 @@ import (
 )
 
 // An idSet finds events that exist twice. It stores an eight-byte hash of each id. Two ids with the same
-// hash are suspects, which are later compared in full. If the hashes need too much memory, the first
-// pass stores only a half, a quarter, … of them, and further passes read the events again for the others.
+// hash are suspects, which are later compared in full. If the hashes need too much memory, the first pass
+// stores only a half, a quarter, … of them. Further passes read the events again to check the remaining
+// ids.
 type idSet struct {
 	memory int // limit in bytes; 0: no limit
 	pass   uint64
 
 	mu       sync.Mutex
 	passes   uint64
-	slots    []uint64 // open addressing, at most half full; 0 is free
+	slots    []uint64 // hash table with open addressing, at most half full; 0 marks a free slot
 	used     int
 	suspects map[uint64]bool
 }

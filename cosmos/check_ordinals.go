@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// withoutTwins returns one drawer for each ordinal up to the head's, and reports other drawers with the
-// same ordinal. It prefers the drawer that the head names, then the first drawer with events.
+// withoutTwins returns one drawer for each ordinal up to that of the head, and reports other drawers with
+// the same ordinal. It prefers the drawer that the head names, then the first drawer with events.
 func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
 	kept := make([]*drawer, 0, len(found))
 	for _, d := range found {
@@ -39,7 +39,7 @@ func (s *scan) reportTwin(key string, d, other *drawer) {
 		return
 	}
 	s.l.addFinding("H8", drawerTwice, where, func(ctx context.Context, c *call) error {
-		// A crash after this write leaves a drawer that the sweep removes.
+		// A sweep removes the drawer after this write, even if the process crashes.
 		ops := client.NewPatch(drawerDocument, "c.count = 0", fmt.Sprintf("c.ordinal = %d", d.Ordinal))
 		ops.AppendSet("/sealed", true)
 		ops.AppendSet("/ordinal", 0)
@@ -47,8 +47,8 @@ func (s *scan) reportTwin(key string, d, other *drawer) {
 	}, "drawer %s has the same ordinal, so every Peek fails at these drawers; this drawer is empty, and a check with repair gives it another ordinal", other.ID)
 }
 
-// reportBeyondHead reports a drawer with an ordinal above the head's, unless the drawer belongs to the
-// Save in flight.
+// reportBeyondHead reports a drawer with an ordinal above that of the head, unless the drawer belongs to
+// the Save in flight.
 func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	switch {
 	case s.l.isIntended(d.ID):

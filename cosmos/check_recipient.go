@@ -29,14 +29,14 @@ type recipientCheck struct {
 	changed bool // head or gates changed during the check, or the head has an intent
 	ids     *idSet
 
-	filtered   map[string]*filteredDrawer // the parts of the recipient's filter, by drawer
+	filtered   map[string]*filteredDrawer // parts of the recipient's filter, by drawer
 	filterETag azcore.ETag
 
 	open int64
 
 	mu       sync.Mutex // guards the following fields
 	findings []finding
-	at       map[findingKey]bool // the keys of the findings
+	at       map[findingKey]bool // keys of the findings
 	drawers  int64
 	events   int64
 	reading  chan struct{} // limits the number of drawers that are read concurrently
@@ -50,10 +50,10 @@ func newRecipientCheck(c *mailboxChecker, recipient domain.ActorID) *recipientCh
 }
 
 // addFinding adds a finding. A finding without a repair is damage. A finding counts only if two checks
-// have it with the same kind and place, so where must distinguish it from a similar finding a moment
-// later: it names the bundle of a gate, for example, and not just the gate, which may open another
-// bundle. addFinding stores only the first finding of a kind and place, and up to maxFindings in total,
-// because one wrong number can make a million events look wrong.
+// report it with the same kind and place. So where must distinguish it from a similar finding shortly
+// afterwards: it names the bundle of a gate, not just the gate, which may open another bundle. addFinding
+// stores one finding for each kind and place, and at most maxFindings, because one wrong number can make a
+// million events look wrong.
 func (l *recipientCheck) addFinding(rule, kind, where string, repair func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,21 +73,21 @@ func (l *recipientCheck) addFinding(rule, kind, where string, repair func(contex
 
 func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[findingKey{f.Kind, f.Where}] }
 
-// agreesWith reports whether l has the same findings as another check, and the mailbox did not change
-// during either check.
+// agreesWith reports whether l has the same findings as another check, and the mailbox changed during
+// neither check.
 func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
 	return other != nil && !l.changed && !other.changed && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage that stale reads can explain, because one part of the store
+// mayBeStale reports whether l has found damage that stale reads can explain, because one part of the store
 // lags behind the other parts by some seconds. Such damage counts only if all maxChecks checks find it.
-func (l *recipientCheck) mayBeOld() bool {
+func (l *recipientCheck) mayBeStale() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
 // confirmedBy returns the findings that the other check also has. If the mailbox changed during l,
-// confirmedBy omits findings about hints, because hints may be updated later. It does not omit findings
-// about a tail, which is in the head and so is not a hint.
+// confirmedBy omits findings about hints, because hints may be updated later. Findings about a tail are
+// not omitted: a tail is in the head, so it is not a hint.
 func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	if other == nil {
 		return nil
@@ -245,7 +245,6 @@ func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*s
 	return g.Wait()
 }
 
-// checkCabinets checks every cabinet.
 func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
 	scans := make(map[cabinetName]*scan, len(l.h.Cabinets))
 	for name, last := range l.h.Cabinets {
@@ -263,7 +262,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 		}
 		scans[name] = s
 	}
-	g, ctx := errgroup.WithContext(ctx) // a failure of one scan ends the other scans
+	g, ctx := errgroup.WithContext(ctx) // an error of one scan cancels the other scans
 	g.SetLimit(drawersPerBundle)
 	for _, s := range scans {
 		g.Go(func() error { return s.checkCabinet(ctx) })
@@ -271,7 +270,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 	return scans, g.Wait()
 }
 
-// checkCatalog compares the entries with the drawers.
+// checkCatalog compares the catalog entries with the drawers.
 func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName]*scan) error {
 	origins := make(map[domain.Origin]bool)
 	for _, s := range scans {
@@ -303,14 +302,14 @@ func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName
 	return nil
 }
 
-// checkEntries compares the entries of one cabinet with its drawers, as scan s has read them.
+// checkEntries compares the catalog entries of one cabinet with its drawers as read by s.
 func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*catalogEntry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {
 		if d.next == 0 {
 			// No event waits in the drawer, but its entry may remain, because a Dequeue of events in a
-			// tail changes no entries. Peek verifies such an entry, and the sweep deletes it with the
-			// drawer.
+			// tail changes no entries. A Peek verifies such an entry, and a sweep deletes it together with
+			// the drawer.
 			delete(byDrawer, d.id)
 			continue
 		}
@@ -322,7 +321,7 @@ func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*
 		switch where := "entry " + d.id; {
 		case e == nil: // small Saves to a drawer write no entry
 		case e.NextSequence < d.next && d.id == s.last.Drawer: // a Dequeue of events in the tail raises no entry
-		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // with a front, no Save raises the entry
+		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // if the head has a front, a Save does not raise the entry
 		case e.NextSequence < d.next:
 			l.addFinding("H10", entryLow, where, replaceEntry(container, key, want.replacementFor(e), e.ETag), "the entry states that number %d waits, but the first waiting number is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:

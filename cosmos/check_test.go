@@ -24,10 +24,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These tests cause damage of every kind, in a store in which a check has found nothing.
+// These tests damage a sound store in each way that a check detects.
 
-// A damagedStore is a store with one recipient. One cabinet has three full drawers and a fourth, and five of
-// its events are acknowledged; another cabinet has one drawer. A bundle of two events is open.
+// A damagedStore is a store with one recipient, whose documents a test damages. The main cabinet has three
+// full drawers and a fourth, and five acknowledged events; another cabinet has one drawer. A bundle of two
+// events is open.
 type damagedStore struct {
 	*testing.T
 	*rig
@@ -141,7 +142,7 @@ func (d *damagedStore) readHead() *head {
 	return h
 }
 
-// leaveIntent ends a node in the middle of a Save.
+// leaveIntent kills a node in the middle of a Save, so that its intent remains.
 func (d *damagedStore) leaveIntent() {
 	dying := d.rig.node(Options{DrawerCapacity: 3, Retries: -1}, false)
 	reserved := false
@@ -198,7 +199,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 		{pageDamaged, false, func(d *damagedStore) {
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
-		{sequenceWrong, false, func(d *damagedStore) { // a page of an older version has no checksum
+		{sequenceWrong, false, func(d *damagedStore) { // the page has no checksum, like a page of an older version
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/sum", 0)
 			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
@@ -286,7 +287,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.kind, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // so that repeated checks take no real time
+			synctest.Test(t, func(t *testing.T) { // in a bubble, repeated checks take no real time
 				d := newDamagedStore(t)
 				tc.damage(d)
 				found := d.runCheck(CheckOptions{})
@@ -375,7 +376,7 @@ func TestCheck_ResumesWhereAnotherOneStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	report, err := node.Check(ctx, CheckOptions{Progress: func(r repository.CheckReport) {
 		if r.Resume != "" {
-			cancel() // after the first result page
+			cancel() // cancels the check after the first result page
 		}
 	}})
 	require.Error(t, err)
@@ -542,7 +543,7 @@ func TestCheck_RemembersIntentsWhenItResumes(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			report, err := other.Check(ctx, CheckOptions{Resume: resume, Progress: func(r repository.CheckReport) {
 				if r.Resume != "" && r.Resume != resume {
-					cancel() // after each result page
+					cancel() // cancels the check after each result page
 				}
 			}})
 			cancel()

@@ -154,9 +154,9 @@ func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 	require.NoError(t, r.repairMailbox(actor))
 }
 
-// A node that stops may leave a filter that covers only a part of its drawer.
+// If a node stops, the filter of a drawer may cover only a part of the drawer.
 func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
-	for _, more := range []int{3, 23, 30, 80} { // events in the same drawer, up to its end, and in the following drawers
+	for _, more := range []int{3, 23, 30, 80} { // further events: within the drawer, up to its end, and in later drawers
 		s := newTrust(t)
 		opts := Options{DrawerCapacity: 40}
 		stopped := s.node(opts, true)
@@ -212,7 +212,7 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 				for range nodes {
 					cost := r.costOfSave(r.node(opts, false), actor)
 					cold.requests, cold.units = cold.requests+cost.requests, cold.units+cost.units
-					for range 11 { // the next cold Save finds a tail of another length
+					for range 11 { // makes the next cold Save find a tail of another length
 						r.costOfSave(node, actor)
 					}
 				}

@@ -27,12 +27,12 @@ func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest
 			opts.Dir = t.TempDir()
 		}
 		if !hints {
-			opts.Consistency = "Session" // the repository does not trust plain reads
+			opts.Consistency = "Session" // plain reads may be stale
 		}
 		r := newRig(t, opts)
 		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention, TailEvents: tailEvents, StoreTraces: true}
 		if !hints {
-			options.IndexBytes = 1 // too small to keep ids from one Save to the next
+			options.IndexBytes = 1 // too small to retain ids between two Saves
 		}
 		return r.stores(r.node(options, hints))
 	}

@@ -2,14 +2,14 @@ package cosmos
 
 import "github.com/messagehub/messagehub/cosmos/client"
 
-// The names of the hub's containers.
+// These are the names of the hub's containers.
 const (
 	catalogContainer = "catalog"
 	cabinetContainer = "cabinet"
 	bundlesContainer = "bundles"
 )
 
-// Containers returns the containers of the hub.
+// Containers returns the specifications of the hub's containers.
 func Containers() []client.ContainerSpec {
 	const (
 		name, label = 64, 128 // lengths of the longest id or origin, and of the longest content type
@@ -48,9 +48,9 @@ func Containers() []client.ContainerSpec {
 	return all
 }
 
-// costOfWiderIndex is the effect of the default indexing policy, which indexes all paths, on the cost of
-// a Save. TestCheckContainers_NamesThePriceOfAWiderIndex measures the effect.
+// costOfWiderIndex describes the cost of a Save with the default indexing policy, which indexes all paths.
+// TestCheckContainers_NamesThePriceOfAWiderIndex measures this cost.
 const costOfWiderIndex = "a Save costs up to 1.3 times as much"
 
-// remedy is the advice about a container that cannot be corrected in place.
+// remedy is the advice for a container that cannot be corrected in place.
 const remedy = "set cosmos.database to a new name, or delete all three containers with what they hold, and run messagehub provision"

@@ -60,7 +60,7 @@ func (b byHand) unique(name, path string) {
 	b[name].UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{path}}}}
 }
 
-// The times for which the properties of containers are cached.
+// These constants are the times for which the properties of containers are cached.
 const (
 	maxContainerAge = 5 * time.Minute
 	maxSuspectAge   = 10 * time.Second
@@ -160,11 +160,11 @@ const (
 	again   = "cannot be changed in place"
 )
 
-// wrongContainers are properties of containers with which the hub does not start.
+// wrongContainers lists properties of containers with which the hub must not start.
 var wrongContainers = []struct {
 	name  string
 	set   func(byHand)
-	want  []string // parts of the error
+	want  []string // texts that the error must contain
 	state client.ProvisionState
 }{
 	{"an index path is missing", func(b byHand) { b.index("catalog", []string{"/contentType/?"}, []string{"/*"}) }, []string{"container catalog", "/ordinal/?", inPlace}, client.StateUpdated},
@@ -394,7 +394,7 @@ func TestProvision_NarrowsAnIndexOnlyOnRequest(t *testing.T) {
 	require.Empty(t, all[2].Notes)
 }
 
-// A bodyTransport sends requests of one method with another body.
+// A bodyTransport replaces the body of all requests with one HTTP method.
 type bodyTransport struct {
 	next   policy.Transporter
 	method string
@@ -473,7 +473,7 @@ func TestProvision_LeavesWhatTheCredentialMayNotDo(t *testing.T) {
 	require.ErrorContains(t, err, "Cosmos lets no data role create or change databases and containers")
 }
 
-// TestContainersFault_NoticesWhatChangesUnderARunningHub changes a container while a hub runs, and
+// TestContainersFault_NoticesWhatChangesUnderARunningHub changes a container while a hub runs, and then
 // calls the hub.
 func TestContainersFault_NoticesWhatChangesUnderARunningHub(t *testing.T) {
 	replace := func(name string, change func(byHand)) func(*account) {
@@ -486,7 +486,7 @@ func TestContainersFault_NoticesWhatChangesUnderARunningHub(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*account)
-		fails  bool // calls of the hub fail
+		fails  bool // whether calls of the hub fail after the change
 	}{
 		"deleted":               {func(a *account) { a.remove("cabinet") }, true},
 		"with another key":      {replace("cabinet", func(b byHand) { b["cabinet"].PartitionKeyDefinition.Paths = []string{"/id"} }), true},

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These tests are about progress: a caller that retries must eventually succeed.
+// These tests check that a caller that retries eventually succeeds.
 
 func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	s := newTrust(t)
@@ -38,7 +38,7 @@ func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 			case 1:
 				close(reserves)
 				<-mayReserve
-			case 2: // this write commits the first Save, and reserves for the second
+			case 2: // this write commits the first Save, and reserves numbers for the second
 				close(commits)
 				<-mayCommit
 				defer broken.Store(true)
@@ -65,7 +65,7 @@ func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	second := save(ctx)
 	queued()
 	close(mayReserve)
-	<-commits // the head write that reserves for the second Save has begun
+	<-commits // the node has begun the write that reserves numbers for the second Save
 	giveUp()
 	require.Equal(t, domain.Uncertain, domain.KindOf(<-second))
 	third := save(context.Background())
@@ -187,7 +187,7 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 		}
 		s.save(node, 0, kinds)
 
-		// The next Save rolls back the large Save of a node that dies.
+		// The next Save rolls back a large Save whose node died.
 		dying, line := s.tappedNode(Options{Retries: -1})
 		dead := atNth(1500, isWrite, func() error { return faulty.ErrLost })
 		line.setBefore(dead)

@@ -10,10 +10,10 @@ import (
 )
 
 // Reads may be stale, but a write acts on the current document. So a patch that changes nothing returns
-// the current document. A patch whose condition is false is never applied, and its status shows whether
-// the document exists.
+// the current document. A patch whose condition is false is never applied, but the status of its reply
+// tells whether the document exists.
 
-// changesNothing returns a patch that leaves a document of a kind unchanged.
+// changesNothing returns a patch that applies to documents of a kind and changes nothing.
 func changesNothing(kind client.DocumentKind, conditions ...string) azcosmos.PatchOperations {
 	ops := client.NewPatch(kind, conditions...)
 	ops.AppendSet("/kind", kind.Name)

@@ -19,7 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A storeImage is a store with a copy of all its documents, which are restored after each damage.
+// A storeImage is a store with a copy of its documents, from which a test restores the documents that it
+// has damaged.
 type storeImage struct {
 	*testing.T
 	*rig
@@ -45,7 +46,7 @@ const (
 )
 
 // newStoreImage fills a store with documents of every kind. If hasIntent is true, the head has an intent
-// of a process that has ended.
+// of a dead process.
 func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	s := &storeImage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1}
@@ -175,7 +176,7 @@ func eachNumber(v any, path []string, visit func(path []string, n json.Number)) 
 	}
 }
 
-// withNumber returns a copy of a document with another number at a path.
+// withNumber returns a copy of a document with the number n at path.
 func withNumber(t *testing.T, body map[string]any, path []string, n int64) map[string]any {
 	text, err := json.Marshal(body)
 	require.NoError(t, err)
@@ -204,13 +205,12 @@ func withNumber(t *testing.T, body map[string]any, path []string, n int64) map[s
 	return c
 }
 
-// maxRequestsOfDamage is the limit for the requests of a call, retries included, on a store of a few
-// drawers in which one number is damaged.
+// maxRequestsOfDamage limits the requests of one call, retries included, on a small store with one damaged
+// number.
 const maxRequestsOfDamage = 500
 
-// A number in a document may determine how much a call reads, creates or allocates. With any damaged
-// number, no call may panic, and each call must end within a limit of requests. A call may succeed with
-// a wrong result.
+// If one number in a document is damaged, no call may panic, and each call must end within a limit of
+// requests. A call may return a wrong result.
 func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	for _, hasIntent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 					values := []int64{-1, 0, n + 1, n * 1000, 1 << 33, 1 << 52}
 					switch {
 					case raced:
-						values = []int64{-1} // all values execute the same lines
+						values = []int64{-1} // one value suffices, because all values execute the same lines
 					case !triesEveryCase:
 						values = []int64{-1, n + 1, 1 << 33}
 					}
@@ -298,7 +298,7 @@ func (s *storeImage) absentNumbers(at docPlace) (paths [][]string) {
 	return paths
 }
 
-// numberName returns the path of a number, without names of cabinets and indexes.
+// numberName returns the path of a number, without cabinet names and array indexes.
 func numberName(path []string) string {
 	named := slices.Clone(path)
 	for i, name := range named {
@@ -309,8 +309,8 @@ func numberName(path []string) string {
 	return strings.Join(named, "/")
 }
 
-// measureCalls makes every call on a store with one damaged number, and returns the largest number of
-// requests of a call.
+// measureCalls damages one number, makes every call, and returns the largest number of requests that one
+// call made.
 func (s *storeImage) measureCalls(at docPlace, path []string, before, value int64) (most int64) {
 	s.Helper()
 	const peekNext, checkAndRepair = "peek of the next bundle", "check and repair"

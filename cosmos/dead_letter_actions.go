@@ -28,7 +28,7 @@ type deadLetterOrderDoc struct {
 	Reason    string    `json:"reason,omitempty"`
 	Outcome   string    `json:"outcome,omitempty"`
 	Letters   int       `json:"letters,omitempty"`
-	TTL       int       `json:"ttl,omitempty"` // in seconds from the last write
+	TTL       int       `json:"ttl,omitempty"` // seconds from the last write to the removal by Cosmos
 	client.FormatNumber
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Dequeue reads the bundle and the gates concurrently. In one batch, whatever the size of the bundle,
-// it closes the bundle and moves the gate past the bundle. One batch writes both documents whenever a
-// bundle is opened or closed, so the state of a bundle is as reliable as its gate.
+// A Dequeue reads the bundle and the gates concurrently. Then one batch closes the bundle and moves the
+// gate past it, whatever the size of the bundle. Every batch that opens or closes a bundle writes both
+// documents, so the state of a bundle always agrees with its gate.
 
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
@@ -47,7 +47,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	closed.Bundle, closed.HasNotice = bundle, doc.hasNotice(&bundle, gates)
 	if doc.State != stateOpen {
 		if doc.WriteID == writeID {
-			closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
+			closed.Remaining = c.r.backlogAfterDequeue(recipient, doc, gates)
 			return closed, nil
 		}
 		return c.notOpen(ctx, recipient, id, writeID, gates)
@@ -59,11 +59,11 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
-	advanced := g.advancePast(doc, writeID).noteRetention(c.r.opts.Retention)
+	advanced := g.advancePast(doc, writeID).recordRetention(c.r.opts.Retention)
 	now := c.r.opts.Clock()
 	notices := newNotices(doc, advanced, &bundle, now)
-	// A crash before this write leaves the bundle open. A crash after it leaves the bundle closed, the
-	// gate past the bundle, and the notices in the outbox. The batch is atomic.
+	// The batch is atomic. A crash before this write leaves the bundle open. After it, the bundle is
+	// closed, the gate is past the bundle, and the notices are in the outbox.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		b.PatchItem(doc.ID, doc.dequeuePatch(writeID, c.r.opts.Retention, now), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
@@ -72,7 +72,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 		}
 	})
 	if client.IsRefused(err) {
-		return closed, client.ErrStale // the next read shows whether this Dequeue or another one has closed the bundle
+		return closed, client.ErrStale // the next read tells whether this Dequeue or another one has closed the bundle
 	}
 	if err != nil {
 		return closed, err
@@ -83,7 +83,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if doc.Next > 0 {
 		c.r.known.rememberFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
 	}
-	closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
+	closed.Remaining = c.r.backlogAfterDequeue(recipient, doc, gates)
 	return closed, nil
 }
 
@@ -103,7 +103,7 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 	}
 	closed.Bundle, err = doc.toBundle()
 	closed.HasNotice = doc.hasNotice(&closed.Bundle, gates)
-	closed.Remaining = c.r.behindDequeued(recipient, doc, gates)
+	closed.Remaining = c.r.backlogAfterDequeue(recipient, doc, gates)
 	return closed, err
 }
 
@@ -120,7 +120,7 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 	if c.r.db.ReadsMayBeStale() {
 		doc, err := c.openNow(ctx, recipient, id)
 		if domain.KindOf(err) == domain.NotFound || err == nil && doc.Object != "" {
-			return client.ErrStale // answered or closed since the read, perhaps by this call
+			return client.ErrStale // the bundle was answered or closed since the read, perhaps by this call
 		}
 		if err != nil {
 			return err

@@ -12,14 +12,14 @@ import (
 )
 
 // The gates of a recipient name the subscriptions for which a Dequeue writes notices. A Dequeue reads the
-// gates anyway, and replaces one gate If-Match. If a request was added to the gates since they were read,
-// the replacement is refused, and the Dequeue reads them again.
+// gates anyway, and replaces one gate on condition that its etag is unchanged. If a request was added to
+// the gates since they were read, the replacement is refused, and the Dequeue reads them again.
 
 var _ repository.DequeueRequests = (*Repository)(nil)
 
-// RequestDequeues implements repository.DequeueRequests. It also creates missing gates, of groups in
-// which no bundle was opened yet. So the write of a concurrent Peek that opens the first bundle of such a
-// group fails, and the Peek reads the request.
+// RequestDequeues implements repository.DequeueRequests. It also creates the missing gates of groups in
+// which no bundle was opened yet. So a concurrent Peek that opens the first bundle of such a group cannot
+// create the gate, and reads it with the request.
 func (r *Repository) RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error) {
 	err = r.changeDequeueRequests(ctx, "request dequeues", recipient, func(g *gate) ([]string, error) {
 		if slices.Contains(g.DequeueRequests, id.String()) {
@@ -66,7 +66,7 @@ func (r *Repository) changeDequeueRequests(ctx context.Context, what string, rec
 			writes = append(writes, replaceInBatch(g.ID, g.ETag, next))
 		}
 		for some := range slices.Chunk(writes, maxBatch) {
-			// A crash after this write leaves the change in some of the gates. A repeated request
+			// A crash after this write may leave the change in only some of the gates. A repeated request
 			// completes it.
 			_, err := c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 				for _, add := range some {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Dequeue that has read the gates without a request is refused, and reads them again.
+// A Dequeue that read the gates before a request was added is refused, and reads the gates again.
 func TestRequestDequeues_TakesEffectDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for _, opened := range []bool{true, false} {
@@ -20,7 +20,7 @@ func TestRequestDequeues_TakesEffectDespiteStaleReads(t *testing.T) {
 			s.save(one, 0, repositorytest.Events(1, s.actor))
 			peek := func() domain.BundleID {
 				b, err := repositorytest.Peek(t.Context(), s.stores(other), s.actor, allGroups, domain.BundleID{})
-				for range 3 { // a stale read may show no event, or no gate
+				for range 3 { // a stale read may return no event, or no gate
 					if err != nil {
 						b, err = repositorytest.Peek(t.Context(), s.stores(other), s.actor, allGroups, domain.BundleID{})
 					}
@@ -70,11 +70,11 @@ func TestADequeueWithASubscriber_CostsOneMoreCreate(t *testing.T) {
 	id := repositorytest.NewSubscriptionID()
 	_, err := node.RequestDequeues(t.Context(), s.actor, id)
 	require.NoError(t, err)
-	told, requests := dequeue()
+	subscribed, requests := dequeue()
 	require.EqualValues(t, 3, requests)
-	require.InDelta(t, 6.5, told-before, 2.5, "one more create")
+	require.InDelta(t, 6.5, subscribed-before, 2.5, "one more create")
 	require.NoError(t, node.WithdrawDequeues(t.Context(), s.actor, id))
 	after, requests := dequeue()
 	require.EqualValues(t, 3, requests)
-	t.Logf("a Dequeue costs %.2f RU, %.2f RU with a subscriber, and %.2f RU once that is gone", before, told, after)
+	t.Logf("a Dequeue costs %.2f RU, %.2f RU with a subscriber, and %.2f RU once that is gone", before, subscribed, after)
 }

@@ -71,7 +71,7 @@
 //	insert   create the pages
 //	count    raise the counts of drawers, or create them
 //	point    create entries for new drawers, concurrently with the counts. For other drawers
-//	         in which no event waited, the commit notes fronts, or entries are raised
+//	         in which no event waited, the commit stores fronts, or entries are raised
 //	commit   replace the head: all events are visible, together. Under load the same
 //	         write reserves for the Saves that are queued
 //	claim    mark the intent as aborted: then its owner's commit is refused
@@ -85,7 +85,7 @@
 //
 // A Save whose events fit into the tails of their cabinets is small: it is one replacement of a head
 // without an intent. A tail without enough room is flushed: a writer creates its page and raises the
-// count of its drawer, and the next write of the head notes both. The events of a flush are already
+// count of its drawer, and the next write of the head records both. The events of a flush are already
 // visible, so a flush needs no intent, and any writer may repeat it. Before an intent is reserved, the
 // tails of its cabinets are flushed. See save_small.go and flush.go.
 //
@@ -174,6 +174,6 @@
 //   - A waiting writer marks the head as wanted, so that a busy node yields; see
 //     head.markWanted. The lease doubles with every rollback; see lease.
 //   - Payloads are stored before the intent; see reserve.
-//   - Events are kept up to a quarter longer than the retention; see milestonesPerGrace.
+//   - Events are retained up to a quarter longer than the retention; see milestonesPerGrace.
 //   - A recipient has up to 1,000 cabinets at a time; see maxCabinets and cabinet_removal.go.
 package cosmos

@@ -13,18 +13,18 @@ import (
 type drawer struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"`
-	Ordinal       int             `json:"ordinal"` // consecutive in the cabinet from 1, never reused
+	Ordinal       int             `json:"ordinal"` // counted from 1 in the cabinet, never reused
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Count         int             `json:"count"`
 	Weight        domain.Weight   `json:"weight"` // estimated weight of the events, too high after a rollback
 	Sealed        bool            `json:"sealed"`
 	Position      int             `json:"position"`  // hint: number of acknowledged slots
-	WriteID       string          `json:"operation"` // id of the intent that counted last
+	WriteID       string          `json:"operation"` // id of the intent that last raised the count
 	client.Document
 }
 
-// A catalogEntry is a hint: a drawer has unacknowledged events from NextSequence on. Entry and drawer have
-// the same id, so writing the entry twice is harmless.
+// A catalogEntry is a hint that a drawer has unacknowledged events, the first with the number
+// NextSequence. Entry and drawer have the same id, so writing the entry twice is harmless.
 type catalogEntry struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`
@@ -44,7 +44,8 @@ func (e *catalogEntry) statePatch() azcosmos.PatchOperations {
 	return ops
 }
 
-// replacementFor returns e in the form that replaces old: with the format and the unknown members of old.
+// replacementFor returns a copy of e that can replace old: it has the format and the unknown members of
+// old.
 func (e catalogEntry) replacementFor(old *catalogEntry) *catalogEntry {
 	e.Document = old.Document
 	return &e

@@ -16,7 +16,7 @@ type extent struct {
 	ordinal int
 	limit   int
 	sealed  bool
-	weight  domain.Weight // estimated weight of count events of the drawer; 0: unknown
+	weight  domain.Weight // estimated weight of the first count events of the drawer; 0: unknown
 	count   int
 }
 
@@ -29,17 +29,17 @@ func (e extent) slotBehind(at position) int {
 	return 0
 }
 
-// readExtents returns the extents of the drawers of a cabinet, in order and without a gap from ordinal
-// from on. last is the state of the cabinet in a head. readExtents stops at the first drawer that a stale
-// read does not show and, if limit is not 0, after limit drawers with events.
+// readExtents returns the extents of the drawers of a cabinet, with consecutive ordinals that begin at
+// from. last is the state of the cabinet in a head. readExtents stops at the first drawer that a stale
+// read does not return. If limit is not 0, it also stops after limit drawers with events.
 //
-// The extent of the drawer that the head names comes from the head, because the drawer may have no
-// document yet, and its document may state another count. A drawer with a smaller ordinal can be trusted
-// as a whole once it is sealed; readExtents seals it if necessary. The count of an unsealed drawer proves
-// nothing: it may belong to a Save that will be rolled back.
+// The extent of the drawer that the head names comes from the head. That drawer may have no document yet,
+// or its document may state another count. A drawer with a smaller ordinal can be trusted as a whole once
+// it is sealed; readExtents seals it if necessary. The count of an unsealed drawer cannot be trusted: it
+// may belong to a Save that will be rolled back.
 func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, from, limit int) ([]extent, error) {
 	var found []extent
-	until := last.Ordinal + 1 // ordinal after the drawers that are queried
+	until := last.Ordinal + 1 // ordinal after the last drawer to query
 	if last.Drawer != "" {
 		until = last.Ordinal
 	}
@@ -56,14 +56,14 @@ func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last 
 	return found, nil
 }
 
-// isEarlierDrawer reports whether the drawer with an ordinal is before the drawer that the head fills.
+// isEarlierDrawer reports whether a drawer is before the drawer that is being filled.
 func (c cabinetState) isEarlierDrawer(ordinal int) bool {
 	return ordinal < c.Ordinal || ordinal == c.Ordinal && c.Drawer == ""
 }
 
-// extentsOfRun returns enough extents, from ordinal from on, for a bundle after at. A sealed drawer never
-// changes, so a node that knows enough sealed drawers reads no documents of drawers: the cost of a Peek
-// does not depend on the number of drawers with waiting events.
+// extentsOfRun returns enough extents for a bundle after at, beginning at the ordinal from. A sealed
+// drawer never changes, so a node that knows enough sealed drawers reads no documents of drawers: the cost
+// of a Peek does not depend on the number of drawers with waiting events.
 func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last cabinetState, from int, at position) ([]extent, error) {
 	var found []extent
 	if !c.uncached.Load() {
@@ -72,7 +72,7 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	if n := len(found); n > 0 && !last.isEarlierDrawer(found[n-1].ordinal) { // the head is stale, or the store has lost writes
 		found = nil
 	}
-	waiting := 0 // drawers with unacknowledged events
+	waiting := 0 // number of drawers with unacknowledged events
 	for _, e := range found {
 		if e.slotBehind(at) < e.limit {
 			waiting++
@@ -91,15 +91,15 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	return found, err
 }
 
-// earlierExtents returns the extents of the drawers with ordinals from from up to until-1, before the drawer
-// that the head names, and the number of these drawers that hold events.
+// earlierExtents returns the extents of the drawers with the ordinals from to until-1, which are before
+// the drawer that the head names. filled is the number of these drawers that hold events.
 func (c *call) earlierExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if limit > 0 {
-		size = limit // each loaded drawer costs request units
+		size = limit // limits the cost, because each loaded drawer costs request units
 	}
 	for !q.IsDone() {
 		items, err := q.Next(ctx, size)
@@ -151,8 +151,9 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 	return e, nil
 }
 
-// A drawerReader reads a range of slots, one result page at a time. It begins with a few drawer pages and
-// doubles their number, so that it does not read many more pages than its caller uses.
+// A drawerReader reads a range of slots, one result page at a time. The first result page has a few drawer
+// pages, and each later one twice as many as the one before. So the reader does not read many more pages
+// than its caller uses.
 type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey
@@ -160,7 +161,7 @@ type drawerReader struct {
 	tail    *tail // tail of this drawer in the caller's head; nil if the drawer has no tail
 	at      int   // next slot to read
 	size    int   // number of drawer pages in the next result page
-	patient bool  // wait for missing slots, which must exist because a bundle has them
+	patient bool  // wait for missing slots, which must exist because they belong to a bundle
 	query   *client.Query
 	saves   *pageSaves // collects the trace spans of the pages; nil if they are not needed
 
@@ -190,7 +191,7 @@ func (d *drawerReader) pagesEnd() int {
 // isDone reports whether the whole range has been read.
 func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 
-// readNext returns the next events, at least one. If a stale read does not show the next slot, readNext
+// readNext returns the next events, at least one. If a stale read does not return the next slot, readNext
 // returns client.ErrNotYetVisible. A patient reader retries, and fails with Damaged if the slot remains
 // missing.
 func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {

@@ -15,22 +15,22 @@ import (
 
 // Entries are hints. To choose a bundle, a Peek needs one entry for each cabinet, the smallest. A Save
 // writes the entry of a drawer with the first events that are not in a tail. The entry remains when the
-// last of these events is acknowledged. The next Save then notes the first waiting event in the head (see
+// last of these events is acknowledged. The next Save then stores the first waiting event in the head (see
 // front.go), or raises the entry, which costs less than deleting and creating it. The entry is deleted
-// when the gate leaves the drawer.
+// when the gate has moved past the drawer.
 //
-// Each query, and each entry that a query reads, costs request units. So a query for the smallest entry
-// of one cabinet is best for few cabinets, and for cabinets with many drawers. One query for all entries
-// is best for many cabinets with few drawers each.
+// Each query, and each entry that a query reads, costs request units. For few cabinets, or cabinets with
+// many drawers, it is best to query the smallest entry of each cabinet. For many cabinets with few drawers
+// each, it is best to query all entries at once.
 const (
-	fewCandidates = 3   // limit for the cabinets of an origin that are queried one by one
-	fewDrawers    = 4   // limit for the waiting drawers of a cabinet whose entries are all read
-	manyTypes     = 100 // limit for the content types in a query
+	fewCandidates = 3   // up to this number, the cabinets of an origin are queried one by one
+	fewDrawers    = 4   // up to this number of waiting drawers, all entries of a cabinet are read
+	manyTypes     = 100 // limit for the content types in one query
 )
 
-// usesEntries reports whether a choice reads entries. If events are ordered by recipient, entries are
-// neither read nor written. If the order is changed later, a choice that finds no entry for saved events
-// reads the cabinet and writes the entry.
+// usesEntries reports whether a Peek reads entries to choose a bundle. If events are ordered by recipient,
+// entries are neither read nor written. If the order is changed later, a Peek that finds no entry for
+// saved events reads the cabinet and writes the entry.
 func (r *Repository) usesEntries() bool { return r.opts.Ordering != domain.ByRecipient }
 
 // readEntries reads each candidate's smallest entry from the catalog. The cost does not depend on the
@@ -52,15 +52,15 @@ func (c *call) readEntries(ctx context.Context, candidates []*peekCandidate) err
 			}
 			q := c.Query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
 				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
-			g.Go(func() error { return c.takeEntries(ctx, q, []*peekCandidate{cand}) })
+			g.Go(func() error { return c.assignEntries(ctx, q, []*peekCandidate{cand}) })
 		}
 		if len(small) == len(some) {
-			g.Go(func() error { return c.takeEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), small) })
+			g.Go(func() error { return c.assignEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), small) })
 			continue
 		}
 		for chunk := range slices.Chunk(small, manyTypes) {
 			q := c.queryEntries(key, chunk)
-			g.Go(func() error { return c.takeEntries(ctx, q, chunk) })
+			g.Go(func() error { return c.assignEntries(ctx, q, chunk) })
 		}
 	}
 	return g.Wait()
@@ -82,8 +82,8 @@ func (c *call) queryEntries(key string, candidates []*peekCandidate) *client.Que
 	return c.Query(c.r.db.catalog, key, "SELECT * FROM c WHERE c.contentType IN ("+strings.Join(names, ", ")+")", types...)
 }
 
-// takeEntries sets the entry of each candidate to the smallest that q returns for it.
-func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*peekCandidate) error {
+// assignEntries sets the entry of each candidate to the smallest that q returns for it.
+func (c *call) assignEntries(ctx context.Context, q *client.Query, candidates []*peekCandidate) error {
 	found, err := client.All[catalogEntry](ctx, q)
 	if err != nil {
 		return err

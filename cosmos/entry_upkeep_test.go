@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An entryMeter sums the request units of all requests, and of the requests in the partitions of entries:
-// choice is for the queries of choices, upkeep for creating, raising and deleting entries.
+// An entryMeter sums the request units of all requests. It also sums the units of requests about entries:
+// choice those of queries that choose a bundle, upkeep those of creating, raising and deleting entries.
 type entryMeter struct {
 	next faulty.Doer
 
@@ -28,7 +28,7 @@ type entryMeter struct {
 	choice  float64
 	upkeep  float64
 	writes  int // number of writes of entries
-	choices int // queries for a choice
+	choices int // number of queries that choose a bundle
 }
 
 func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
@@ -46,7 +46,7 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	m.total += units
 	switch {
 	case !isEntry:
-	case isQuery && !strings.Contains(body, "@ordinal"): // not the query of moveEntries, which is upkeep
+	case isQuery && !strings.Contains(body, "@ordinal"): // excludes the query of moveEntries, which counts as upkeep
 		m.choice += units
 		m.choices++
 	default:
@@ -64,9 +64,9 @@ type traffic struct {
 	opts   Options
 	rounds int
 	batch  int  // number of events saved in each round
-	kinds  int  // number of kinds of events, which are saved in turn
+	kinds  int  // number of kinds of events, saved in rotation
 	fetch  int  // number of rounds after which all waiting events are dequeued
-	unused bool // no choice reads an entry, and no Save writes one
+	unused bool // no Peek reads an entry, and no Save writes one
 }
 
 func TestEntries_CostATenthOfAnEventsLife(t *testing.T) {

@@ -29,7 +29,7 @@ const (
 	flagOtherTime
 )
 
-// A packedBase has the values to which the first event of a packed sequence is relative.
+// A packedBase contains the values to which the first event of a packed sequence is relative.
 type packedBase struct {
 	folder   string // folder of the drawer's payloads, in version 2 only
 	object   string // object with the payload of the first event
@@ -82,7 +82,7 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 	return data
 }
 
-// objectNumber returns the 16 bytes of the id that ends the name of an object.
+// objectNumber returns the 16 bytes of the id at the end of an object's name.
 func objectNumber(object string) []byte {
 	number, ok := idNumber(object[strings.LastIndexByte(object, '/')+1:])
 	if !ok {
@@ -110,8 +110,8 @@ func idText(number [16]byte) string {
 	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
-// decodeEvents yields the events of cabinet in the slots from to until-1, which are packed in data in a
-// known version. data has no checksum at its end.
+// decodeEvents decodes data, the packed events of the slots from to until-1 in a known version, and yields
+// these events of cabinet. data has no checksum at its end.
 func decodeEvents(data []byte, from, until int, base packedBase, cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	d := decoder{b: data}
 	version, _ := d.readByte()

@@ -32,8 +32,8 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3},
 	} {
 		for _, kept := range []int{0, 2, 4, 7, 10} {
-			for _, taken := range []int{0, 2, 6} {
-				if taken > kept || raced && kept != 7 {
+			for _, dequeued := range []int{0, 2, 6} {
+				if dequeued > kept || raced && kept != 7 {
 					continue
 				}
 				for _, what := range []int{1, 3} {
@@ -41,9 +41,9 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 						continue
 					}
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
-						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
+						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, dequeued)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { requireStoredDelivered(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireStoredDelivered(t, opts, what, kept, dequeued) })
 					})
 				}
 			}
@@ -51,29 +51,29 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	}
 }
 
-func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
+func requireStoredDelivered(t *testing.T, opts Options, what, kept, dequeued int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle has room for two
+	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle holds at most two of these events
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
-	require.Len(t, f.dequeueBundles(node, taken/2), taken)
+	require.Len(t, f.dequeueBundles(node, dequeued/2), dequeued)
 	past := f.listPartitions(what)
 	f.saveEvents(node, before[kept:20], 1)
 	f.saveEvents(node, before[20:], 5)
 	node.AwaitHints(t.Context(), f.actor)
-	stored := idsOf(before[taken : 30-f.tailLen()])
+	stored := idsOf(before[dequeued : 30-f.tailLen()])
 	for _, p := range past {
 		f.restorePartition(p)
 	}
 	require.Empty(t, f.readHead().findInFront(f.readGates()))
 	if what == 3 {
-		stored = idsOf(before[taken:kept])
+		stored = idsOf(before[dequeued:kept])
 	} else if kept > 0 {
-		report, err := f.checkMailbox(f.actor, kept == 7) // for other values of kept, the next Save raises the head
+		report, err := f.checkMailbox(f.actor, kept == 7) // repairs only if kept is 7; otherwise the next Save raises the head
 		require.NoError(t, err)
 		require.Contains(t, kindsOfFindings(report), drawerAhead)
 		require.Empty(t, damageIn(report))
@@ -86,10 +86,10 @@ func requireStoredDelivered(t *testing.T, opts Options, what, kept, taken int) {
 	f.saveEvents(other, after[:3], 1)
 	f.saveEvents(f.node(opts, true), after[3:8], 5)
 	f.saveEvents(other, after[8:], 2)
-	saved, err := f.node(opts, true).Save(t.Context(), f.actor, before[taken:30-5])
+	saved, err := f.node(opts, true).Save(t.Context(), f.actor, before[dequeued:30-5])
 	require.NoError(t, err)
 	if what == 1 && opts.TailEvents == 0 {
-		require.Equal(t, repository.Saved{Duplicates: 25 - taken}, saved, "what is stored is known")
+		require.Equal(t, repository.Saved{Duplicates: 25 - dequeued}, saved, "what is stored is known")
 	}
 	found := f.dequeueBundles(f.node(opts, true), 100)
 	require.GreaterOrEqual(t, len(found), len(stored)+len(after))
@@ -105,7 +105,7 @@ func (f *failover) tailLen() int {
 	return f.readHead().Cabinets[nameOf(f.main)].tailLen()
 }
 
-// newStoreAhead returns a store whose head has lost whole drawers, and the stored events.
+// newStoreAhead returns a store whose head has lost whole drawers, and the events in the store.
 func newStoreAhead(t *testing.T, opts Options) (*failover, []domain.Event) {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
@@ -195,7 +195,7 @@ func TestRaise_IgnoresTheDrawersOfAnIntentInFlight(t *testing.T) {
 }
 
 // The head has lost the last drawers of two cabinets, and new events arrive for one cabinet. Numbers of
-// events in the other cabinet are not assigned again.
+// events in the other cabinet must not be assigned again.
 func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	for _, tails := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			before := saves(node, 3, domain.TimeSeries, domain.Charges)
 			past := f.listPartitions(1)
 			before = append(before, saves(node, 9, domain.TimeSeries, domain.Charges)...)
-			before = append(before, saves(node, 9, domain.TimeSeries)...) // the drawers of Charges do not show these numbers
+			before = append(before, saves(node, 9, domain.TimeSeries)...) // the drawers of Charges do not contain these numbers
 			for name, last := range f.readHead().Cabinets {               // events in tails are lost with the head
 				cabinet, err := cabinetOf(f.actor, name)
 				require.NoError(t, err)
@@ -227,15 +227,15 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			f.restorePartition(past[0])
 			after := saves(f.node(f.opts, true), 6, domain.Charges)
 			after = append(after, saves(f.node(f.opts, true), 6, domain.TimeSeries)...)
-			found := f.dequeueBundles(f.node(f.opts, true), 100) // requires ascending numbers
+			found := f.dequeueBundles(f.node(f.opts, true), 100) // dequeueBundles requires ascending numbers
 			require.Equal(t, append(before, after...), found)
 			require.NoError(t, f.repairAndCheck())
 		})
 	}
 }
 
-// The commit of a Save also reserves for a queued Save, unless the writer has not yet queried the cabinet
-// of the queued Save for drawers ahead of the head.
+// The commit of a Save also reserves for a queued Save. But it must not do this before the writer has
+// queried the queued Save's cabinet for drawers ahead of the head.
 func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
@@ -251,7 +251,7 @@ func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 
 		node, line := f.tappedNode(f.opts)
 		var gathered sync.WaitGroup
-		line.setBefore(atNth(2, isWrite, func() error { // before the write of the intent, which succeeds
+		line.setBefore(atNth(2, isWrite, func() error { // runs before the write of the intent, which succeeds
 			gathered.Go(func() {
 				saved, err := node.Save(context.Background(), f.actor, behind[12:])
 				assert.NoError(t, err)

@@ -29,7 +29,7 @@ type failover struct {
 	main  domain.CabinetKey
 }
 
-// A partition has all documents with one key.
+// A partition is a copy of all documents with one partition key.
 type partition struct {
 	container *azcosmos.ContainerClient
 	key       string
@@ -62,7 +62,7 @@ func (f *failover) readPartition(container *azcosmos.ContainerClient, key string
 	return p
 }
 
-// restorePartition restores a partition to its state when p was read.
+// restorePartition restores a partition to its state at the time when p was read.
 func (f *failover) restorePartition(p partition) {
 	f.Helper()
 	pk := azcosmos.NewPartitionKeyString(p.key)
@@ -163,14 +163,14 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 				if raced && kept != 7 {
 					continue
 				}
-				for _, taken := range []int{12, 20, 30} {
+				for _, dequeued := range []int{12, 20, 30} {
 					if !cases.isSelected() {
 						continue
 					}
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
-						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
+						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, dequeued)
 					t.Run(name, func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { requireNothingLost(t, opts, what, kept, taken) })
+						synctest.Test(t, func(t *testing.T) { requireNothingLost(t, opts, what, kept, dequeued) })
 					})
 				}
 			}
@@ -178,20 +178,20 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 	}
 }
 
-func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
+func requireNothingLost(t *testing.T, opts Options, what, kept, dequeued int) {
 	account := embedded.Options{Consistency: "Strong"}
 	if !opts.Exclusive {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle has room for two
+	before := repositorytest.Events(30, f.actor, repositorytest.WithWeight(25_000)) // a bundle holds at most two of these events
 	node := f.node(opts, true)
 	f.saveEvents(node, before[:kept], 2)
 	past := f.listPartitions(what)
 	f.saveEvents(node, before[kept:20], 1)
 	f.saveEvents(node, before[20:], 5)
-	gone := f.dequeueBundles(node, taken/2)
-	require.Equal(t, idsOf(before[:taken]), gone)
+	gone := f.dequeueBundles(node, dequeued/2)
+	require.Equal(t, idsOf(before[:dequeued]), gone)
 	for _, p := range past {
 		f.restorePartition(p)
 	}
@@ -209,7 +209,7 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	require.NoError(t, err)
 	require.Contains(t, kindsOfFindings(report), gateInFront)
 
-	if kept == 7 { // for other values of kept, the next Save raises the head
+	if kept == 7 { // if kept is not 7, the next Save raises the head
 		_, err := f.checkMailbox(f.actor, true)
 		require.NoError(t, err)
 		require.Zero(t, len(f.readHead().findInFront(f.readGates())))
@@ -224,9 +224,9 @@ func requireNothingLost(t *testing.T, opts Options, what, kept, taken int) {
 	require.GreaterOrEqual(t, len(found), len(after))
 	rest := len(found) - len(after)
 	require.Equal(t, idsOf(after), found[rest:])
-	require.Subset(t, idsOf(before[taken:]), found[:rest], "what was dequeued does not come again")
+	require.Subset(t, idsOf(before[dequeued:]), found[:rest], "what was dequeued does not come again")
 	if what == 1 && opts.TailEvents == 0 { // events in tails are lost with the head
-		require.Equal(t, idsOf(before[taken:]), found[:rest], "what is stored comes, though the head has lost it")
+		require.Equal(t, idsOf(before[dequeued:]), found[:rest], "what is stored comes, though the head has lost it")
 	}
 	report, err = f.checkMailbox(f.actor, true)
 	require.NoError(t, err)
@@ -338,9 +338,9 @@ func TestRaise_MayStopAtAnyRequest(t *testing.T) {
 	})
 }
 
-// stopAtEachRequest stops a node at its n-th request, before or after that request is applied, for n from 1 until
-// the node makes fewer than n requests. The last n must be above least. open returns a new store, the
-// calls of the node, and a check of other nodes after the stop.
+// stopAtEachRequest stops a node at its n-th request, before or after that request is applied, for n from
+// 1 until the node makes fewer than n requests. The last n must be above least. open returns a new store,
+// the calls that the node makes, and a check by other nodes after the stop.
 func stopAtEachRequest(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
 	t.Helper()
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -381,8 +381,8 @@ func (f *failover) saveStepByStep(events []domain.Event) func(*Repository) error
 	}
 }
 
-// continueSaving saves the events of after through other nodes, when a node has stopped at its n-th
-// request, and requires that they are delivered after the stored events.
+// continueSaving is called when a node has stopped at its n-th request. It saves the events in after
+// through other nodes, and requires that they are delivered after the stored events.
 func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 	f.t.Helper()
 	other := f.node(f.opts, true)

@@ -68,8 +68,8 @@ func hashOf(id domain.EventID) uint64 {
 	return mixBits(mixBits(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:]))
 }
 
-// pickBlock returns the block for the hash of an id, and the first of the hashes whose upper nine bits
-// are the bits of the id in the block.
+// pickBlock returns the block of an id with hash h, and the first of the hashes that nextHash continues.
+// The upper nine bits of each hash select one bit of the id in the block.
 func (f filter) pickBlock(h uint64) ([]byte, uint64) {
 	at := h % uint64(len(f)/filterBlock) * filterBlock
 	return f[at : at+filterBlock], mixBits(h + 0x9E3779B97F4A7C15)

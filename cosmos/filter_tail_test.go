@@ -56,7 +56,7 @@ func TestTheFilterOfADrawer_CoversNoSlotOfATail(t *testing.T) {
 	})
 }
 
-// Older versions stored filters that cover slots of a tail.
+// An older version may have stored a filter that covers slots of a tail.
 func TestAFilterOfAnOlderVersion_IsUsedForPagesAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})

@@ -19,7 +19,6 @@ type foundBundleDoc struct {
 	Modified int64 `json:"_ts"` // seconds
 }
 
-// foundBundle returns d as a repository.FoundBundle.
 func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, error) {
 	b, err := d.toBundle()
 	found := repository.FoundBundle{Bundle: b, State: repository.BundleState(d.State), Frozen: isFrozen}
@@ -29,8 +28,8 @@ func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, err
 	return found, err
 }
 
-// FindBundle implements [repository.Finder]. It makes a point read or, without a recipient, a query of
-// all partitions by id, which is indexed.
+// FindBundle implements [repository.Finder]. With a recipient, it makes a point read. Otherwise it queries
+// all partitions by the id, which Cosmos indexes.
 func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (repository.BundleSearch, error) {
 	c := r.beginCall("find bundle")
 	docs, search, err := c.findBundleDocs(ctx, id, recipient, limit+1)

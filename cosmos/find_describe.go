@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	bundleSearchUnits  = 300 // limit in request units for finding the bundles of one event, whose ranges are not indexed
-	countedDrawers     = 100 // limit for the drawers between the gate and an event, up to which the events between them are counted
-	comparedCandidates = 20  // limit for the candidates whose first events are read to find the first waiting event of a group
+	bundleSearchUnits  = 300 // limit in request units for finding the bundles of one event; the ranges of bundles are not indexed
+	countedDrawers     = 100 // if more drawers are between the gate and an event, the events in them are not counted
+	comparedCandidates = 20  // most candidates whose first event is read to find the first waiting event of a group
 )
 
-// describeLocated describes an event that was found with head h. With an error, it returns an incomplete
-// description.
+// describeLocated describes an event that was found with head h. If it fails, it returns an incomplete
+// description with the error.
 func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (repository.FoundEvent, error) {
 	slot := e.EventSlot
 	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, Save: e.save, IsReserved: e.isReserved, Before: -1}
@@ -71,7 +71,7 @@ func (c *call) describeEvent(ctx context.Context, found repository.FoundEvent, h
 	return found, c.describeFront(ctx, &found, gates, h)
 }
 
-// countBefore returns the number of events of the same cabinet that wait before an event, or -1 if more
+// countBefore returns the number of events of the cabinet that wait before an event. It returns -1 if more
 // than countedDrawers drawers are between the gate and the event.
 func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, last cabinetState, floor int, at position) (int64, error) {
 	s := found.Slot
@@ -99,8 +99,8 @@ func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, la
 }
 
 // bundlesOf returns the bundles that contain or contained an event, in the order in which they were
-// opened. hasMore reports whether the search ended early. It always covers the open bundle and the bundle
-// that was closed last.
+// opened. hasMore reports whether the search ended early. The search always covers the open bundle and the
+// bundle that was closed last.
 func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate) (found []repository.FoundBundle, hasMore bool, err error) {
 	key := e.Recipient.String()
 	var docs []*foundBundleDoc
@@ -157,9 +157,9 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 	return found, hasMore, nil
 }
 
-// describeFront sets in found the first waiting event of the group, if it is in another cabinet, and
-// whether the first waiting event of found's own cabinet is lost. It reads the same documents as a Peek,
-// but repairs nothing.
+// describeFront stores in found the first waiting event of the group, if that event is in another cabinet.
+// It also stores whether the first waiting event of the cabinet of found is lost. It reads the same
+// documents as a Peek, but repairs nothing.
 func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, gates map[domain.Group]*gate, h *head) error {
 	candidates, _, err := c.findCandidates(found.Recipient, map[domain.Group]*gate{found.Group: gates[found.Group]}, h)
 	if err != nil {
@@ -197,13 +197,13 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 			return err
 		}
 	}
-	looks := 0
+	compared := 0
 	for _, cand := range unknown {
 		switch {
 		case c.r.usesEntries() && cand.canTrustEntry():
 			cand.first = cand.entry.NextSequence
-		case looks < comparedCandidates:
-			looks++
+		case compared < comparedCandidates:
+			compared++
 			if err := cand.recordLoss(cand.readFirst(ctx, c)); err != nil {
 				return err
 			}

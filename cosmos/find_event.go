@@ -161,8 +161,8 @@ func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []re
 	return heads, unread, nil
 }
 
-// behindRecipient returns the heads of a page after the head of the recipient behind. It then returns no
-// unread mailboxes, because they were returned with the first part of the page. An empty behind returns
+// behindRecipient returns the heads of a page after the head of the recipient behind. It returns no unread
+// mailboxes, because they were returned with the first part of the page. If behind is empty, it returns
 // page and unread unchanged.
 func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind string) ([]*head, []repository.UnreadMailbox) {
 	if behind == "" {
@@ -176,13 +176,13 @@ func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind str
 // the cost.
 func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, heads []*head) ([]mailboxSearch, float64) {
 	found, calls := make([]mailboxSearch, len(heads)), make([]*call, len(heads))
-	var looking sync.WaitGroup
+	var searches sync.WaitGroup
 	for i, h := range heads {
 		c := r.beginCall(findCall)
 		c.SetBackground()
 		c.withoutHints = true
 		calls[i] = c
-		looking.Go(func() {
+		searches.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, mailboxTime)
 			defer cancel()
 			recipient, _ := domain.ParseActorID(h.PartitionKey) // nextHeads has checked the id
@@ -192,7 +192,7 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 			}
 		})
 	}
-	looking.Wait()
+	searches.Wait()
 	units := 0.
 	for _, c := range calls {
 		units += c.Units()
@@ -208,7 +208,7 @@ type mailboxSearch struct {
 	saves     []repository.FoundSave
 	bundles   []repository.FoundBundle
 	unread    []string // unreadable parts of the mailbox, with reasons
-	err       error    // why the remaining parts were not read
+	err       error    // the reason why the remaining parts were not read
 }
 
 func (m *mailboxSearch) addTo(search *repository.EventSearch) {

@@ -75,7 +75,7 @@ func TestFindEvent_FindsEventsOfASaveInFlight(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
 	s.save(node, 0, repositorytest.Events(2, s.actor))
-	var dead atomic.Bool // all requests fail from the commit on
+	var dead atomic.Bool // true from the commit on; then all requests fail
 	commit := atNth(2, isHeadReplacement, func() error { dead.Store(true); return nil })
 	line.setBefore(func(req *http.Request) error {
 		if err := commit(req); err != nil || dead.Load() {
@@ -92,7 +92,7 @@ func TestFindEvent_FindsEventsOfASaveInFlight(t *testing.T) {
 	require.True(t, search.Found[0].IsReserved)
 	require.EqualValues(t, 4, search.Found[0].Sequence)
 
-	other := s.node(small, false) // an exclusive node, which rolls back the Save
+	other := s.node(small, false) // other is an exclusive node, and rolls back the Save
 	s.save(other, 1, repositorytest.Events(1, s.actor))
 	require.Empty(t, s.findInMailbox(other, lost[1].ID).Found)
 }

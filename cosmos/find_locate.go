@@ -103,7 +103,7 @@ func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.Eve
 	return located, lost, nil
 }
 
-// hasLost reports whether events of the cabinet are lost, as far as the index has been read.
+// hasLost reports whether the index has found lost events so far.
 func (cab *cabinetIndex) hasLost() bool {
 	for _, f := range cab.resident {
 		if f.hasLost {

@@ -14,14 +14,14 @@ import (
 //
 //   - Filters of several drawers can be merged without reading a page. To merge the usual kinds of
 //     filters, one needs the ids again, or accepts more false positives after each merge.
-//   - A merged filter also shows which drawer may have an id. So after a hit only one drawer is read,
+//   - A merged filter also tells which drawer may have an id. So after a hit only one drawer is read,
 //     however many drawers the filter covers.
 //   - A filter is cut into segments by hash, so a Save reads only the segments of its ids.
-//   - Sorted fingerprints are as small: 4.1 bytes for each id at each level, where a binary fuse
-//     filter takes 4.5 bytes with 32 bits for each fingerprint.
+//   - Sorted fingerprints are as small: 4.1 bytes for each id at each level, where a binary fuse filter
+//     takes 4.5 bytes with 32 bits for each fingerprint.
 //
-// An id that was not received matches one of n received ids with a probability of n/2^42: 2 in ten
-// million for a million ids.
+// An id that was not received matches one of n received ids with a probability of n/2^42: 2 in ten million
+// for a million ids.
 const fingerprintBits = 42
 
 // A fingerprintKey is a fingerprint followed, in the lowest bits, by the number of the drawer in its
@@ -68,7 +68,7 @@ func (f *fingerprintSet) keys() []fingerprintKey {
 	return keys
 }
 
-// appendOrdinals appends the ordinals of the drawers that may hold the event with a hash to the slice to.
+// appendOrdinals appends to a slice the ordinals of the drawers that may hold an event with this hash.
 func (f *fingerprintSet) appendOrdinals(hash uint64, to []int) []int {
 	low := f.keyOf(hash, 0)
 	bucket, drawers := f.bucketOf(low), uint32(1)<<(fanOutBits*f.level)
@@ -80,7 +80,7 @@ func (f *fingerprintSet) appendOrdinals(hash uint64, to []int) []int {
 	return to
 }
 
-// keyOf returns the key of the event with a hash in the drawer-th drawer of b.
+// keyOf returns the key of an event with this hash in a drawer of b. The drawers of b are numbered from 0.
 func (b block) keyOf(hash uint64, drawer int) fingerprintKey {
 	return fingerprintKey(hash>>(64-fingerprintBits)<<(fanOutBits*b.level) | uint64(drawer)) //nolint:gosec // not negative
 }
@@ -160,7 +160,7 @@ func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
 	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1)}
 	for i := range s.bucketsPerSegment() {
 		n := d.readUvarint()
-		if n > uint64(len(d.b)) { // each word takes 4 bytes after the counts
+		if n > uint64(len(d.b)) { // n words cannot fit into the remaining bytes
 			return nil, errFingerprints
 		}
 		f.starts[i+1] = f.starts[i] + uint32(n) //nolint:gosec // few

@@ -16,8 +16,8 @@ import (
 // concurrent flushes of tails of different lengths use the page that was created first.
 //
 // A flush begins only with the Save that needs it. If flushes began earlier, one Save in 24 would not wait
-// for the two requests, which callers would hardly notice. These are the delays of Saves in ms, with
-// requests of 5 to 7 ms, and in parentheses the delays with tails that are never flushed
+// for the two requests. Callers would hardly notice the difference. These are the delays of Saves in ms,
+// with requests of 5 to 7 ms, and in parentheses the delays with tails that are never flushed
 // (TestFlush_DelaysTheSlowestSavesByItsTwoRequests):
 //
 //	events/s   p50           p95           p99
@@ -26,8 +26,8 @@ import (
 //	30         12.6 (11.0)   35.1 (33.7)   42.4 (36.7)
 //	100        24.1 (21.3)   42.3 (35.2)   47.7 (36.6)
 //
-// An earlier flush would need another goroutine for each recipient that saves, and either pages of
-// three quarters the size or larger heads.
+// An earlier flush would need another goroutine for each recipient that saves, and either pages of three
+// quarters the size or larger heads.
 
 // flushTail writes the page and the count for the tail of a cabinet of h, and returns the head that the
 // caller must write. It fails with client.ErrStale if h is older than the page.

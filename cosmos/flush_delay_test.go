@@ -30,8 +30,8 @@ func TestFlush_DelaysTheSlowestSavesByItsTwoRequests(t *testing.T) {
 	}
 }
 
-// trickleDelays saves 50 single events for each of 40 actors at a rate, and returns the sorted
-// durations of the Saves.
+// trickleDelays saves 50 single events for each of 40 actors, about rate events per second, and returns
+// the sorted durations of the Saves.
 func trickleDelays(t *testing.T, rate, tails int) []time.Duration {
 	var took []time.Duration
 	synctest.Test(t, func(t *testing.T) {

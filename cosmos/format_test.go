@@ -124,7 +124,7 @@ func identityOf(value any) string {
 	return fmt.Sprint(object["drawer"], object["slot"], object["from"], object["below"], object["at"])
 }
 
-// lostMembers returns the objects of before that still exist in after, but have lost the added member.
+// lostMembers returns the objects in before that still exist in after, but have lost the added member.
 func lostMembers(path string, before, after any) []string {
 	var found []string
 	switch before := before.(type) {
@@ -176,7 +176,7 @@ func (v *upgradedStore) openBundle(changes ...func(*domain.Bundle)) repositoryte
 	return b
 }
 
-// leaveIntent stops a node in the middle of a Save.
+// leaveIntent stops a node in the middle of a Save, so that its intent remains.
 func (v *upgradedStore) leaveIntent() {
 	d := &damagedStore{T: v.T, rig: v.rig, node: v.node, actor: v.actor}
 	d.leaveIntent()
@@ -313,7 +313,7 @@ func (v *upgradedStore) raiseFormats(isRaised func(id string) bool) {
 	}
 }
 
-// A mailboxCall is a call on a mailbox, with its name.
+// A mailboxCall is a named call on a mailbox.
 type mailboxCall struct {
 	name string
 	do   func(context.Context) error

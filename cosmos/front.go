@@ -8,17 +8,17 @@ import (
 )
 
 // If events wait in several cabinets, a Peek must know the first waiting number of each cabinet to choose
-// between them. When a Save adds events to a cabinet without waiting events, the head notes the first new
-// event as the front of the cabinet. A front remains true. So whenever the front is the event just after
-// the gate, a reader may use it instead of an entry. Without fronts, each such Save would have to raise
-// the entry of the drawer, for a tenth of the cost of a small batch of events.
+// between them. When a Save adds events to a cabinet without waiting events, the head stores the first new
+// event as the front of the cabinet. A front never becomes wrong. So whenever the front is the event just
+// after the gate, a reader may use it instead of an entry. Without fronts, each such Save would have to
+// raise the entry of the drawer, for a tenth of the cost of a small batch of events.
 
 // A front is the number of an event in its cabinet, counted from 1, and its number in the mailbox. The
 // zero value means no event.
 type front [2]int64
 
-// maxFronts is the number of cabinets up to which fronts are noted: each front adds 25 bytes to the head,
-// which every Save writes. For a recipient with more cabinets, Saves raise entries instead.
+// maxFronts is the number of cabinets up to which a head stores fronts: each front adds 25 bytes to the
+// head, which every Save writes. For a recipient with more cabinets, Saves raise entries instead.
 const maxFronts = 128
 
 // frontBehind returns the number of the front if it is the event just after a position, otherwise 0.
@@ -30,7 +30,7 @@ func (c cabinetState) frontBehind(at position) domain.Sequence {
 }
 
 // frontsOf reports for each part of a plan whether its first event becomes a front. It becomes a front if
-// no event waits in the drawer of the part. frontsOf returns nil if choices read no entries, or if the
+// no event waits in the drawer of the part. frontsOf returns nil if a Peek reads no entries, or if the
 // head would become too large.
 func (w *recipientWriter) frontsOf(wasEmpty []bool) []bool {
 	if !w.r.usesEntries() || len(w.head.Cabinets) > maxFronts {
@@ -39,7 +39,7 @@ func (w *recipientWriter) frontsOf(wasEmpty []bool) []bool {
 	return slices.Clone(wasEmpty)
 }
 
-// dropFront removes a wrong front of a cabinet. Choices then read entries.
+// dropFront removes a wrong front of a cabinet. A Peek then reads the entries of the cabinet.
 func (c *call) dropFront(ctx context.Context, recipient domain.ActorID, name cabinetName) error {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {

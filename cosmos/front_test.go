@@ -46,7 +46,7 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay moves the gate back, so that earlier events wait again. The front that a Save noted before the
+// A Replay moves the gate back, so that earlier events wait again. The front that a Save stored before the
 // Replay is after these events.
 func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 	s := newTrust(t)
@@ -74,7 +74,8 @@ func TestFront_IsUsedOnlyJustBehindTheGate(t *testing.T) {
 	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// With many cabinets, Saves raise entries instead, because fronts would make the head too large.
+// If a recipient has many cabinets, Saves raise entries and store no fronts, because fronts would make the
+// head too large.
 func TestFronts_AreStoredOnlyWithFewCabinets(t *testing.T) {
 	for _, kinds := range []int{maxFronts, maxFronts + 1} {
 		s := newTrust(t)

@@ -72,8 +72,8 @@ func (g *gate) clone() *gate {
 	return &c
 }
 
-// confirm returns g with the next generation and otherwise unchanged: a successful write of the result
-// proves that g was current. Every transition begins with confirm.
+// confirm returns a copy of g with the next generation. If the copy can be written, g was current. Every
+// transition begins with confirm.
 func (g *gate) confirm(writeID string) *gate {
 	c := g.clone()
 	c.WriteID, c.Generation = writeID, g.Generation+1
@@ -126,9 +126,9 @@ func (g *gate) release(writeID string) *gate {
 	return c
 }
 
-// noteRetention returns g after a bundle was closed with a retention. It clears Expiring if the retention
-// is not positive, because the bundle then never expires.
-func (g *gate) noteRetention(retention time.Duration) *gate {
+// recordRetention returns g for a bundle that was closed with this retention. It clears Expiring if the
+// retention is not positive, because the bundle then never expires.
+func (g *gate) recordRetention(retention time.Duration) *gate {
 	if retention > 0 || !g.Expiring {
 		return g
 	}
@@ -144,7 +144,7 @@ func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 	return c
 }
 
-// assumeAcknowledged returns g with n more events of a cabinet acknowledged. The result serves to count
+// assumeAcknowledged returns g with n more events of a cabinet acknowledged. The result is used to count
 // the remaining events, and is never written.
 func (g *gate) assumeAcknowledged(name cabinetName, last cabinetState, n int, nextSaved millis) *gate {
 	c := g.clone()

@@ -68,8 +68,8 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 	return nil
 }
 
-// gateNow returns the current gate, however stale reads are: it writes the gate with the next generation
-// and otherwise unchanged. It does not create a missing gate.
+// gateNow returns the current gate even if reads are stale: it writes the next generation to the gate, and
+// the write returns the gate. It does not create a missing gate.
 func (c *call) gateNow(ctx context.Context, recipient domain.ActorID, group domain.Group) (*gate, error) {
 	var g gate
 	ops := client.NewPatch(gateDocument)

@@ -13,8 +13,8 @@ const whatToDoInFront = "the store has lost writes, by a failover or because a p
 	"the next Save or a check with repair raises the head above the gate; have senders send again what they sent since the time that was lost"
 
 // reportInFront reports gates in front of h, if h and the gates were read together and a later read of the
-// head confirms the finding. Where reads may be stale, only a write could confirm it. There,
-// reportInFront does nothing, and a check or the next Save reports such a gate.
+// head confirms the finding. If reads may be stale, only a write could confirm the finding. So
+// reportInFront then does nothing, and a check or the next Save reports such a gate.
 func (c *call) reportInFront(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, h *head) error {
 	if len(h.findInFront(gates)) == 0 {
 		c.r.inFront.remove(recipient)

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A groupsDoc records the group of each origin. The gate of a group has the positions up to which an actor
-// has acknowledged events. If an origin changed its group, all its events would be delivered again.
+// A groupsDoc records the group of each origin. The gate of a group stores the positions up to which an
+// actor has acknowledged events. If an origin changed its group, all its events would be delivered again.
 type groupsDoc struct {
 	ID           string            `json:"id"`
 	PartitionKey string            `json:"partitionKey"`
@@ -47,7 +47,7 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 		// A crash before this write leaves the recorded groups unchanged. The next node repeats the write
 		// before it serves requests.
 		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
-			return client.ErrStale // the next read shows whether the groups are recorded
+			return client.ErrStale // the next read tells whether the groups are recorded
 		}
 		return err
 	}))

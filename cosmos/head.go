@@ -24,13 +24,13 @@ type head struct {
 	Watermark    domain.Sequence              `json:"watermark"` // the highest number that is visible
 	Intent       *intent                      `json:"intent,omitempty"`
 	Wanted       string                       `json:"wanted,omitempty"` // id of a process that waits for the end of the intent
-	Undone       int                          `json:"undone,omitempty"` // number of rollbacks since the last commit during which no other process waited
+	Undone       int                          `json:"undone,omitempty"` // number of rollbacks since the last commit for which no other process waited
 	Cabinets     map[cabinetName]cabinetState `json:"cabinets"`
 	Retention    map[cabinetName]retained     `json:"retention,omitempty"`
 	Fence        string                       `json:"fence,omitempty"` // id of the last write of Retention
 
-	// The highest ordinal and the highest total of the removed cabinets. A new cabinet continues after
-	// these numbers.
+	// RemovedOrdinal and RemovedTotal are the highest ordinal and the highest total of the removed
+	// cabinets. A new cabinet continues after these numbers.
 	RemovedOrdinal int   `json:"removedOrdinal,omitempty"`
 	RemovedTotal   int64 `json:"removedTotal,omitempty"`
 
@@ -81,7 +81,7 @@ type intent struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// A drawerPart is a range of slots of one drawer that a Save fills.
+// A drawerPart is the range of slots in one drawer that a Save fills.
 type drawerPart struct {
 	Cabinet cabinetName           `json:"cabinet"`
 	Drawer  string                `json:"drawer"`
@@ -114,8 +114,8 @@ func (h *head) reservePlan(p *savePlan) *head {
 	return c
 }
 
-// commitIntent returns h with the events of its intent visible. If isFront is true for a part, its first
-// event becomes the front of the cabinet. If isFront is nil, no event becomes a front.
+// commitIntent returns h with the events of its intent visible. If isFront is true for a part, the first
+// event of the part becomes the front of the cabinet. If isFront is nil, no event becomes a front.
 func (h *head) commitIntent(isFront []bool) *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
@@ -181,7 +181,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]sto
 	return c, nil
 }
 
-// withFlushed returns h after the events of the tail t before slot until were written to a page.
+// withFlushed returns h with the events of the tail t before the slot until moved to a page.
 func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	c := h.clone()
 	last := c.Cabinets[name]
@@ -197,9 +197,9 @@ func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	return c
 }
 
-// markWanted returns h with a note to the owner of its intent that a process waits for the head. The owner
-// must then not reserve again with its commit. Without the note, a busy node, whose head always has an
-// intent, would prevent all Saves of other nodes.
+// markWanted returns h with a mark that a process waits for the head. The owner of the intent must then
+// not reserve again with its commit. Without the mark, a busy node, whose head always has an intent, would
+// prevent all Saves of other nodes.
 func (h *head) markWanted(process string) *head {
 	c := h.clone()
 	c.Wanted = process
@@ -230,9 +230,9 @@ func (h *head) clearIntent() *head {
 	return c
 }
 
-// setRetention returns h with another retention, identified by its fence, and without the cabinets in
-// removed. For each cabinet in closed, it drops the tail, whose events are all acknowledged, so that the
-// next Save begins a new drawer.
+// setRetention returns h with the retention kept, identified by fence, and without the cabinets in
+// removed. It drops the tail of each cabinet in closed, because all events of the tail are acknowledged.
+// The next Save to the cabinet begins a new drawer.
 func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed, removed []cabinetName) *head {
 	c := h.clone()
 	c.Retention, c.Fence = kept, fence
@@ -250,7 +250,7 @@ func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed,
 	return c
 }
 
-// intentStands reports whether the intent of h is also in a later head, and is not aborted.
+// intentStands reports whether the intent of h is still in a later head, and is not aborted.
 func (h *head) intentStands(later *head) bool {
 	return h.Intent != nil && later.Intent != nil && h.Intent.ID == later.Intent.ID &&
 		!h.Intent.Aborted && !later.Intent.Aborted

@@ -14,7 +14,7 @@ import (
 // flushed pages are removed.
 const tailFormat = 2
 
-// A head from which a cabinet was removed keeps format 3. A version that does not know RemovedOrdinal
+// A head from which a cabinet was removed remains in format 3. A version that does not know RemovedOrdinal
 // would give the next cabinet ordinals that were used before.
 const removalFormat = 3
 

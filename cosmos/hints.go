@@ -14,10 +14,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Hints make later reads cheaper. They are positions, catalog entries, seals and filters. Writers, which are
-// goroutines that start on demand while run is active, write the hints of a call after its reply. One writer
-// writes the hints of a recipient in order, so that they do not conflict in its partitions. A lost hint only
-// costs the next reader a repair. So hints ignores failures, and drops new hints while maxHints wait.
+// Hints make later reads cheaper. They are positions, catalog entries, seals and filters. Writers, which
+// are goroutines that start on demand while run is active, write the hints of a call after its reply. One
+// writer writes the hints of a recipient in order, so that they do not conflict in its partitions. A lost
+// hint only costs the next reader a repair. So failures are ignored, and new hints are dropped while
+// maxHints wait.
 type hints struct {
 	r       *Repository
 	writers sync.WaitGroup
@@ -27,10 +28,10 @@ type hints struct {
 	busy    int             // number of writers
 	count   int             // number of hints that are not written yet
 	of      map[domain.ActorID]*recipientHints
-	queue   *list.List // elements are *recipientHints without a writer, the oldest first
+	queue   *list.List // *recipientHints that wait for a writer, the oldest first
 }
 
-// recipientHints has the hints of one recipient that are not written yet.
+// recipientHints contains the hints of one recipient that are not written yet.
 type recipientHints struct {
 	recipient domain.ActorID
 	pending   []func(context.Context, *call)
@@ -44,8 +45,8 @@ const (
 	hintWriters = 128
 	maxHints    = 4096
 	hintTimeout = 10 * time.Second
-	// hintPatience is the limit for the time that a Peek waits for the hints of its own recipient. The
-	// wait costs less than the repair of hints that a Dequeue has not written yet.
+	// hintPatience limits how long a Peek waits for the hints of its own recipient. The wait costs less
+	// than the repair of hints that a Dequeue has not written yet.
 	hintPatience = 100 * time.Millisecond
 )
 
@@ -144,8 +145,8 @@ func (h *hints) writeHint(ctx context.Context, hint func(context.Context, *call)
 	hint(ctx, h.r.beginCall("hint"))
 }
 
-// awaitHints returns when the hints of recipient have been written, or after hintPatience. If these
-// hints wait for a writer, it starts one, so that no Peek waits for the hints of other recipients.
+// awaitHints returns when the hints of recipient have been written, or after hintPatience. If these hints
+// wait for a writer, awaitHints starts one, so that no Peek waits for the hints of other recipients.
 func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 	h.mu.Lock()
 	if of := h.of[recipient]; of != nil && of.queued != nil && h.running != nil {
@@ -202,7 +203,7 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 			return
 		}
 		if d.Next == 0 && last != nil && !last.Sealed && max(d.Start.Ordinal, 1) == at.Ordinal {
-			return // the entry remains too low until a Save raises it or the gate leaves the drawer
+			return // the entry remains too low until a Save raises it or the gate moves past the drawer
 		}
 		count := -1
 		if last != nil {
@@ -234,9 +235,9 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 	return &last
 }
 
-// moveEntries deletes the entries of drawers that the gate has passed. It raises the entry of the drawer
-// with the gate's position if the next event is known, and deletes the entry if the drawer has no more
-// events. If neither is known, the entry remains too low.
+// moveEntries deletes the entries of drawers that the gate has passed. If the next event is known, it
+// raises the entry of the drawer at the gate's position. If the drawer has no more events, it deletes this
+// entry. Otherwise this entry remains too low.
 func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	entries, err := client.All[catalogEntry](ctx, c.Query(c.r.db.catalog, key,
@@ -268,7 +269,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 }
 
 // addSealed adds a hint that seals a full drawer, and stores its filter and the filters of the blocks that
-// end with it.
+// end with this drawer.
 func (h *hints) addSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		// A crash before this write leaves the drawer unsealed. The next reader seals it.

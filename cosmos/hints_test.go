@@ -54,7 +54,8 @@ func newHintLoad(t *testing.T, recipients, events int) *hintLoad {
 	return l
 }
 
-// run makes pairs of a Peek and a Dequeue, started at a rate per second, for all recipients in turn.
+// run makes pairs of a Peek and a Dequeue, for one recipient after the other. It starts rate pairs per
+// second.
 func (l *hintLoad) run(ctx context.Context, pairs int, rate float64) error {
 	l.physics.Store(true)
 	start := time.Now()
@@ -92,8 +93,7 @@ func (l *hintLoad) quantile(share float64) time.Duration {
 	return l.peeks[int(share*float64(len(l.peeks)-1))]
 }
 
-// With only eight writers, the median of these Peeks was 124 ms, and three in four repaired an
-// entry.
+// With only eight writers, the median Peek takes 124 ms, and three in four Peeks repair an entry.
 func TestHints_KeepUpWith2000PeeksAndDequeuesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pairs, rate, each = 500, 2000, 5
@@ -111,7 +111,7 @@ func TestHints_OfOneRecipientAreWrittenInOrderByOneWriter(t *testing.T) {
 		node := rig.node(Options{Exclusive: true, SweepEvery: -1}, true)
 		actor := repositorytest.NewActor()
 		synctest.Wait()
-		var order []int // the race detector reports two concurrent writers
+		var order []int // unguarded, so that the race detector reports two concurrent writers
 		for i := range 100 {
 			node.hints.add(actor, func(ctx context.Context, _ *call) {
 				client.Sleep(ctx, time.Millisecond)
@@ -154,7 +154,7 @@ func TestHints_AreBoundedAndDroppedWhenTheNodeStops(t *testing.T) {
 		running.Go(func() { _ = node.hints.run(ctx) })
 		synctest.Wait()
 		actor := repositorytest.NewActor()
-		for _, n := range []int{hintWriters, maxHints + 1} { // first hints that are being written, then hints that wait
+		for _, n := range []int{hintWriters, maxHints + 1} { // the first hints occupy all writers, the following ones fill the queue
 			for range n {
 				node.hints.add(repositorytest.NewActor(), func(ctx context.Context, _ *call) { <-ctx.Done() })
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// storeFilters stores filters of a cabinet with full drawers of random events: only the filters that a
-// Save of events with the given hashes reads.
+// storeFilters stores the filters of a cabinet with full drawers of random events. It stores only the
+// filters that a Save of events with these hashes reads.
 func (r *rig) storeFilters(cabinet domain.CabinetKey, drawers int, hashes []uint64) {
 	r.t.Helper()
 	const perSegment = 5000
@@ -52,9 +52,8 @@ func (r *rig) storeFilters(cabinet domain.CabinetKey, drawers int, hashes []uint
 	}
 }
 
-// TestSave_CostsTheSameWithAnyNumberOfDrawers saves to recipients with up to a hundred million events
-// in full drawers. Of each recipient, the store has only the documents that a Save reads: the head and
-// the filters.
+// TestSave_CostsTheSameWithAnyNumberOfDrawers saves to recipients with up to a hundred million events in
+// full drawers. The store contains only the documents that a Save reads: the heads and the filters.
 func TestSave_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
 	const saves = 20
 	for _, drawers := range []int{0, 1, 10, 100, 1000, 9999} {
@@ -83,7 +82,7 @@ func TestSave_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
 			t.Logf("mean of %d: warm %.1f RU, %.1f requests; nothing in memory %.1f RU, %.1f requests", saves,
 				warm.units/saves, float64(warm.requests)/saves, cold.units/saves, float64(cold.requests)/saves)
 			const requests, units = 4, 37 // the cost of a Save that reads nothing
-			const falsePositives = 1      // filters that name a drawer without the event
+			const falsePositives = 1      // number of filters that wrongly name a drawer
 			assert.LessOrEqual(t, warm.requests, int64((requests+1)*saves+falsePositives), "one query more, if the filters do not fit into memory")
 			assert.LessOrEqual(t, warm.units, 1.5*units*saves)
 			assert.LessOrEqual(t, cold.requests, int64((2*requests+1)*saves))
@@ -107,8 +106,8 @@ func (r *rig) storeHead(actor domain.ActorID, cabinet domain.CabinetKey, drawers
 	require.NoError(r.t, err)
 }
 
-// If the filters of two recipients do not fit into memory together, a Save costs as much as with one
-// recipient, plus the evicted filters that it reads again.
+// The filters of two recipients do not fit into memory together. A Save costs as much as with one
+// recipient, plus the cost of reading the evicted filters again.
 func TestTwoLargeRecipients_CostAsMuchAsOne(t *testing.T) {
 	const saves, drawers = 30, 400
 	r := newRig(t, embedded.Options{Pessimistic: true})

@@ -17,11 +17,11 @@ import (
 // Release or Skip of an operator, and a relay. The requests of the calls to the store are interleaved in
 // every order.
 
-// A requestedBundle is the bundle in content mode request of a world, with the results of the calls.
+// A requestedBundle is the bundle on which the calls of a world run, with the results of the calls.
 type requestedBundle struct {
 	repositorytest.PeekedBundle
-	objects  []string // the object in each result of Answer
-	refused  int      // calls of Answer and Fail after the bundle was closed
+	objects  []string // name of the object in each result of Answer
+	refused  int      // number of calls of Answer and Fail after the bundle was closed
 	dequeued int
 	ordered  bool // an operator closed the bundle
 	notices  []domain.Notice
@@ -42,8 +42,9 @@ func withOpenRequest(isAnswered bool) func(w *world) {
 	}
 }
 
-// dequeuedBefore dequeues a bundle, which leaves a notice in the outbox, and opens and answers the next one.
-func dequeuedBefore(w *world) {
+// withDequeuedBundle dequeues a bundle, so that its notice is in the outbox. Then it opens and answers the
+// next bundle.
+func withDequeuedBundle(w *world) {
 	withOpenRequest(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
 	require.NoError(w, dequeues.does(w, node))
@@ -85,7 +86,7 @@ var (
 		defer w.mu.Unlock()
 		if err == nil {
 			w.requested.dequeued++
-			w.taken = append(w.taken, w.requested.PeekedBundle)
+			w.dequeued = append(w.dequeued, w.requested.PeekedBundle)
 		}
 		if errors.Is(err, repository.ErrUnanswered) || domain.KindOf(err) == domain.NotFound {
 			return nil
@@ -154,7 +155,7 @@ func (a *requestedBundle) checkAnswers(w *world, node *Repository) {
 		notified[n.Bundle] = true
 	}
 	require.Equal(w, a.dequeued > 0, notified[a.ID], "a notice exists if the bundle was dequeued")
-	require.Len(w, notified, len(w.taken), "one notice for each dequeued bundle")
+	require.Len(w, notified, len(w.dequeued), "one notice for each dequeued bundle")
 }
 
 func partiesOf(w *world) (names []string) {
@@ -181,8 +182,8 @@ func TestABundleOnRequest_IsRightInEveryOrderOfRequests(t *testing.T) {
 		{"answer, skip and replay", 2, withOpenRequest(false), []party{answers("made"), skips}},
 		{"dequeue and release", 2, withOpenRequest(true), []party{dequeues, releases}},
 		{"two dequeues", 2, withOpenRequest(true), []party{dequeues, dequeues}},
-		{"dequeue and relay", 2, dequeuedBefore, []party{dequeues, relays}},
-		{"two relays", 2, dequeuedBefore, []party{relays, relays}},
+		{"dequeue and relay", 2, withDequeuedBundle, []party{dequeues, relays}},
+		{"two relays", 2, withDequeuedBundle, []party{relays, relays}},
 	} {
 		for name, account := range map[string]embedded.Options{"Strong": {}, "Session": {Consistency: "Session"}} {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {

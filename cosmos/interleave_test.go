@@ -44,34 +44,34 @@ type world struct {
 	*rig
 	actor     domain.ActorID
 	ledger    repositorytest.Ledger
-	taken     []repositorytest.PeekedBundle
+	dequeued  []repositorytest.PeekedBundle
 	requested requestedBundle
 	shared    *memory.Content
-	tails     []int                      // Options.TailEvents of the parties, assigned in turn; empty: no tails
-	kept      map[domain.BundleID]string // the object in the content folder of each peeked bundle
+	tails     []int                      // Options.TailEvents, assigned to the parties in rotation; empty: no tails
+	kept      map[domain.BundleID]string // name of the object in the content folder of each peeked bundle
 
 	parties []party
 
-	path    []int // for the first choices of the run: the index of the waiting request that is sent next
-	options []int // the number of waiting requests at each choice
+	path    []int // path[n] is the index of the waiting request to send at choice n
+	options []int // options[n] is the number of waiting requests at choice n
 	mu      sync.Mutex
 	waiting []*heldRequest
 	running int
 }
 
-// A heldRequest is a request that waits for its turn.
+// A heldRequest is a request that waits until the world sends it.
 type heldRequest struct {
 	party int
 	key   string
 	turn  chan struct{}
 }
 
-// A turnstile is the connection of one party to the store. It holds each request until its turn.
+// A turnstile is the connection of one party to the store. It holds each request until the world sends it.
 type turnstile struct {
 	w      *world
 	party  int
 	next   faulty.Doer
-	writes int // writes sent so far
+	writes int // number of writes sent so far
 }
 
 func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
@@ -138,7 +138,7 @@ func (w *world) run(parties []party) {
 		}
 		if len(w.waiting) == 0 {
 			w.mu.Unlock()
-			client.Sleep(context.Background(), time.Millisecond) // a caller waits for the clock
+			client.Sleep(context.Background(), time.Millisecond) // no request waits, because a caller waits for the clock
 			continue
 		}
 		// The party that sent the last request continues, unless the path chooses another request.
@@ -170,7 +170,7 @@ func abs(n int) int { return max(n, -n) }
 
 // everyOrder runs the parties in every order in which a party with a waiting request is interrupted up to
 // limit times. Of the orders with exactly limit interruptions, it runs a sample; see sample.
-// With MESSAGEHUB_INTERLEAVE_TURNS, it tries more.
+// MESSAGEHUB_INTERLEAVE_TURNS sets another limit, without sampling.
 func everyOrder(t *testing.T, limit int, prepare func(w *world), parties ...party) {
 	t.Helper()
 	everyOrderOn(t, embedded.Options{}, limit, prepare, parties...)
@@ -238,7 +238,8 @@ func countInterruptions(path []int) (n int) {
 	return n
 }
 
-// checkStore checks the stored documents, and delivers the remaining events and checks the order of all.
+// checkStore checks the stored documents, delivers the remaining events, and checks the order of all
+// events.
 func (w *world) checkStore() {
 	require.NoError(w, w.auditMailbox(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
@@ -246,7 +247,7 @@ func (w *world) checkStore() {
 	w.requireKept(node)
 	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
 	require.NoError(w, err)
-	require.NoError(w, w.ledger.Check(append(w.taken, drained...)))
+	require.NoError(w, w.ledger.Check(append(w.dequeued, drained...)))
 	require.NoError(w, w.repairMailbox(w.actor))
 }
 
@@ -291,7 +292,8 @@ func (w *world) saveEvents(node *Repository, events ...domain.Event) error {
 	return err
 }
 
-// takeBundle peeks and dequeues a bundle. Another call may close the bundle between the two.
+// takeBundle peeks and dequeues a bundle. Another call may close the bundle between the Peek and the
+// Dequeue.
 func (w *world) takeBundle(node *Repository) error {
 	b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 	for domain.KindOf(err) == domain.Conflict { // the group has changed: peek again, as the hub does
@@ -303,7 +305,7 @@ func (w *world) takeBundle(node *Repository) error {
 	if _, err = node.Acknowledge(context.Background(), w.actor, b.ID); err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.taken = append(w.taken, b)
+		w.dequeued = append(w.dequeued, b)
 	}
 	return err
 }
@@ -321,14 +323,14 @@ func withAcknowledged(acknowledged int) func(w *world) {
 			w.putObject(node)
 			_, err = node.Acknowledge(context.Background(), w.actor, b.ID)
 			require.NoError(w, err)
-			w.taken = append(w.taken, b)
+			w.dequeued = append(w.dequeued, b)
 		}
 	}
 }
 
 // tailLimits returns the values of w.tails to test: no tails, and different limits. If turns is at most 1,
-// the test has few orders. tailLimits then adds tails of a whole drawer, and a node that writes no tails
-// beside a node that does.
+// a test runs few orders. So tailLimits also returns tails of a whole drawer, and a node without tails
+// beside a node with tails.
 func tailLimits(turns int) [][]int {
 	all := [][]int{nil, {1, 2}, {2}, {2, 0}}
 	if turns > 1 || raced {
@@ -364,7 +366,7 @@ var (
 		if err == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.taken = slices.DeleteFunc(w.taken, func(p repositorytest.PeekedBundle) bool { return p.ID == b.ID })
+			w.dequeued = slices.DeleteFunc(w.dequeued, func(p repositorytest.PeekedBundle) bool { return p.ID == b.ID })
 		}
 		return err
 	}}
@@ -375,10 +377,10 @@ var (
 
 func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 	for _, tc := range []struct {
-		name  string
-		turns int
-		taken int
-		with  party
+		name         string
+		turns        int
+		acknowledged int
+		with         party
 	}{
 		{"peek and dequeue, in the middle", 1, 3, takesOne},
 		{"peek and dequeue of the last", 1, 4, takesOne},
@@ -397,7 +399,7 @@ func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, limits := range tailLimits(turns) {
-				everyOrder(t, turns, withTails(limits, withAcknowledged(tc.taken)), sweeps, tc.with)
+				everyOrder(t, turns, withTails(limits, withAcknowledged(tc.acknowledged)), sweeps, tc.with)
 			}
 		})
 	}

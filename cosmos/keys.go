@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The parts of a key are joined by a bar. No actor id and no origin contains a bar, so keys of different
-// parts are different.
+// A key consists of parts that are joined by a bar. No actor id and no origin contains a bar, so different
+// parts never result in the same key.
 
 func headKey(recipient domain.ActorID) string { return recipient.String() }
 
@@ -19,7 +19,7 @@ func cabinetKey(k domain.CabinetKey) string {
 	return k.Recipient.String() + "|" + nameOf(k)
 }
 
-// A cabinetName identifies a cabinet of a recipient: origin and content type.
+// A cabinetName identifies a cabinet of a recipient by its origin and content type.
 type cabinetName = string
 
 func nameOf(k domain.CabinetKey) cabinetName {

@@ -11,15 +11,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A page that does not exist, or cannot be decoded, is lost with its events. A Peek opens no bundle in
-// the cabinet of a lost page, and continues with the other cabinets. A Save continues without the ids of
-// the page: an event of the page that is sent again is stored as a new event. An operator abandons the
-// lost slots; see abandon.go.
+// A page that does not exist, or cannot be decoded, is lost with its events. A Peek opens no bundle in the
+// cabinet of a lost page, and continues with the other cabinets. A Save continues without the ids of the
+// page: an event of the page that is sent again is stored as a new event. An operator abandons the lost
+// slots; see abandon.go.
 //
-// A write that changes nothing and names the page by its id proves that the page does not exist. The
-// pages of a drawer follow each other without a gap, so a page must begin where the page before the
-// missing slot ends, unless a sweep has removed the drawer. The missing slot may be in the middle of
-// that page.
+// To prove that a page does not exist, a write that changes nothing names the page by its id. The pages of
+// a drawer follow each other without a gap. So, unless a sweep has removed the drawer, a page must begin
+// where the page before the missing slot ends. The missing slot may be in the middle of that page.
 
 // mayBeLost reports whether a lost page may have caused err.
 func mayBeLost(err error) bool {
@@ -32,13 +31,13 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 	if err := d.proveLost(ctx, err); err != nil {
 		return slotRange{}, err
 	}
-	lost, looks := slotRange{Drawer: d.slots.Drawer, Ordinal: d.slots.Ordinal, From: d.at}, 1
+	lost, attempts := slotRange{Drawer: d.slots.Drawer, Ordinal: d.slots.Ordinal, From: d.at}, 1
 	if d.call.r.db.ReadsMayBeStale() {
-		looks = client.MaxMissing // one stale read must not make a later page count as lost
+		attempts = client.MaxMissing // one stale read must not make a later page count as lost
 	}
 	lost.To = d.pagesEnd()
-	for look := range looks {
-		if look > 0 && !d.call.Pause(ctx, 0) {
+	for attempt := range attempts {
+		if attempt > 0 && !d.call.Pause(ctx, 0) {
 			return slotRange{}, err
 		}
 		next, nerr := d.nextDecodablePage(ctx)
@@ -54,14 +53,14 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 	return lost, nil
 }
 
-// proveLost returns nil if the page at the position of d is lost. err is the error of readNext at that
-// position; proveLost returns it if the page is not lost. If a request fails, it returns that error.
+// proveLost returns nil if the page at the position of d is lost. Otherwise it returns err, the error of
+// readNext at this position. If a request of proveLost fails, it returns the error of this request.
 func (d *drawerReader) proveLost(ctx context.Context, err error) error {
 	if !mayBeLost(err) || d.isDone() || d.at >= d.pagesEnd() {
 		return err
 	}
 	if !errors.Is(err, client.ErrNotYetVisible) {
-		return nil // the page exists and cannot be decoded
+		return nil // the page exists but cannot be decoded
 	}
 	start, xerr := d.pageStart(ctx)
 	if xerr != nil {
@@ -136,8 +135,8 @@ func (c *call) confirmFloor(ctx context.Context, h *head, name cabinetName) erro
 	if h.Fence != "" {
 		moved = "c.fence != '" + h.Fence + "'"
 	}
-	// The write is applied only if the fence has moved. A crash after this write leaves a head with the
-	// same meaning.
+	// This write is applied only if the fence has moved. It changes no value, so a crash after this write
+	// has no effect.
 	ops := client.NewPatch(headDocument, moved)
 	ops.AppendIncrement("/undone", 0)
 	switch err := c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{}); {

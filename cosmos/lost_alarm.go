@@ -14,9 +14,9 @@ import (
 // recipient once.
 type alarm struct {
 	logger  *slog.Logger
-	gauge   prometheus.Gauge // the number of remembered recipients
+	gauge   prometheus.Gauge // number of remembered recipients
 	message string
-	action  string // the action that the log recommends to an operator
+	action  string // action that the log recommends to an operator
 
 	present atomic.Bool // recipients is not empty
 
@@ -31,7 +31,8 @@ func newAlarm(logger *slog.Logger, gauge prometheus.Gauge, message, action strin
 	return &alarm{logger: logger, gauge: gauge, message: message, action: action, recipients: make(map[domain.ActorID]bool)}
 }
 
-// add remembers a recipient. The first time, it logs the recipient and found, a description of the loss.
+// add remembers a recipient. If the recipient is new, add logs it together with found, a description of
+// the loss.
 func (a *alarm) add(recipient domain.ActorID, found any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,8 @@ func TestAbandonedID_IsNoDuplicateForAnotherNode(t *testing.T) {
 	})
 }
 
-// A node is idle during a failover that loses events. The sender sends the lost events again.
+// A node is idle during a failover that loses events. The sender sends the lost events again, and the node
+// must store them.
 func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1, TailEvents: 8})
@@ -48,8 +49,8 @@ func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	})
 }
 
-// An operator abandons an event while a large Save is in flight. The commit of the Save continues with the
-// head that it read and keeps the index, so the index must forget the id of the abandoned event.
+// An operator abandons an event while a large Save is in flight. The commit of the Save uses the head that
+// it read, and retains the index. So the index must forget the id of the abandoned event.
 func TestAbandon_DuringASave_VoidsRememberedIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
@@ -73,7 +74,7 @@ func TestAbandon_DuringASave_VoidsRememberedIDs(t *testing.T) {
 }
 
 // On a Session account, a Peek begins to read in the middle of a page, and two reads of the drawer are
-// stale.
+// stale. The Peek must not treat the page as lost.
 func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 24; age++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,8 +100,8 @@ func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	}
 }
 
-// On a Session account, a Save begins to read in the middle of a page that another node has flushed, and
-// the reads of the drawer are stale.
+// On a Session account, a Save begins to read in the middle of a page that another node has flushed. The
+// reads of the drawer are stale, and the Save must not treat the page as lost.
 func TestLostPage_IsNotConcludedByASaveInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 8; age++ {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ type repairMetrics struct {
 	lastSweep      *prometheus.GaugeVec // has no labels, and no value until a sweep is known
 }
 
-// The kinds of repairs that requests make. The kinds that a check repairs are in repairedKinds.
+// These are the kinds of repairs that requests make. The kinds that a check repairs are in repairedKinds.
 const (
 	rollbackRepair = "rollback"
 	sealRepair     = "seal"
@@ -27,7 +27,7 @@ const (
 	raiseRepair    = "raise"
 )
 
-// The kinds of objects that a sweep removes: values of a metric's label.
+// These are the kinds of objects that a sweep removes, as values of a metric's label.
 const (
 	sweptCabinet  = "cabinet"
 	sweptDrawer   = "drawer"
@@ -83,7 +83,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	return m
 }
 
-// noteSweep records when a sweep began.
-func (m *repairMetrics) noteSweep(began time.Time) {
+// recordSweepStart records when a sweep began.
+func (m *repairMetrics) recordSweepStart(began time.Time) {
 	m.lastSweep.WithLabelValues().Set(float64(began.UnixMilli()) / 1000)
 }

@@ -25,11 +25,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An edit replaces a line of a file of this package.
+// An edit replaces a line in a file of this package.
 type edit struct{ file, old, new string }
 
-// counting makes a version that adds a member to the head, the gate and the objects in them: the number
-// of writes by that version.
+// counting lists the edits for a version that counts its own writes, in a new member of the head, the gate
+// and the objects in them.
 var counting = []edit{
 	{"head.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
 	{"head.go", "	Marks    []mark                `json:\"marks,omitempty\"`", "	Writes   int64                 `json:\"writes,omitempty\"`\n	Marks    []mark                `json:\"marks,omitempty\"`"},
@@ -41,7 +41,7 @@ var counting = []edit{
 	{"gate.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
 }
 
-// raising makes a version that stores head and gate in a newer format.
+// raising lists the edits for a version that stores head and gate in a newer format.
 var raising = []edit{
 	{"document_kinds.go", "Name: \"head\", Format: removalFormat", "Name: \"head\", Format: 4"},
 	{"document_kinds.go", "Name: \"gate\", Format: 1", "Name: \"gate\", Format: 2"},
@@ -49,7 +49,7 @@ var raising = []edit{
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 
-// buildMixed builds the worker in dir with this package, to which it applies edits.
+// buildMixed builds the worker in dir with a copy of this package to which edits are applied.
 func buildMixed(ctx context.Context, dir string, edits []edit) (binary string, err error) {
 	sources := make(map[string]string)
 	for _, e := range edits {
@@ -170,7 +170,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 		v.shareAStore(server.URL, tails, older, newer)
 	}
 
-	// The third version stores one mailbox in another format.
+	// The third version stores one mailbox in a newer format.
 	kept := []domain.ActorID{repositorytest.NewActor()}
 	first := v.runMixed(server.URL, 10, 0, kept, raised)[0]
 	require.Empty(t, first.Errors)
@@ -187,7 +187,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 }
 
 // shareAStore runs an older and a newer version concurrently. It requires that both versions save and
-// deliver, and that the older version keeps the members that the newer version added.
+// deliver, and that the older version retains the members that the newer version added.
 func (v *upgradedStore) shareAStore(url string, tails int, older, newer string) {
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
 	reports := v.runMixed(url, 40, tails, actors, older, newer)

@@ -14,9 +14,8 @@ func newNewerMailboxes(opts *Options, m *repairMetrics) *client.NewerFormats {
 	})
 }
 
-// NewerFormats returns up to limit mailboxes, in order, that this node does not serve because a newer
-// version stored them in a format that this version does not know. n is the number of these mailboxes,
-// at most 1,000.
+// NewerFormats returns up to limit mailboxes, in order, that this node does not serve because their format
+// is newer than this version knows. n is the number of these mailboxes, at most 1,000.
 func (r *Repository) NewerFormats(limit int) (mailboxes []string, n int) { return r.newer.List(limit) }
 
 // mailboxOf returns the recipient in a partition key. The key of a drawer's partition, or of a document

@@ -11,7 +11,7 @@ import (
 const raced = false
 
 // This test does not run with the race detector: on disk and in memory, the suite executes the same lines
-// of this package. The difference is below the engine, which has its own tests.
+// of this package. Only the storage below the engine differs, and has its own tests.
 //
 // The test runs the rules about stored data and about concurrent calls; make campaign runs all rules.
 func TestConformanceOnDisk(t *testing.T) {

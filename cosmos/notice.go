@@ -24,7 +24,7 @@ type noticeDoc struct {
 	Bundle    string `json:"bundle"`
 	List      string `json:"list,omitempty"`
 	Events    int    `json:"events,omitempty"`
-	Version   int64  `json:"version,omitempty"` // for watchers: version of the change
+	Version   int64  `json:"version,omitempty"` // version of the change, in notices for watchers
 	Since     millis `json:"since"`
 	Peeked    packed `json:"peeked,omitempty"` // the span of the Peek that opened the bundle; see encodeSpan
 	client.FormatNumber

@@ -17,9 +17,9 @@ import (
 var _ repository.Outbox = (*Repository)(nil)
 
 // A relay reads the oldest notices of the outbox, delivers a notice, and deletes it. The ids of the
-// notices of a group for an audience ascend with the generation of its gate. A query ordered by id
-// returns the oldest notices without a gap: a replica applies the writes of a partition in their order,
-// so a stale read misses only the newest notices. This must be true at every consistency level.
+// notices of a group for an audience ascend with the generation of its gate. A query ordered by id returns
+// the oldest notices without a gap: a replica applies the writes of a partition in their order, so a stale
+// read misses only the newest notices. A store must do this at every consistency level.
 //
 // A query for the kind of document finds the recipients with notices; the kind is indexed for the gates
 // anyway. The query reads all partitions, so it runs rarely; see Waiting.
@@ -28,13 +28,12 @@ var _ repository.Outbox = (*Repository)(nil)
 const noticesAtOnce = 100
 
 // Notices implements repository.Outbox. It reads the first notices of the outbox. If more notices are
-// stored, it also reads the first notices of each other group and audience, so that a long queue of one
-// group does not delay the others.
+// stored, it also reads the first notices of each other group and audience. So a long queue of one group
+// does not delay the other groups.
 //
-// A stale read misses the newest notices, never an older one of the same group and audience: a replica
-// applies the writes of a partition in their order, the result is in the order of the notices, and the
-// notices of a later result page come after those of earlier pages. A notice that was delivered since
-// the read may be returned again.
+// A stale read misses the newest notices, never an older one of the same group and audience. A replica
+// applies the writes of a partition in order, the result has the order of the notices, and later result
+// pages have later notices. A notice that was delivered since the read may be returned again.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
 	c := r.beginCall("notices")
 	var notices []domain.Notice

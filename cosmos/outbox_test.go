@@ -218,8 +218,8 @@ func TestAnswersAndNotices_CostTheExpectedRequests(t *testing.T) {
 			var notices []domain.Notice
 			look := func() (err error) { notices, err = node.Notices(t.Context(), s.actor); return err }
 			cost("Notices, none", 1, look)
-			asked := cost("Dequeue of a bundle on request", 3, dequeue(b.ID))
-			require.Less(t, asked-plain, 7.0, "one more create in the same batch")
+			onRequest := cost("Dequeue of a bundle on request", 3, dequeue(b.ID))
+			require.Less(t, onRequest-plain, 7.0, "one more create in the same batch")
 			cost("Notices, one", 1, look)
 			require.Len(t, notices, 1)
 			wait := func() error { _, err := node.Waiting(context.Background(), time.Now().Add(time.Hour), 100); return err }

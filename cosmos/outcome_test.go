@@ -31,7 +31,7 @@ func TestACommitWithoutAReply_IsUncertain(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		commit := 2
 		if tails > 0 {
-			commit = 1 // a small Save reserves nothing
+			commit = 1 // a small Save reserves nothing, so the commit is its first write
 		}
 		for _, then := range []faulty.Fault{faulty.Throttled, faulty.Unavailable, faulty.RequestLost} {
 			t.Run("then "+then.String(), func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestAShortBundle_DoesNotReadSixDrawers(t *testing.T) {
 		capacity = 100
 	}
 	node := s.node(Options{DrawerCapacity: capacity}, false)
-	for i := range 6 * capacity { // one Save and so one page for each event
+	for i := range 6 * capacity { // each event has its own Save, and so its own page
 		e := repositorytest.Event(s.actor)
 		e.SupportsBundling = i%4 != 0
 		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})

@@ -46,7 +46,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 			doc.Next = next.Sequence
 		}
 	}
-	doc.Behind = run.behindNew(bundle.Count)
+	doc.Behind = run.backlogOfNewBundle(bundle.Count)
 	doc.Before, doc.Start = run.gate.Last, run.start
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)

@@ -378,7 +378,7 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	}
 	now := r.opts.Clock()
 	if since := now.Sub(last.Began); err == nil && since >= 0 && since < r.opts.SweepEvery {
-		r.metrics.noteSweep(last.Began)
+		r.metrics.recordSweepStart(last.Began)
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
@@ -387,7 +387,7 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	if _, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next); err != nil {
 		return false
 	}
-	r.metrics.noteSweep(next.Began)
+	r.metrics.recordSweepStart(next.Began)
 	return true
 }
 
