@@ -22,8 +22,9 @@ func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Me
 }
 
 // acquireStore waits while the limit of concurrent stores is reached. Messages that arrive during
-// the wait join the batch, because one large batch is faster than several small ones. The wait is
-// short, because other loops may hold their slots only as long as their first attempt takes.
+// the wait join the batch, because one large batch is faster than several small ones. After a short
+// wait the batch is stored anyway: other stores may be blocked by a failure that does not affect
+// this loop.
 func (l *Loop[T]) acquireStore(ctx context.Context) {
 	const limit = 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
