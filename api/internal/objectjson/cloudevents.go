@@ -24,7 +24,7 @@ func (p *messageParser) readCloudEvent(n *jsonNode) {
 	p.readSplitCloudEvent(n, name, &m, faults, &jsonNode{parent: n, name: data, text: m.Payload, event: e})
 }
 
-// readSplitCloudEvent reads a CloudEvent whose attributes are in m and whose data is in n.
+// readSplitCloudEvent reads a CloudEvent with the attributes in m and the given data.
 func (p *messageParser) readSplitCloudEvent(n *jsonNode, name string, m *domain.Message, faults []cloudevent.Fault, data *jsonNode) {
 	for _, f := range faults {
 		n.findMember(f.Attribute).reportFault(InvalidCloudEvent, "%s: %s", f.Attribute, f.Detail)

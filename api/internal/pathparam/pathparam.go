@@ -10,8 +10,8 @@ import (
 )
 
 // Value returns the path parameter that is called name in the pattern of the route, or "". If the
-// path contains an encoded slash, as in a%2Fb, chi matches the encoded path, and Value decodes the
-// parameter. Otherwise chi matches the path that net/http has decoded: the parameter a%2525 is
+// path is encoded in an unusual form, such as a%2Fb, chi matches the encoded path, and Value decodes
+// the parameter. Otherwise chi matches the path that net/http has decoded: the parameter a%2525 is
 // already a%25, and must not be decoded again.
 func Value(r *http.Request, name string) string {
 	value := chi.URLParam(r, name)

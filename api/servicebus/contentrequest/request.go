@@ -176,7 +176,7 @@ func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Du
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
-	left := time.Until(q.By).Truncate(time.Millisecond) // uses the system clock, because q.By is a deadline of the system clock
+	left := time.Until(q.By).Truncate(time.Millisecond) // always the system clock; opts.Clock, which stamps messages, may differ
 	if err := ctx.Err(); err != nil || left <= 0 {
 		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
