@@ -17,14 +17,17 @@ import (
 
 // bdi returns an untrusted text as an isolated element, so that right-to-left text does not reorder
 // its surroundings.
+//
 //go:noinline
 func bdi(text string) g.Node { return g.El("bdi", g.Text(text)) }
 
 // code returns an element for a text that operators copy exactly, such as an id.
+//
 //go:noinline
 func code(text string) g.Node { return h.Code(bdi(text)) }
 
 // number returns a whole number with its digits in groups of three.
+//
 //go:noinline
 func number(n int64) g.Node { return g.Text(groupDigits(n)) }
 
@@ -98,6 +101,7 @@ func indentJSON(text []byte) string {
 }
 
 // anchor returns a link with an untrusted text.
+//
 //go:noinline
 func anchor(href, text string) g.Node { return h.A(h.Href(href), bdi(text)) }
 
@@ -112,6 +116,7 @@ const (
 )
 
 // badge returns a badge: a highlighted word, such as a state.
+//
 //go:noinline
 func badge(kind badgeKind, word string) g.Node {
 	return h.Span(h.Class("badge "+string(kind)), g.Text(word))
@@ -119,6 +124,7 @@ func badge(kind badgeKind, word string) g.Node {
 
 // notice returns a highlighted paragraph. Screen readers announce a notice of the kind bad
 // immediately.
+//
 //go:noinline
 func notice(kind badgeKind, nodes ...g.Node) g.Node {
 	role := "status"
@@ -187,6 +193,7 @@ func (t *tableView) render() g.Node {
 
 // pager returns links to the first and the next page of a list. It omits a link whose path is
 // empty.
+//
 //go:noinline
 func pager(first, next string) g.Node {
 	if first == "" && next == "" {

@@ -7,13 +7,16 @@
 //
 // A receiver is any host that a user has chosen, so it may be hostile:
 //
-//  - A [Guard] checks each address twice: after the name was resolved, and when the socket is about
+//   - A [Guard] checks each address twice: after the name was resolved, and when the socket is about
+//
 // to connect. So the hub does not call a name that passed [Client.CheckURL] and later resolves to a
 // forbidden address (DNS rebinding). Only calls to watches follow redirects, whose targets are
 // checked in the same way. A proxy in the environment is not used.
-//  - Only the first bytes of a response are stored, without decompression. A response that does not
+//   - Only the first bytes of a response are stored, without decompression. A response that does not
+//
 // end before the deadline is a failed attempt.
-//  - The result of a failed call contains a reason, which tells the operator of the receiver what to
+//   - The result of a failed call contains a reason, which tells the operator of the receiver what to
+//
 // do. The reason does not contain the URL or the response, because both may contain secrets.
 //
 // A receiver recognizes the hub by signatures. All calls have signatures of Standard Webhooks: v1
