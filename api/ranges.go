@@ -15,11 +15,12 @@ import (
 // the first. So each request reads a body at most once, in ascending order, whatever ranges it
 // requests:
 //
-//  - Ascending ranges that do not overlap are streamed.
-//  - Ranges in any other order, of up to maxBufferedRanges bytes in all, are read in ascending order
-// into memory, and sent as parts in the order of the request.
-//  - In all remaining cases, the header is ignored, which RFC 9110, section 14.2, allows: the
-// response is the whole body with status 200, which every client that sends ranges must understand.
+//   - Ascending ranges that do not overlap are streamed.
+//   - Ranges in any other order, of up to maxBufferedRanges bytes in all, are read in ascending
+//     order into memory, and sent as parts in the order of the request.
+//   - In all remaining cases, the header is ignored, which RFC 9110, section 14.2, allows: the
+//     response is the whole body with status 200, which every client that sends ranges must
+//     understand.
 
 const (
 	maxRanges         = 16
@@ -143,7 +144,7 @@ func mergeRanges(ranges []byteRange) []byteRange {
 	return merged
 }
 
-// streamedRanges prevents that the body reads ahead beyond the current range.
+// streamedRanges prevents the body from reading ahead beyond the current range.
 type streamedRanges struct {
 	rangeBody
 

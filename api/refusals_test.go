@@ -30,7 +30,7 @@ type wantedRefusal struct {
 	request func(f *hubFixture) domainAnswer
 	counts  *countedEvents // members accepted and duplicates of the problem; nil if it must contain neither
 	named   []string       // JSON pointers in the problem, if some events are stored
-	unknown bool           // whether only repeating the request reveals if an event is stored
+	unknown bool           // true if only repeating the request reveals whether an event was stored
 	tokens  bool           // whether the server accepts tokens
 }
 

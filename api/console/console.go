@@ -119,7 +119,7 @@ type edge struct {
 	host Host
 }
 
-// Mount adds the pages to r, and the redirect from / to them.
+// Mount adds the pages to r, and a redirect from / to the first page.
 func (c *Console) Mount(r chi.Router, host Host) {
 	e := &edge{c, host}
 	r.Get("/", redirectToConsole)

@@ -19,16 +19,14 @@
 //
 //   - The body of a bundle is streamed, with only a few kilobytes of it in memory.
 //   - If the connection is lost, the client fetches the rest of the same bundle. If a body ends
-//
-// early, is too long, or changes, reading the body fails.
+//     early, is too long, or changes, reading the body fails.
 //   - Consume dequeues a bundle only if the handler returned nil and the whole body was received.
-//
-// Otherwise the bundle is delivered again. A handler that gets a bundle more than once can
-// recognize it by the ids of the events.
-//   - A request that fails temporarily (status 429, 502, 503 or 504, no connection, or no response)
-//
-// is repeated until [Options.Budget] is exhausted. The pauses grow, vary, and are at least as long
-// as the Retry-After from the hub. All requests of this package may be repeated safely.
+//     Otherwise the bundle is delivered again. A handler that gets a bundle more than once can
+//     recognize it by the ids of the events.
+//   - A request that fails temporarily (status 429, 502, 503 or 504, no connection, or no
+//     response) is repeated until [Options.Budget] is exhausted. The pauses grow, vary, and are
+//     at least as long as the Retry-After from the hub. All requests of this package may be
+//     repeated safely.
 //   - Pauses and time limits are measured by a monotonic clock ([Clock]).
 //   - The size of each response and the time to wait for it are limited.
 //

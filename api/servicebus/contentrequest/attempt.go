@@ -234,6 +234,6 @@ func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 		return ctx.Err() == nil
 	}
 	long := min(first<<min(n-1, 10), longest)
-	jitter := 0.75 + a.requests.opts.Random()/2 // jitter prevents that all attempts that lost the same connection retry at the same time
+	jitter := 0.75 + a.requests.opts.Random()/2 // without jitter, attempts that lost the same connection would all retry at the same time
 	return busclient.Sleep(ctx, time.Duration(float64(long)*jitter))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// The pause between attempts starts at shortest, and doubles up to longest while failures continue.
+// The pause between attempts starts at shortestPause and doubles up to longestPause.
 const (
 	shortestPause = 100 * time.Millisecond
 	longestPause  = 10 * time.Second

@@ -130,7 +130,7 @@ func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.Sessi
 	}
 	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		busclient.Sleep(ctx, s.retryDelay(1)) // the pause prevents that a session that cannot be served is accepted again immediately
+		busclient.Sleep(ctx, s.retryDelay(1)) // without this pause, a session that cannot be served would be accepted again immediately
 	}
 	s.slots.returnSessionSlot(store.loop.MadeWay())
 }
