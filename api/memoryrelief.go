@@ -156,8 +156,8 @@ func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
 // choose returns the request that fails so that w can be served, or nil. It usually considers only
 // stalled clients of owners that use more than their fair part. If the owner of w uses less than
 // its fair part, or has no other request, it considers stalled clients of all owners. If the owner
-// of w uses less than its fair part, and w has waited for half of the timeout, it considers all
-// clients of owners that use more than their fair part.
+// of w uses less than its fair part, and w has waited for half of the timeout, it also considers
+// all clients of owners that use more than their fair part.
 func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	o := w.hold.owner
 	isFair := o.expected+w.bytes <= r.fair
