@@ -13,8 +13,8 @@ const actorHeader = "X-Actor-Id"
 
 type actorKey struct{}
 
-// requireActor determines the actor that sends a request. If that fails, answer turns the error
-// into the response.
+// requireActor is middleware that determines the actor of a request. If that fails, answer turns
+// the error into a response.
 func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return answer(func(w http.ResponseWriter, r *http.Request) error {
@@ -47,7 +47,7 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 		return actor, &problemError{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
 	}
 	if p == nil {
-		return actor, nil // without tokens, the header is trusted
+		return actor, nil // without tokens, the header X-Actor-Id is trusted
 	}
 	if _, isGranted := p.Grant(actor); !isGranted {
 		return domain.ActorID{}, refuse(missingRight, "The token may not act for the actor that the header %s names.", actorHeader)
@@ -55,7 +55,8 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 	return actor, nil
 }
 
-// onlyActor returns the actor of a request that names none: the token must grant exactly one actor.
+// onlyActor returns the actor of a request that names no actor. It fails unless the token grants
+// exactly one actor.
 func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	grants := p.Grants()
 	switch len(grants) {
@@ -67,7 +68,7 @@ func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	return domain.ActorID{}, refuse(invalidActor, "The token may act for several actors; name one in the header %s.", actorHeader)
 }
 
-// actorOf returns the actor that requireActor found.
+// actorOf returns the actor that requireActor has determined.
 func actorOf(ctx context.Context) domain.ActorID {
 	actor, _ := ctx.Value(actorKey{}).(domain.ActorID)
 	return actor

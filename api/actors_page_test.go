@@ -26,8 +26,8 @@ func pageProgram(t *testing.T, page string) string {
 	return string(block[1])
 }
 
-// The test kills the page's program at its first Dequeue, which fails, and starts the program
-// again.
+// The program on the guide's page for actors is killed at its first Dequeue, and started again. It
+// stores each bundle once.
 func TestActorsPage_ItsProgramStoresABundleOnce(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Log("python3 is not on this machine, so the program is not run")
@@ -43,7 +43,7 @@ func TestActorsPage_ItsProgramStoresABundleOnce(t *testing.T) {
 		}
 		return nil
 	}
-	server := httptest.NewServer(f.server.Handler()) // started after its store is set, because the program does not synchronize with this process
+	server := httptest.NewServer(f.server.Handler()) // started only now, because the program does not synchronize with this process
 	t.Cleanup(server.Close)
 	f.url, f.client = server.URL, server.Client()
 	f.post(202, newEvent(1, "supportsBundling", false), newEvent(2, "supportsBundling", false))

@@ -22,13 +22,13 @@ const (
 	why   = `"who":"kim","why":"ticket 4711"`
 )
 
-// local configures a server that serves only this machine.
+// local configures a server to which only this machine may send requests.
 func local(o *api.Options, _ *hub.Options) { o.IsOwnHost, o.NoProxies = isOwnHost, true }
 
-// isOwnHost accepts the address at which a fixture serves.
+// isOwnHost accepts the loopback address on which a test's server listens.
 func isOwnHost(host string) bool { return strings.HasPrefix(host, "127.0.0.1:") }
 
-// adminRoutes are all routes of operators, each with a valid body.
+// adminRoutes contains all routes for operators, each with a valid body.
 var adminRoutes = []struct{ method, path, body string }{
 	{"GET", "/v1/admin/queues", ""},
 	{"GET", admin, ""},
@@ -232,8 +232,8 @@ func TestAnOperatorReleasesAStuckQueue(t *testing.T) {
 	f.logs.wait(t, `"what":"thaw"`)
 }
 
-// inOperatorBubble runs test in a bubble with a server that accepts operatorRequest. The server runs
-// check as its check of the stored data.
+// inOperatorBubble runs test in fake time with a server that accepts operatorRequest. check is the
+// server's check of the stored data.
 func inOperatorBubble(t *testing.T, check hub.Checker, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func inOperatorBubble(t *testing.T, check hub.Checker, test func(b *bubble)) {
 	})
 }
 
-// operatorRequest returns the text of an operator's request.
+// operatorRequest returns the text of an operator's HTTP request.
 func operatorRequest(path, body string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer " + token +
 		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body

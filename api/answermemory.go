@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// smallAnswer is the largest estimate, in bytes, for which a response takes memory from a
-	// separate pool. So small responses never wait for large ones.
+	// smallAnswer is the size limit, in bytes, for responses that take memory from a separate pool.
+	// They thus never wait for large responses.
 	smallAnswer = megabyte
 
-	// The memory that a response needs, in bytes.
+	// Memory of a response, in bytes.
 	answerMemory = 128 * kilobyte // buffers, and the payloads that are read ahead without a reservation
 	gzipMemory   = 512 * kilobyte
-	readMemory   = 300 // for one event, while the events of a bundle are read
-	listMemory   = 72  // for one event, after the events were read
+	readMemory   = 300 // memory of one event while the events of a bundle are read
+	listMemory   = 72  // memory of one event after the events were read
 )
 
-// An answerCost estimates the memory for the body of a bundle in bytes: while its events are read,
-// and while the body is sent.
+// An answerCost is the estimated memory of a bundle's body in bytes: while its events are read, and
+// while it is sent.
 type answerCost struct{ reading, sending int64 }
 
 func costOf(b *domain.Bundle, compress bool) answerCost {
@@ -27,20 +27,20 @@ func costOf(b *domain.Bundle, compress bool) answerCost {
 	if compress {
 		base += gzipMemory
 	}
-	if b.Content == domain.Request { // the content is streamed
+	if b.Content == domain.Request { // content from a domain is streamed
 		return answerCost{base, base}
 	}
 	return answerCost{base + int64(b.Count)*readMemory, base + int64(b.Count)*listMemory}
 }
 
 // reserveEvents acquires the memory to read the given number of events, or fails with Busy. It
-// serves as hub.PeekRequest.Reserve.
+// implements hub.PeekRequest.Reserve.
 func (s *storeSlot) reserveEvents(ctx context.Context, events int) error {
 	return s.reserve(ctx, answerMemory+int64(events)*readMemory)
 }
 
-// reserve extends the memory of the request to at least n bytes, or fails with Busy. It releases
-// the store slot while it waits.
+// reserve extends the memory of the request to at least n bytes, or fails with Busy. While it
+// waits, it releases the store slot.
 func (s *storeSlot) reserve(ctx context.Context, n int64) error {
 	pool := s.server.largeAnswers
 	if n <= smallAnswer {

@@ -18,7 +18,7 @@ type handClock struct{ now time.Time }
 
 func (c *handClock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
-// serveAt starts a server and a store whose clock the test sets.
+// serveAt starts a server whose clock the test sets.
 func serveAt(t *testing.T) (*hubFixture, *handClock) {
 	c := &handClock{time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)}
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Clock = func() time.Time { return c.now } })
@@ -26,7 +26,7 @@ func serveAt(t *testing.T) (*hubFixture, *handClock) {
 	return f, c
 }
 
-// backlog requires that the response has these values in its backlog headers.
+// backlog requires that the backlog headers of the response have the given values.
 func (a domainAnswer) backlog(events, age string) domainAnswer {
 	a.t.Helper()
 	require.Equal(a.t, events, a.header.Get("MessageHub-Backlog"), "events")
@@ -114,8 +114,8 @@ func TestQueuesNeedAnActorAndNoQuery(t *testing.T) {
 	f.do("GET", "/v1/queues?group=timeseries", "").problem(400, "invalid")
 }
 
-// With the ordering by recipient, an actor gets the events of a group in the order
-// in which they were sent, whatever their content types and origins.
+// The hub orders events by recipient. An actor gets the events of a group in the order in which
+// they were sent, whatever their content types and origins.
 func TestOrderingByRecipientDeliversInTheOrderOfSending(t *testing.T) {
 	for ordering, bundles := range map[domain.Ordering]int{domain.ByCabinet: 3, domain.ByRecipient: 9} {
 		t.Run(string(ordering), func(t *testing.T) {

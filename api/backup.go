@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// backup responds with an archive of all data. Only one backup runs at a time. A backup ends early
-// when its client disconnects or the server drains. Every reader rejects a truncated archive.
+// backup responds with an archive of all data. Only one backup runs at a time. It ends early if its
+// client disconnects or the server drains. Readers of archives reject a truncated archive.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case s.opts.NoBackup != "":
@@ -35,7 +35,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err == nil:
 		return nil
-	case archive.written > 0: // the status was sent, so only an aborted connection shows that the archive is incomplete
+	case archive.written > 0: // the status was already sent, so only an aborted connection tells the client about the error
 		recordOf(r.Context()).err = err
 		panic(http.ErrAbortHandler)
 	case errors.Is(context.Cause(ctx), errDraining):

@@ -13,12 +13,11 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// BenchmarkPeekBody peeks one open bundle over HTTP repeatedly and reads its
-// body.
+// BenchmarkPeekBody repeatedly peeks one open bundle over HTTP and reads its body.
 func BenchmarkPeekBody(b *testing.B) {
 	for _, bm := range []struct {
 		events  int
-		payload int // bytes of the payload of each event
+		payload int // size of each event's payload in bytes
 		coding  string
 	}{{1, 0, "identity"}, {2_000, 0, "identity"}, {51_200, 0, "identity"}, {2_000, 10_000, "identity"}, {1, 0, "gzip"}, {51_200, 0, "gzip"}} {
 		b.Run(strconv.Itoa(bm.events)+" events with "+strconv.Itoa(bm.payload)+" bytes "+bm.coding, func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// malformedChunks are chunked bodies that violate RFC 9112, each in a different place.
+// malformedChunks contains chunked bodies that violate RFC 9112, each in a different place.
 var malformedChunks = map[string]string{
 	"a size that is no number":     "zz\r\n[]\r\n0\r\n\r\n",
 	"no size":                      "\r\n[]\r\n0\r\n\r\n",
@@ -41,7 +41,7 @@ func TestBody_ResetConnectionIsNotAHubError(t *testing.T) {
 	conn := f.dial()
 	_, err := io.WriteString(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n")
 	require.NoError(t, err)
-	_, err = io.ReadFull(conn, make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))) // this response shows that the hub has begun to read the body
+	_, err = io.ReadFull(conn, make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))) // with this response, the hub has begun to read the body
 	require.NoError(t, err)
 	require.NoError(t, conn.SetLinger(0))
 	require.NoError(t, conn.Close())

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// smallBody is the size in bytes up to which a body takes memory from a separate pool. So small
-	// bodies never wait for large ones.
+	// smallBody is the size limit, in bytes, for bodies that take memory from a separate pool. They
+	// thus never wait for large bodies.
 	smallBody = 64 * kilobyte
 
-	// requestMemory is the memory of a request with a body, in bytes, without the body itself.
+	// requestMemory is the memory of a request without its body, in bytes.
 	requestMemory = 16 * kilobyte
 
 	// A body of unknown length acquires memory in these steps as it arrives.
@@ -19,7 +19,7 @@ const (
 	largeStep = 64 * kilobyte
 )
 
-// A pooledBody is a request body that takes memory from a pool.
+// A pooledBody is a request body whose memory is acquired from a pool.
 type pooledBody struct {
 	body  io.Reader
 	ctx   context.Context //nolint:containedctx // a Reader has nowhere else to get it from
@@ -30,10 +30,10 @@ type pooledBody struct {
 	read  int64
 }
 
-// openBody acquires the memory for a request with a body, or fails with Busy. If the request states
-// the length of the body, openBody acquires all memory before the body is read: requests that hold
-// memory while they wait for more would block each other. The caller closes the body after its
-// events were stored or refused.
+// openBody acquires the memory for a request with a body, or fails with Busy. If the length of the
+// body is known, it acquires all memory before the body is read: requests that hold memory while
+// they wait for more would block each other. The caller must close the body after its events were
+// stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
 	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: s.addressOf(r), large: s.largeBodies}
 	if r.ContentLength <= smallBody {
@@ -48,8 +48,8 @@ func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) 
 	return b, nil
 }
 
-// Read implements io.Reader. It acquires memory for the bytes that it has read. If it waits too long
-// for memory, it fails with Busy.
+// Read implements io.Reader. It acquires memory for the bytes that it has read. If memory is not
+// available in time, it fails with Busy.
 func (b *pooledBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p[:min(len(p), largeStep)])
 	b.read += int64(n)
@@ -72,7 +72,7 @@ func (b *pooledBody) grow(n int64) error {
 	return b.acquire(roundUp(n, largeStep))
 }
 
-// usePool opens a hold in pool, and makes the body take its memory from this hold.
+// usePool opens a hold in pool. The body acquires all its memory with this hold.
 func (b *pooledBody) usePool(pool *memoryPool) {
 	b.hold = pool.open(b.owner, b.pace.interruptRead)
 	b.pace.hold = b.hold

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// requireBroker refuses requests while the hub has no store for the broker.
+// requireBroker refuses requests if the hub has no store for the broker.
 func (s *Server) requireBroker(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Broker == nil {
@@ -25,7 +25,7 @@ func (s *Server) requireBroker(next http.Handler) http.Handler {
 	})
 }
 
-// brokerHost adapts a Server to the interface that the routes of the broker need.
+// brokerHost makes a Server the Host of the broker's routes.
 type brokerHost struct{ server *Server }
 
 func (h brokerHost) Handle(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
@@ -68,10 +68,10 @@ func (h brokerHost) ReserveAnswer(ctx context.Context, owner string, n int64) (r
 
 func (h brokerHost) Note(ctx context.Context, attrs ...slog.Attr) { recordOf(ctx).note(attrs...) }
 
-// brokerFields are the form fields whose name may begin the text of an Invalid error.
+// brokerFields are the form fields with whose name an Invalid error may start.
 var brokerFields = []string{"callbackUrl", "name", "token"}
 
-// asBrokerProblem returns an error of the broker as a problem, and nil for nil.
+// asBrokerProblem converts an error of the broker to a problem. It returns nil if err is nil.
 func asBrokerProblem(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The tests of this file are the acceptance cases of the broker that are about requests, each with
-// its number. broker/CASES.md lists all cases.
+// Acceptance cases of the broker that concern requests, each with its number. broker/CASES.md lists
+// all cases.
 
 type partyStore = repository.Parties // embedding Parties under its own name would hide its method Parties
 
-// failingParties is a store of parties that fails with err if err is set.
+// failingParties is a store of parties that fails with err, unless err is nil.
 type failingParties struct {
 	partyStore
 	err   error
@@ -37,7 +37,7 @@ func (p *failingParties) Party(ctx context.Context, id domain.PartyID) (*reposit
 	return p.partyStore.Party(ctx, id)
 }
 
-// failingChannels is a store of streams that fails with err if err is set.
+// failingChannels is a store of streams that fails with err, unless err is nil.
 type failingChannels struct {
 	repository.Streams
 	err error
@@ -59,7 +59,7 @@ func (s *failingChannels) End(ctx context.Context, stream domain.StreamName) (re
 
 var errDown = domain.Errorf(domain.Unavailable, "503 from secret")
 
-// serveFailingStores starts a server whose broker has stores that fail on demand.
+// serveFailingStores starts a server whose broker has stores that fail when the test says so.
 func serveFailingStores(t *testing.T, change ...func(*api.Options, *hub.Options)) (f *hubFixture, parties *failingParties, streams *failingChannels, now *time.Time) {
 	now = new(time.Now())
 	with := withBroker(t, func(p *broker.Ports, o *broker.Options) {
@@ -100,7 +100,8 @@ func TestCase01_PutCreatesAndAnswersWithTheParty(t *testing.T) {
 func TestCase02_ANameIsTheIDUnlessItIsGiven(t *testing.T) {
 	f := serve(t, withBroker(t))
 	require.Equal(t, "maker", decoded(t, f.put("/producer/maker", "token", "x").wants(201).body)["name"])
-	// A missing token is an error. The hub does not generate one, because it never shows tokens.
+	// A request without a token is invalid. The hub does not generate tokens, because it never
+	// shows them.
 	require.Equal(t, []string{"/token"}, f.put("/producer/other").problem(400, "invalid").pointers())
 }
 
@@ -114,7 +115,7 @@ func TestCase03_PutWithTheTimeOfTheLastChangeUpdates(t *testing.T) {
 	require.NotEqual(t, created.header.Get("Last-Modified"), updated.header.Get("Last-Modified"))
 	require.NotEqual(t, created.header.Get("ETag"), updated.header.Get("ETag"))
 	f.do("PUT", path, "name=newer", append([]string{"Content-Type", formType, "If-Match", updated.header.Get("ETag")}, asOperator...)...).wants(200)
-	// The hub compares dates as points in time, whatever their format.
+	// The hub compares times, whatever their format.
 	shown := f.do("GET", path, "", asOperator...)
 	changed, err := http.ParseTime(shown.header.Get("Last-Modified"))
 	require.NoError(t, err)
@@ -181,7 +182,7 @@ func TestCase09_TokensAreCachedAndForgottenWhenTheyChange(t *testing.T) {
 	f.put("/channel/prices", "token", "another").wants(200)
 	f.do("POST", "/broker/channel/prices/broadcast", "3", asProducer...).problem(403, "wrong-credentials")
 	f.put("/channel/prices", "token", "of-prices").wants(200)
-	// An error is not cached.
+	// The failure of a read is not cached.
 	*now = now.Add(time.Minute)
 	parties.err = errDown
 	f.do("POST", "/broker/channel/prices/broadcast", "3", asProducer...).problem(503, "unavailable")
@@ -371,7 +372,7 @@ func TestCase30_MessagesAreListedByPagesAndByTheTimeOfTheirStatus(t *testing.T) 
 	require.Equal(t, "Out-for-delivery", one["status"], "a channel without consumers")
 	require.NotContains(t, one, "payload")
 	require.NotContains(t, one, "jobs")
-	hour := func(d time.Duration) string { return time.Now().Add(d).Format(time.RFC3339) } // the text contains a plus sign in some time zones
+	hour := func(d time.Duration) string { return time.Now().Add(d).Format(time.RFC3339) } // in some time zones, the formatted time contains a plus sign
 	require.Len(t, f.show("/broker/channel/prices/messages?statusChangedSince="+hour(-time.Hour), asReader)["messages"], 5)
 	require.Empty(t, f.show("/broker/channel/prices/messages?statusChangedSince="+hour(time.Hour), asReader)["messages"])
 }

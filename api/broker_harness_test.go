@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// withBroker configures a server with an in-memory broker that stores messages without delivering
+// withBroker configures a server with an in-memory broker that stores messages but does not deliver
 // them.
 func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) func(*api.Options, *hub.Options) {
 	t.Helper()
@@ -33,7 +33,7 @@ func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) fu
 
 const formType = "application/x-www-form-urlencoded"
 
-// The headers that authenticate each kind of caller.
+// Headers that authenticate each kind of caller.
 var (
 	asOperator = []string{"X-Broker-Admin-Token", token}
 	asProducer = []string{"X-Broker-Producer-ID", "maker", "X-Broker-Producer-Token", "of-maker", "X-Broker-Channel-Token", "of-prices"}
@@ -41,7 +41,7 @@ var (
 	asConsumer = []string{"X-Broker-Consumer-Token", "of-shop"}
 )
 
-// put creates or changes a party as an operator. fields alternates names and values.
+// put creates or changes a party as an operator. fields are names and values alternately.
 func (f *hubFixture) put(path string, fields ...string) domainAnswer {
 	f.t.Helper()
 	form := url.Values{}
@@ -69,7 +69,7 @@ func (f *hubFixture) broadcast(payload string, headers ...string) string {
 	return path
 }
 
-// show returns the document at a path.
+// show requests the document at a path as the caller as, and returns it.
 func (f *hubFixture) show(path string, as []string) map[string]any {
 	f.t.Helper()
 	return decoded(f.t, f.do("GET", path, "", as...).wants(200).body)
@@ -78,7 +78,7 @@ func (f *hubFixture) show(path string, as []string) map[string]any {
 // idOf returns the id of the message at a path.
 func idOf(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// idsOf returns the ids of the members of a list.
+// idsOf returns the ids of the elements of a JSON list.
 func idsOf(list any) (ids []string) {
 	for _, one := range list.([]any) {
 		ids = append(ids, one.(map[string]any)["id"].(string))
@@ -86,9 +86,8 @@ func idsOf(list any) (ids []string) {
 	return ids
 }
 
-// errOwnHeader is the error for metadata whose name is a header that the hub
-// sets.
+// errOwnHeader is the error for metadata that would replace a header that the hub sets.
 var errOwnHeader = domain.Errorf(domain.Invalid, "/headers/X-Broker-Channel-Token: the hub sets it")
 
-// errPrivate is the error for a URL in a private network.
+// errPrivate is the error for the URL of a private address.
 var errPrivate = domain.Errorf(domain.Invalid, "callbackUrl: the address is private")

@@ -21,11 +21,11 @@ func refusePrivateURLs(_ context.Context, url string) error {
 	return nil
 }
 
-// The routes of the broker, with the credentials that they accept.
+// Routes of the broker, with the credentials that they accept.
 var brokerRoutes = []struct {
 	method, path string
 	creds        []string // credentials that the route accepts
-	unknown      string   // the same path with the name of a party that does not exist
+	unknown      string   // path of the same route with a party that does not exist
 }{
 	{"PUT", "/producer/maker", asOperator, ""},
 	{"GET", "/producer/maker", asOperator, "/producer/other"},
@@ -47,7 +47,7 @@ var brokerRoutes = []struct {
 	{"DELETE", "/channel/prices/consumer/shop/dequeue/b", asConsumer, "/channel/prices/consumer/other/dequeue/b"},
 }
 
-// ask sends a request that is valid except for its credentials.
+// ask sends a request that is valid except, perhaps, for its credentials.
 func (f *hubFixture) ask(method, path string, creds []string) domainAnswer {
 	body, headers := "", creds
 	if method == "PUT" {
@@ -75,7 +75,7 @@ func TestEachRouteOfTheBrokerNeedsItsCredentials(t *testing.T) {
 		if r.creds[0] == asOperator[0] {
 			continue
 		}
-		// A caller without a token does not learn what exists.
+		// Without a token, a caller gets the same response whether the party exists or not.
 		refused := f.ask(r.method, r.path, wrong)
 		refused.problem(403, "wrong-credentials")
 		if r.unknown != "" {

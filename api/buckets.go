@@ -9,22 +9,22 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxBuckets is the maximum number of clients with a separate bucket. A bucket takes about 300
+// maxBuckets is the maximum number of clients that have a separate bucket. A bucket takes about 300
 // bytes.
 const maxBuckets = 10_000
 
 // buckets is a set of token buckets, one for each client. A missing bucket counts as a full one, so
-// a new client's bucket may replace a full one. If none of maxBuckets buckets is full, all further
-// clients share one bucket: a client cannot gain tokens by using many names.
+// a new client may replace a client whose bucket is full. If none of maxBuckets buckets is full,
+// all new clients share one bucket, so a client cannot gain tokens by using many names.
 type buckets struct {
 	unit   string // what a token stands for: "requests", "events" or "tokens"
 	policy string // value of the header RateLimit-Policy
 	rate   float64
-	burst  int // capacity of a bucket in tokens
+	burst  int // maximum number of tokens in a bucket
 
 	mu      sync.Mutex
 	clients map[string]*list.Element
-	used    list.List // elements are *bucket; the least recently used bucket is at the front
+	used    list.List // elements are *bucket, the least recently used first
 	others  *rate.Limiter
 }
 
@@ -33,8 +33,8 @@ type bucket struct {
 	client string
 }
 
-// newBuckets returns buckets that gain perSecond tokens a second, or nil (no limit) if perSecond is
-// 0. The capacity of a bucket is atOnce tokens, but at least perSecond.
+// newBuckets returns buckets that gain perSecond tokens a second. A bucket contains at most atOnce
+// tokens, but at least perSecond. If perSecond is 0, newBuckets returns nil, which means no limit.
 func newBuckets(unit string, perSecond, atOnce int) *buckets {
 	if perSecond <= 0 {
 		return nil
@@ -47,9 +47,9 @@ func newBuckets(unit string, perSecond, atOnce int) *buckets {
 
 func (b *buckets) newLimiter() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.rate), b.burst) }
 
-// take takes n tokens from a client's bucket, and returns the number of tokens left. If the bucket
-// has fewer than n tokens, take leaves it unchanged and returns the time until it has n. An n above
-// the capacity counts as the capacity.
+// take takes n tokens from a client's bucket, and returns the number of remaining tokens. If the
+// bucket contains fewer than n tokens, take leaves it unchanged and returns the time until it
+// contains n. If n exceeds the maximum, take uses the maximum instead.
 func (b *buckets) take(client string, n int, now time.Time) (left int, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *buckets) take(client string, n int, now time.Time) (left int, pause tim
 	return max(0, int(l.TokensAt(now))), 0
 }
 
-// pause returns the time until a client has a token. It takes no token.
+// pause returns the time until a client's bucket contains a token. It takes no token.
 func (b *buckets) pause(client string, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // bundle responds with the body of an open bundle. Unlike a Peek, it never opens a bundle. Clients
-// use this route to resume an interrupted download.
+// use it to resume an interrupted download.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -41,9 +41,9 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	return s.sendBundle(w, r, peeked, slot)
 }
 
-// asNotOpen returns the problem for a NotFound error, and any other err unchanged. The problem is
-// the same for unknown bundles, bundles of other actors and dequeued bundles, so that an actor
-// learns nothing about bundles of others.
+// asNotOpen converts a NotFound error to a problem, and returns any other error unchanged. The
+// problem is the same for unknown bundles, dequeued bundles, and bundles of other actors, about
+// which an actor must not learn anything.
 func asNotOpen(id domain.BundleID, err error) error {
 	if domain.KindOf(err) != domain.NotFound {
 		return err

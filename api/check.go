@@ -14,26 +14,26 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// errDraining is the cause of a context whose work ends because the server drains.
+// errDraining is the cause of a context that ends because the server drains.
 var errDraining = errors.New("the hub is about to stop")
 
-// A checkLine is one line of the response to a check.
+// A checkLine is one line of the response to a check. Exactly one of its fields is set.
 type checkLine struct {
-	Progress *checkProgress   `json:"progress,omitempty"` // set in a progress line
-	Finding  *hub.Finding     `json:"finding,omitempty"`  // set in the line of a new finding
-	Report   *hub.CheckReport `json:"report,omitempty"`   // set in the last line, if the check is complete
-	Problem  *problemDocument `json:"problem,omitempty"`  // set in the last line, if the check ended early
+	Progress *checkProgress   `json:"progress,omitempty"` // progress of the check
+	Finding  *hub.Finding     `json:"finding,omitempty"`  // a new finding
+	Report   *hub.CheckReport `json:"report,omitempty"`   // last line of a complete check
+	Problem  *problemDocument `json:"problem,omitempty"`  // last line of a check that ended early
 }
 
-// A checkProgress is a report without its findings, which are on separate lines.
+// A checkProgress is a report whose findings are omitted, because each has a separate line.
 type checkProgress struct {
 	hub.CheckReport
-	Findings *struct{} `json:"findings,omitempty"` // hides the findings of the embedded report
+	Findings *struct{} `json:"findings,omitempty"` // omits the findings of the embedded report
 }
 
-// check compares the stored data with the invariants. It responds with JSON lines: progress,
-// findings and a report. Only one check runs at a time. A check ends early when its client
-// disconnects or the server drains.
+// check checks the invariants of the stored data. It responds with JSON lines: progress, findings
+// and a report. Only one check runs at a time. It ends early if its client disconnects or the
+// server drains.
 func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	opts, err := s.checkOptions(w, r)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
-			s.checks.Release(1) // released before the last line, because its reader may begin another check immediately
+			s.checks.Release(1) // released before the last line, because its reader may start the next check immediately
 			over <- err
 		}()
 		report, err = s.opts.Check(ctx, opts)
@@ -74,7 +74,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 		select {
 		case so := <-said:
 			broken = lines.progress(&so)
-		case <-tick.C: // the repeated line shows that the check is running; writing it fails if the client has disconnected
+		case <-tick.C: // a repeated progress line means that the check still runs; writing fails if the client has disconnected
 			broken = lines.repeatLast()
 		case err := <-over:
 			return lines.end(ctx, &report, err)
@@ -87,7 +87,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// acquireCheck fails if another check is running or the server drains.
+// acquireCheck fails if another check runs or the server drains.
 func (s *Server) acquireCheck() error {
 	if s.draining.Err() != nil {
 		return refuse(notReady, "The hub is about to stop; check another node.")
@@ -99,7 +99,7 @@ func (s *Server) acquireCheck() error {
 }
 
 func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {
-	const limit = 256 * kilobyte // bytes; the cursor that resumes a check may be long
+	const limit = 256 * kilobyte // maximum bytes of the request; the cursor that resumes a check may be long
 	if s.opts.Check == nil {
 		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
 	}
@@ -126,7 +126,7 @@ type checkLines struct {
 	flush   func() error
 	rec     *requestRecord
 	last    checkLine
-	written int // number of findings written
+	written int // number of findings that were written
 }
 
 func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {
@@ -146,8 +146,7 @@ func (l *checkLines) write(line *checkLine) error {
 	return l.flush()
 }
 
-// progress writes the new findings and then a progress line, so the lines before a progress line
-// contain every finding that it counts.
+// progress writes the new findings before a progress line, which counts them.
 func (l *checkLines) progress(report *hub.CheckReport) error {
 	if err := l.findings(report); err != nil {
 		return err
@@ -167,7 +166,7 @@ func (l *checkLines) findings(report *hub.CheckReport) error {
 	return nil
 }
 
-// end writes the last line: the report, or the problem for err.
+// end writes the last line: the report, or the problem for err if err is not nil.
 func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error) error {
 	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("mended", report.Repaired))
 	if broken := l.findings(report); broken != nil {

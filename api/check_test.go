@@ -29,7 +29,7 @@ func noFindings(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
 
 var finding = hub.Finding{Rule: "H10", Kind: "entry-gone", Recipient: actor, Where: "entry 1", Text: "it is not there", Repaired: true}
 
-// checkLine is a line of the response.
+// checkLine is one line of the response to a check.
 type checkLine struct {
 	Progress *hub.CheckReport
 	Finding  *hub.Finding
@@ -37,7 +37,7 @@ type checkLine struct {
 	Problem  *problem
 }
 
-// checkLines returns the lines of a response, each validated against openapi.yaml.
+// checkLines parses the lines of a response, and validates each against openapi.yaml.
 func checkLines(t *testing.T, body string) (lines []checkLine) {
 	t.Helper()
 	doc, _ := document()
@@ -94,8 +94,8 @@ func TestCheck_IsRefusedForAnInvalidRequest(t *testing.T) {
 	} {
 		f.do("POST", "/v1/admin/check", body).problem(400, want)
 	}
-	// The body exceeds the limit by one byte. So the server reads all of it, and does not reset the
-	// connection before the client has read the response.
+	// The body exceeds the limit by one byte, so the server reads all of it. If bytes remained, the
+	// server would reset the connection before the client reads the response.
 	f.do("POST", "/v1/admin/check", `{"resume":"`+strings.Repeat("x", 256<<10+1-len(`{"resume":""}`))+`"}`).problem(413, "body-too-large")
 	serve(t, local).do("POST", "/v1/admin/check", "{}").problem(404, "no-such-route")
 }
@@ -120,7 +120,7 @@ func TestCheck_ThatPanicsIsAProblemAndTheHubContinues(t *testing.T) {
 	f.do("GET", "/healthz", "").wants(200)
 }
 
-// An endlessCheck runs until its context ends. It reports when it begins and why it ended.
+// An endlessCheck runs until its context ends. It reports when it starts and why it ended.
 type endlessCheck struct {
 	begun chan struct{}
 	ended chan error
@@ -162,7 +162,7 @@ func TestCheck_RunsOneAtATime(t *testing.T) {
 func TestCheck_EndsWhenTheServerDrains(t *testing.T) {
 	var e *endlessCheck
 	inOperatorBubble(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
-		e = newEndlessCheck() // created inside the bubble, because its channels must belong to it
+		e = newEndlessCheck() // created inside the bubble, because its channels must belong to the bubble
 		conn := b.dial()
 		answered := make(chan string, 1)
 		go func() {
@@ -203,7 +203,7 @@ func TestCheck_RunsUntilItsClientDisconnects(t *testing.T) {
 func TestCheck_EndsWhenItsClientStopsReading(t *testing.T) {
 	var e *endlessCheck
 	inOperatorBubble(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
-		e = newEndlessCheck() // created inside the bubble, because its channels must belong to it
+		e = newEndlessCheck() // created inside the bubble, because its channels must belong to the bubble
 		conn := b.dial()
 		_, err := io.WriteString(conn, operatorRequest("/v1/admin/check", "{}"))
 		require.NoError(b.t, err)

@@ -9,10 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// addressOf returns the address of the machine that sent a request. Behind trusted proxies, this is
-// the last address in X-Forwarded-For that does not belong to a trusted proxy. Each proxy appends
-// the address of its caller. The addresses before come from the client, and no proxy has verified
-// them.
+// addressOf returns the address of the machine that sent a request. Each proxy appends the address
+// of its caller to X-Forwarded-For. Behind trusted proxies, addressOf returns the last of these
+// addresses that is not a trusted proxy. No trusted proxy has verified the addresses before it.
 func (s *Server) addressOf(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *Server) isTrustedProxy(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// parseHop parses an address of X-Forwarded-For. Some proxies add a port to the address.
+// parseHop parses an address from X-Forwarded-For, to which some proxies add a port.
 func parseHop(text string) (netip.Addr, error) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr(), nil
@@ -48,7 +47,7 @@ func parseHop(text string) (netip.Addr, error) {
 	return netip.ParseAddr(text)
 }
 
-// machineOf returns an IPv4 address, or the network of an IPv6 address.
+// machineOf returns an IPv4 address unchanged, and the network of an IPv6 address.
 func machineOf(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() && !addr.IsLoopback() {

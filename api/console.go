@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// consolePath is the path of the console, the pages for operators.
+// consolePath is the path of the console, which contains pages for operators.
 const consolePath = "/console"
 
-// consoleHost adapts a Server to the interface that package console needs.
+// consoleHost makes a Server the Host of the console.
 type consoleHost struct{ server *Server }
 
 func (h consoleHost) SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// postDataAvailable stores the events of the body. If any event is invalid, it stores nothing and
+// postDataAvailable stores the events in the body. If any event is invalid, it stores nothing and
 // reports the position of every fault.
 func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
@@ -46,8 +46,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	rec.describeOperation("announce", tracing.Send, domain.ActorID{})
 	rec.describe(tracing.BatchSize.Int(sent.Count))
 	if sent.Faults.Total > 0 {
-		// The problem also lists the faults that the hub finds in the events that the decoder
-		// accepted.
+		// The problem also lists faults that only the hub finds, in events that were decoded
+		// without faults.
 		return s.rejectionProblem(sent, s.opts.Hub.Check(sent.Events))
 	}
 	if err := checkOrigins(r.Context(), sent); err != nil {
@@ -71,8 +71,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// ingest calls the hub, and counts and logs the result. If it fails, some of the events may be
-// stored nevertheless.
+// ingest passes events to the hub, and counts and logs the result. If it fails, some events may
+// nevertheless be stored.
 func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.IngestResult, error) {
 	stored, err := s.opts.Hub.Ingest(ctx, events)
 	s.metrics.events.AddAccepted(stored.Accepted)
@@ -85,10 +85,9 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.IngestR
 	return stored, err
 }
 
-// unfinishedProblem returns the problem of a request whose events were stored for only some
-// recipients. The events of other recipients were refused, or it is unknown whether they were
-// stored. The kind of err describes one recipient, not the whole request: even if err says that
-// nothing was stored, events of other recipients may be.
+// unfinishedProblem returns the problem for a request of which only the events of some recipients
+// were stored. The remaining events were refused, or it is unknown whether they were stored. The
+// kind of err describes one recipient and not the whole request.
 func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.IngestResult, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {
@@ -101,7 +100,7 @@ func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.I
 	return r
 }
 
-// checkContentType accepts plain JSON only. Its text is UTF-8, with or without a charset.
+// checkContentType accepts only plain JSON. Its text is UTF-8, with or without a charset.
 func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
 	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -131,9 +130,9 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// rejectionProblem returns the problem of a request of which nothing was stored. It lists the
-// faults that the decoder found, and those of err if err is a RejectionError, in the order of the
-// events.
+// rejectionProblem returns the problem for a request of which nothing was stored. It lists the
+// faults that the decoder found and, if err is a RejectionError, those that the hub found, in the
+// order of the events.
 func (s *Server) rejectionProblem(sent *eventjson.Events, err error) error {
 	faults, total, problem := faultsOf(sent.Faults.List), sent.Faults.Total, invalid
 	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
@@ -159,9 +158,9 @@ func faultsDetail(total int) string {
 	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Correct them and send the request again.", total, maxFaults)
 }
 
-// partlyStored returns the problem of a request of which some events were not stored, and names
-// these events: their recipient is at a limit or has a damaged mailbox, or an event with the same
-// id and other content was stored before.
+// partlyStored returns the problem for a request of which some events were not stored, and lists
+// them. The mailbox of such an event is full or damaged, or an event with the same id and different
+// content was stored before.
 func partlyStored(r *problemError, sent *eventjson.Events, stored hub.IngestResult, failed *hub.UnstoredError) error {
 	r.faults = conflictFaults(sent, stored.Conflicts)
 	for _, failure := range failed.Failures {
@@ -184,8 +183,8 @@ func partlyStored(r *problemError, sent *eventjson.Events, stored hub.IngestResu
 	return r
 }
 
-// conflictProblem returns the problem of a request with events whose ids were stored before with
-// other content. It names all of these events, because the other events are stored.
+// conflictProblem returns the problem for a request with events whose ids were stored before with
+// different content. It lists only these events, because all others are stored.
 func conflictProblem(answer counts, sent *eventjson.Events, conflicts []int) error {
 	return &problemError{
 		problem: alreadyStored,

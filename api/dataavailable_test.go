@@ -15,13 +15,13 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// jsonFields has fields of newEvent(1) as JSON text, for tests that build their own JSON.
+// jsonFields contains fields of newEvent(1) as JSON text, for tests that write JSON themselves.
 const jsonFields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"5790001330552","origin":"TimeSeries","contentType":"c","documentType":"D","supportsBundling":true`
 
 func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string
-		want       []string // the faults, each as "pointer: part of the detail"
+		want       []string // expected faults, each as "pointer: part of the detail"
 	}{
 		{"id that is no UUID", array(newEvent(1, "id", "4711")), []string{"/0/id: want a UUID"}},
 		{"id that is the nil UUID", array(newEvent(1, "id", "00000000-0000-0000-0000-000000000000")), []string{"/0/id: nil UUID"}},
@@ -99,7 +99,7 @@ func TestPayload_LimitsOfItsShapeAreOptions(t *testing.T) {
 	f.do("POST", "/v1/data-available", payload(`[12]`)).wants(202)
 }
 
-// Payloads that were stored before the limit existed remain readable.
+// A payload was stored before the limits existed, and exceeds them. A Peek still returns it.
 func TestPeek_ServesStoredPayloadsBeyondTheLimits(t *testing.T) {
 	f := serve(t)
 	deep := strings.Repeat("[", 5_000) + strings.Repeat("9", 500) + strings.Repeat("]", 5_000)

@@ -17,10 +17,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators list the dead letters of the queues of Service Bus, read one, send
-// them again and delete them. Each order and each reading of a body names the
-// operator and the reason, and is recorded. Sequence numbers are text in JSON:
-// they may have more digits than a float64 holds.
+// Operators list, read, resend and delete the dead letters of Service Bus queues. Each order, and
+// each reading of a body, requires the operator and a reason, and is recorded. Sequence numbers are
+// strings in JSON, because they may exceed the precision of a float64.
 
 const deadLettersPath = "/v1/admin/dead-letters"
 
@@ -34,7 +33,7 @@ func (s *Server) requireDeadLetters(next http.Handler) http.Handler {
 	})
 }
 
-// A deadLetterView is a dead letter without its body.
+// A deadLetterView is the JSON of a dead letter without its body.
 type deadLetterView struct {
 	SequenceNumber int64     `json:"sequenceNumber,string"`
 	MessageID      string    `json:"messageId,omitempty"`
@@ -56,7 +55,7 @@ func newDeadLetter(d *deadletters.DeadLetter) deadLetterView {
 	}
 }
 
-// listDeadLetters lists the queues or, if one is named, a page of its dead letters.
+// listDeadLetters lists the queues or, if the request names a queue, a page of its dead letters.
 func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "queue", "after", "reason", "limit")
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *Server) listDeadLetterQueues(w http.ResponseWriter) error {
 	return nil
 }
 
-// parseOrder returns the order in the query of a request without a body.
+// parseOrder returns the operator and the reason of an order. The request must have no body.
 func parseOrder(r *http.Request) (hub.AdminAction, error) {
 	values, err := query.Parse(r, "who", "why")
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	return writeNoContent(w)
 }
 
-// resendDeadLetters sends dead letters of one reason again, up to the number in the request.
+// resendDeadLetters resends dead letters that have one reason, up to the number in the request.
 func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	var of deadletters.Selection
 	var after, through string
@@ -201,7 +200,7 @@ func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error
 	return writeProgress(w, r, progress, err)
 }
 
-// deleteDeadLetters deletes dead letters of one reason, up to the number in the request.
+// deleteDeadLetters deletes dead letters that have one reason, up to the number in the request.
 func (s *Server) deleteDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "reason", "after", "through", "who", "why")
 	if err != nil {
@@ -235,7 +234,7 @@ func writeProgress(w http.ResponseWriter, r *http.Request, p deadletters.Progres
 	return nil
 }
 
-// deadLetterRecords lists the records of operators' orders on the dead letters of a queue.
+// deadLetterRecords lists the records of orders for dead letters of a queue.
 func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error {
 	const usual, maxLimit = 100, 1000
 	values, err := query.Parse(r, "limit")
@@ -272,14 +271,14 @@ func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// queueOf returns the name of the queue in the path. In the path, a slash of the name is escaped as %2F.
+// queueOf returns the name of the queue in the path, where a slash in the name is escaped as %2F.
 func queueOf(r *http.Request) string {
 	name := pathparam.Value(r, "queue")
 	recordOf(r.Context()).note(slog.String("queue", domain.Shorten(name)))
 	return name
 }
 
-// deadLetterOf returns the dead letter that a path names.
+// deadLetterOf returns the queue and the sequence number in the path.
 func deadLetterOf(r *http.Request) (queue string, number int64, err error) {
 	queue = queueOf(r)
 	number, err = parseSequenceNumber("sequenceNumber", pathparam.Value(r, "sequenceNumber"))
@@ -295,8 +294,7 @@ func parseSequenceNumber(name, text string) (int64, error) {
 	return n, nil
 }
 
-// sequenceNumberOf returns the value of the query parameter name, a sequence number. It returns 0 if the
-// query does not have the parameter.
+// sequenceNumberOf returns a query parameter that is a sequence number, or 0 if it is missing.
 func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	if !values.Has(name) {
 		return 0, nil
@@ -304,8 +302,7 @@ func sequenceNumberOf(values url.Values, name string) (int64, error) {
 	return parseSequenceNumber(name, values.Get(name))
 }
 
-// countOf returns the value of the query parameter name, a number from 1 to limit. It returns usual if
-// the query does not have the parameter.
+// countOf returns a query parameter that is a number from 1 to limit, or usual if it is missing.
 func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	if !values.Has(name) {
 		return usual, nil
@@ -317,7 +314,8 @@ func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	return n, nil
 }
 
-// orderOf returns the operator and the reason of an order whose request has no body.
+// orderOf returns the operator and the reason of an order, which it reads from the query. If the
+// sender has a token, the token determines the operator.
 func orderOf(r *http.Request, values url.Values) (hub.AdminAction, error) {
 	by := hub.AdminAction{Who: values.Get("who"), Why: values.Get("why")}
 	if by.Why == "" {

@@ -22,8 +22,8 @@ import (
 
 const letters = "/v1/admin/dead-letters"
 
-// A letterBus is a bus with dead letters that have the sequence numbers 1 to letters. Those with
-// even numbers have a binary body.
+// A letterBus is a bus with dead letters that have the sequence numbers from 1 to letters. The
+// bodies of those with even numbers are binary.
 type letterBus struct {
 	letters   int64
 	err       error
@@ -70,7 +70,7 @@ func (b *letterBus) Delete(_ context.Context, queue string, numbers []int64) (in
 
 func (b *letterBus) Count(string) (int64, bool) { return b.letters, b.letters > 0 }
 
-// serveLetters serves a hub with the dead letters of a bus.
+// serveLetters starts a hub for which b is the bus with the dead letters.
 func serveLetters(t *testing.T, b *letterBus) *hubFixture {
 	t.Helper()
 	return serve(t, withLetters(b))
@@ -85,9 +85,9 @@ func withLetters(b *letterBus) func(*api.Options, *hub.Options) {
 	}
 }
 
-// doUnvalidated sends a request whose path has an escaped slash, and returns the body of the
-// response. It does not validate the exchange, because the router of the validation finds no route
-// for such a path.
+// doUnvalidated sends a request whose path contains an escaped slash, and returns the body of the
+// response. It does not validate the exchange against openapi.yaml, because the validator's router
+// finds no route for such a path.
 func (f *hubFixture) doUnvalidated(method, path, body string, status int) string {
 	f.t.Helper()
 	resp, err := http.DefaultTransport.RoundTrip(f.newRequest(method, path, strings.NewReader(body)))

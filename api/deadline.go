@@ -11,23 +11,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// errDeadline is the cause of a context whose request has run out of time.
+// errDeadline is the cause of a context that ends because its request has used up its time.
 var errDeadline = errors.New("the request has reached its deadline")
 
 const (
-	// streamFactor limits the total time of a request whose client keeps reading the body, as a
+	// streamFactor is the maximum duration of a request whose client keeps reading the body, as a
 	// multiple of the deadline.
 	streamFactor = 20
 
-	// grace is the additional time after the deadline to send the problem to the client.
+	// grace is the time after the deadline in which the problem can be sent to the client.
 	grace = 5 * time.Second
 )
 
 // deadline limits the time of a request: for reading its body, for the work, and for writing the
 // response. Writing may take longer while the client keeps reading.
 //
-// The context has no fixed deadline, because a Peek still reads the store while its body is
-// streamed. When the time has passed, the context ends with the cause errDeadline.
+// The context has no fixed deadline, because a Peek may still read the store while its body is
+// streamed. When the time is used up, the context ends with the cause errDeadline.
 func (s *Server) deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())
@@ -39,7 +39,7 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 		}
 		p.timer = time.AfterFunc(p.span, func() { cancel(errDeadline) })
 		defer p.timer.Stop()
-		p.writeBefore(now.Add(p.span + grace)) // for a response without a body; each Write sets a deadline
+		p.writeBefore(now.Add(p.span + grace)) // for a response without a body; each Write sets a new deadline
 		r = r.WithContext(context.WithValue(ctx, paceKey{}, p))
 		if r.ContentLength != 0 {
 			r.Body = newPacedBody(r.Body, p, s.opts.Limits.MinRate, now.Add(p.span))
@@ -54,13 +54,13 @@ type pace struct {
 	conn  *http.ResponseController
 	span  time.Duration
 	timer *time.Timer
-	last  time.Time // latest possible deadline
+	last  time.Time // latest possible deadline for writing
 	out   throughput
-	hold  *memoryHold            // memory of the request while its client sends or reads; nil: none
-	slow  *prometheus.CounterVec // number of clients that were disconnected, by action: send or read
+	hold  *memoryHold            // memory of the request while its client sends or reads; nil if there is none
+	slow  *prometheus.CounterVec // counts disconnected slow clients by action: send or read
 }
 
-// errSlowReader reports that the client reads the response more slowly than the minimum rate.
+// errSlowReader means that the client reads the response more slowly than the minimum rate.
 var errSlowReader = errors.New("the client takes the answer too slowly")
 
 type paceKey struct{}
@@ -71,19 +71,18 @@ func paceOf(ctx context.Context) *pace {
 	return p
 }
 
-// extendDeadline adds the time that a request will wait before its work begins.
+// extendDeadline extends the deadline by the time that a request will wait before its work starts.
 func (p *pace) extendDeadline(wait time.Duration) {
 	p.last = p.last.Add(wait)
 	p.timer.Reset(wait + p.span)
 	p.writeBefore(time.Now().Add(wait + p.span + grace))
 }
 
-// removeLimit removes the limit on the total time: the request may last as long as its client reads
-// something before each deadline.
+// removeLimit removes the limit on the total time. Each part of the response still has a deadline.
 func (p *pace) removeLimit() { p.last = time.Now().AddDate(100, 0, 0) }
 
-// writeStep is the maximum size of one write to the connection. A client that reads at
-// the minimum rate takes a step in writeStep/MinRate.
+// writeStep is the maximum number of bytes in one write to the connection. Reading a step takes
+// writeStep/MinRate at the minimum rate.
 const writeStep = 16 * kilobyte
 
 func (p *pace) Write(b []byte) (n int, _ error) {
@@ -119,7 +118,7 @@ func (p *pace) write(b []byte) (n int, err error) {
 // interruptWrite makes a Write that waits for the client fail.
 func (p *pace) interruptWrite() { p.writeBefore(time.Unix(1, 0)) }
 
-// nextDeadline returns the deadline of a client that has just read something.
+// nextDeadline returns the next deadline of a client that has just read a part of the response.
 func (p *pace) nextDeadline() time.Time {
 	at := time.Now().Add(p.span)
 	if at.After(p.last) {
@@ -129,14 +128,14 @@ func (p *pace) nextDeadline() time.Time {
 }
 
 func (p *pace) writeBefore(at time.Time) {
-	_ = p.conn.SetWriteDeadline(at) // fails for a writer without a connection
+	_ = p.conn.SetWriteDeadline(at) // fails if the writer has no connection, as in some tests
 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (p *pace) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// senderWindows is the number of windows in a deadline. A client that sends nothing is disconnected
-// after one window.
+// senderWindows is the number of windows in one deadline. A client that sends nothing during one
+// window is disconnected.
 const senderWindows = 3
 
 // A pacedBody is a request body that the client must send at a minimum rate.
@@ -144,8 +143,8 @@ type pacedBody struct {
 	io.ReadCloser
 	pace  *pace
 	in    throughput
-	last  time.Time // latest possible deadline
-	ended bool      // the body has ended or failed, so nothing more is read
+	last  time.Time // latest possible deadline for reading
+	ended bool      // the body has ended or failed, so it is no longer read
 }
 
 func newPacedBody(body io.ReadCloser, p *pace, rate int64, last time.Time) *pacedBody {
@@ -154,8 +153,8 @@ func newPacedBody(body io.ReadCloser, p *pace, rate int64, last time.Time) *pace
 	return b
 }
 
-// Read implements io.Reader. After the end of the body, net/http continues to
-// read without a deadline, to notice a disconnect; so Read sets no further deadline.
+// Read implements io.Reader. After the end of the body it sets no further deadline, because
+// net/http continues to read without one, to notice a disconnect.
 func (b *pacedBody) Read(to []byte) (n int, err error) {
 	start := time.Now()
 	if !b.ended {
@@ -172,7 +171,7 @@ func (b *pacedBody) Read(to []byte) (n int, err error) {
 		b.ended = true
 	}
 	if wasCut && errors.Is(err, io.EOF) {
-		b.pace.readBefore(time.Time{}) // the client was cut off, but its body is complete
+		b.pace.readBefore(time.Time{}) // the read was interrupted, but the body is complete
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		b.pace.slow.WithLabelValues("send").Inc()
@@ -181,7 +180,7 @@ func (b *pacedBody) Read(to []byte) (n int, err error) {
 }
 
 func (p *pace) readBefore(at time.Time) {
-	_ = p.conn.SetReadDeadline(at) // fails for a writer without a connection
+	_ = p.conn.SetReadDeadline(at) // fails if the writer has no connection, as in some tests
 }
 
 // interruptRead makes a Read that waits for the client fail.

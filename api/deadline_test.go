@@ -19,19 +19,19 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The tests of this file run in a bubble of testing/synctest, where waiting takes no time and time
-// is exact. The server of net/http listens on net.Pipe, where a write waits until its bytes are
+// These tests use the fake time of testing/synctest, in which waiting takes no real time and
+// durations are exact. The server listens on net.Pipe, where a write waits until its bytes are
 // read.
 
-// A bubble is a server in a synctest bubble.
+// A bubble is a server with fake time.
 type bubble struct {
 	t     *testing.T
 	f     *hubFixture
 	conns chan net.Conn
 }
 
-// inBubble runs test with a server in a synctest bubble. One bundle waits in the server, and its
-// body has size bytes.
+// inBubble runs test in fake time with a server. The server contains one bundle, whose body has
+// size bytes.
 func inBubble(t *testing.T, size int, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func inBubble(t *testing.T, size int, test func(b *bubble)) {
 	})
 }
 
-// serveBubble serves f in the bubble of the caller.
+// serveBubble serves f in the fake time of the caller.
 func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *bubble {
 	t.Helper()
 	b := &bubble{t, f, make(chan net.Conn)}
@@ -63,12 +63,12 @@ func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *
 		f.server.WaitForPolls(context.WithoutCancel(t.Context()))
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // net/http takes this long to close a connection after a response with Connection: close
+		<-time.After(time.Second) // net/http waits this long before it closes a connection after a response with Connection: close
 	})
 	return b
 }
 
-// Accept, Close and Addr make a bubble a net.Listener.
+// Accept, Close and Addr implement net.Listener.
 func (b *bubble) Accept() (net.Conn, error) {
 	conn, ok := <-b.conns
 	if !ok {
@@ -88,7 +88,7 @@ func (b *bubble) dial() net.Conn {
 	return client
 }
 
-// exchange sends text and reads the header of a response.
+// exchange sends text on conn, and reads the header of a response.
 func (b *bubble) exchange(conn net.Conn, text string) *http.Response {
 	b.t.Helper()
 	go func() { _, _ = io.WriteString(conn, text) }()
@@ -133,7 +133,7 @@ func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
 	})
 }
 
-// A blockedReader waits until its context ends, and then fails like a reader from the network.
+// A blockedReader waits until its context ends, and then fails as a network reader does.
 type blockedReader struct {
 	io.ReadCloser
 	ctx context.Context
@@ -175,7 +175,7 @@ func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
 		}
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(sent...))).StatusCode)
 		start := time.Now()
-		resp := b.exchange(&slowConn{Conn: b.dial(), rate: 4 << 10}, peekRequest) // the whole body would take 17 minutes at this rate
+		resp := b.exchange(&slowConn{Conn: b.dial(), rate: 4 << 10}, peekRequest) // at this rate, reading the whole body would take 17 minutes
 		_, err := io.Copy(io.Discard, resp.Body)
 		require.Error(b.t, err)
 		require.Equal(b.t, 10*time.Minute, time.Since(start).Round(10*time.Second))
@@ -193,8 +193,8 @@ func (s *slowConn) Read(p []byte) (int, error) {
 	return s.Conn.Read(p[:min(len(p), s.rate)])
 }
 
-// sendSlowly sends the beginning of a long body, and then n bytes of it each
-// second until stop is called.
+// sendSlowly sends the start of a long body, and then n more bytes each second until stop is
+// called.
 func (b *bubble) sendSlowly(conn net.Conn, n int) (stop func()) {
 	stopped := make(chan bool)
 	go func() {
@@ -216,7 +216,7 @@ func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
 		rate int
 		want time.Duration
 	}{
-		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, and the time that the client gains by sending 1 KB/s
+		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, plus the time that the client gains by sending 1 KB/s
 		"at more than that":          {5 << 10, 30 * time.Second},
 		"when it stops after a byte": {0, 10 * time.Second},
 	} {
@@ -248,9 +248,8 @@ func TestDeadline_EndsWorkThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// The read deadline applies to the body. It must be removed after the body, because it would
-// interrupt the work, which looks like a disconnected client, or the next request on the
-// connection.
+// The server removes the read deadline of a body when the body has ended. Otherwise the deadline
+// would interrupt the work, which looks like a disconnected client, or the next request.
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		client, server := net.Pipe()
@@ -273,7 +272,7 @@ func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	})
 }
 
-// watchedConn records the last read deadline.
+// watchedConn records the last read deadline that was set.
 type watchedConn struct {
 	net.Conn
 	deadline atomic.Value

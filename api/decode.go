@@ -8,9 +8,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// decodeEvents reads the body of POST /v1/data-available, a JSON array of events. It returns
-// the faults of events separately from the valid events. It fails if the rest of the body
-// cannot be read.
+// decodeEvents reads the body of POST /v1/data-available, a JSON array of events. It returns the
+// valid events and the faults of invalid ones. It fails if the body cannot be read to its end.
 func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 	sent, err := eventjson.Read(r, eventjson.Limits{
 		Events: limits.Events, Payload: limits.Payload, PayloadDepth: limits.PayloadDepth, PayloadNumber: limits.PayloadNumber,
@@ -19,7 +18,7 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 		return sent, nil
 	}
 	if syntax, ok := errors.AsType[*eventjson.SyntaxError](err); ok {
-		// The problem lists up to maxFaults faults. The last one is the syntax error.
+		// The problem lists up to maxFaults faults, and the syntax error last.
 		found := faultsOf(sent.Faults.List)
 		return nil, &problemError{
 			problem: notJSON,

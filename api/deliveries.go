@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// requireDeliveries refuses requests while the hub has no store for deliveries.
+// requireDeliveries refuses requests if the hub has no store for deliveries.
 func (s *Server) requireDeliveries(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Deliveries == nil {
@@ -84,7 +84,8 @@ func (s *Server) explainDelivery(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deliveryID returns the id in the path of a request that has no query parameters.
+// deliveryID returns the delivery id in the path of a request. It fails if the request has query
+// parameters.
 func deliveryID(r *http.Request) (domain.DeliveryID, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.DeliveryID{}, err
@@ -96,7 +97,7 @@ func deliveryID(r *http.Request) (domain.DeliveryID, error) {
 	return id, err
 }
 
-// testSubscription calls the receiver of a subscription once.
+// testSubscription calls the receiver of a subscription once, as a test.
 func (s *Server) testSubscription(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A pushFixture is the push side of a server, without an engine.
+// A pushFixture consists of the subscriptions and deliveries of a server. No engine delivers
+// messages.
 type pushFixture struct {
 	*testing.T
 	cursors *memory.Cursors
@@ -64,7 +65,7 @@ func (p *pushFixture) publishMessages(n int) {
 	require.NoError(p, err)
 }
 
-// deliver makes one delivery for each of the answers, as a node does.
+// deliver makes one delivery for each of answers, as a node does.
 func (p *pushFixture) deliver(subscription string, answers ...domain.Answer) {
 	p.Helper()
 	id, err := domain.ParseSubscriptionID(subscription)

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// A messageDeliveryDocument is the delivery of one message.
+// A messageDeliveryDocument is the JSON of one message's delivery to a subscription.
 type messageDeliveryDocument struct {
 	ID           string            `json:"id"`
 	Subscription string            `json:"subscription"`
@@ -20,7 +20,7 @@ type messageDeliveryDocument struct {
 	Due          *time.Time        `json:"due,omitempty"`
 	Reason       string            `json:"reason,omitempty"`
 	LastAttempt  *attemptDocument  `json:"last_attempt,omitempty"` // set only in a list
-	History      []attemptDocument `json:"history,omitempty"`      // not set in a list
+	History      []attemptDocument `json:"history,omitempty"`      // omitted in a list
 }
 
 type positionDocument struct {
@@ -61,7 +61,7 @@ func documentOfMessageDelivery(d *inspect.Delivery) messageDeliveryDocument {
 	return doc
 }
 
-// documentOfListedDelivery returns a delivery with only its last attempt.
+// documentOfListedDelivery returns a delivery without its history, except for the last attempt.
 func documentOfListedDelivery(d *inspect.Delivery) messageDeliveryDocument {
 	doc := documentOfMessageDelivery(d)
 	if n := len(doc.History); n > 0 {
@@ -70,7 +70,7 @@ func documentOfListedDelivery(d *inspect.Delivery) messageDeliveryDocument {
 	return doc
 }
 
-// An expiryDocument is a range of messages that have expired.
+// An expiryDocument is the JSON of a range of messages that have expired.
 type expiryDocument struct {
 	Priority int       `json:"priority"`
 	From     int64     `json:"from"`

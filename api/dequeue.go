@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// dequeue confirms the bundle in the path, which its actor has stored safely.
+// dequeue confirms that the actor has stored the bundle in the path.
 func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	return s.confirm(w, r, id)
 }
 
-// confirm dequeues the bundle and responds.
+// confirm dequeues a bundle and responds.
 func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.BundleID) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))

@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/api/docs"
 )
 
-// docsPath is the prefix of the pages of the guide and the handbook.
+// Paths of the pages of the guide and the handbook.
 const (
 	docsRoot = "/docs"
 	docsPath = docsRoot + "/"
 )
 
-// siteOf returns the pages that a listener with the routes of set serves. A listener for actors and
+// siteOf returns the pages on a listener that serves the given routes. A listener for actors and
 // domains has only the guide, because the handbook is for operators.
 func siteOf(set RouteSet) func() *docs.Site {
 	if set == PublicRoutes {
@@ -23,8 +23,8 @@ func siteOf(set RouteSet) func() *docs.Site {
 	return docs.ForOperators
 }
 
-// foldDocs routes the path of the index with a trailing slash, which links have, like the path
-// without the slash.
+// foldDocs makes the path of the index with a trailing slash, which links contain, equivalent to
+// the path without it.
 func foldDocs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == docsPath {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api"
 )
 
-// get returns the response of a listener to a GET.
+// get returns a listener's response to a GET request.
 func get(t *testing.T, set api.RouteSet, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	answer := httptest.NewRecorder()

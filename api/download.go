@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// sendBundle responds with the body of a bundle, or with the parts of the body that the client
-// requests. net/http evaluates conditions and ranges. sendBundle holds slot while it reads the
-// store, but not while the client reads.
+// sendBundle responds with the body of a bundle, or with the requested parts of it. net/http
+// evaluates conditions and ranges. sendBundle holds slot while it reads the store, but not while
+// the client reads.
 func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.PeekedBundle, slot *storeSlot) error {
 	ctx := r.Context()
 	rec := recordOf(ctx)
@@ -38,7 +38,7 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // a read error was already returned
+	defer func() { _ = body.Close() }() // if reading failed, that error was already returned
 	r, content := limitRanges(r, body, peeked.Body.Length)
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && compress)
 	s.setBacklogHeaders(d.header, peeked.Behind)
@@ -47,8 +47,8 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 		if !d.begun {
 			return err
 		}
-		// The status was sent, so the connection is aborted. A client could mistake a body that only
-		// ends early for a complete body.
+		// The status was already sent. The connection is aborted, so that the client does not
+		// mistake the body for a complete one.
 		rec.err = fmt.Errorf("the body broke off: %w", err)
 		panic(http.ErrAbortHandler)
 	}
@@ -58,16 +58,16 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	return nil
 }
 
-// A download is a response whose header is sent with the first byte of its body. Until then, a
-// problem can be sent instead.
+// A download is a response whose header is sent together with the first byte of its body. Until
+// then, a problem can be sent instead.
 type download struct {
 	to     http.ResponseWriter
-	length string      // length of the whole body
-	header http.Header // headers of the response, sent with its first byte
+	length string      // length of the whole body, as text
+	header http.Header // headers that are sent with the first byte of the body
 	status int
 	begun  bool
-	gzip   *gzip.Writer // nil: the body is not compressed
-	err    error        // error of the last Write that failed
+	gzip   *gzip.Writer // compresses the body; nil if the body is not compressed
+	err    error        // error of the last failed Write
 }
 
 func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *download {
@@ -77,13 +77,13 @@ func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *downlo
 		d.gzip = compressors.Get().(*gzip.Writer)
 		d.gzip.Reset(w)
 		d.header.Set("Content-Encoding", "gzip")
-		tag += "-gzip" // the compressed body is another representation with other bytes
+		tag += "-gzip" // the compressed body is a different representation, so it needs its own tag
 	}
 	d.header.Set("ETag", `"`+tag+`"`)
 	d.header.Set("Vary", "Accept-Encoding")
 	d.header.Set("Content-Type", mediaType(b))
 	d.header.Set("Cache-Control", "no-store")
-	// The original's spelling of these two headers, for clients that compare header names
+	// These two names are spelled as in the original, for clients that compare header names
 	// case-sensitively.
 	d.header["MessageId"] = []string{b.ID.String()}
 	d.header["MessageType"] = []string{b.MessageType()}
@@ -91,7 +91,7 @@ func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *downlo
 }
 
 // mediaType returns the media type of a bundle's body: JSON if the hub produces the body, otherwise
-// the format that the actor requested from the domain.
+// the format that the actor has requested from the domain.
 func mediaType(b *domain.Bundle) string {
 	if b.Content == domain.Request && b.Format == domain.XML {
 		return "application/xml"
@@ -101,15 +101,16 @@ func mediaType(b *domain.Bundle) string {
 
 // compressors pools gzip.Writers, which take several hundred KB each.
 var compressors = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an invalid level
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // NewWriterLevel fails only for an invalid level
 	return w
 }}
 
 // Header implements http.ResponseWriter.
 func (d *download) Header() http.Header { return d.header }
 
-// WriteHeader implements http.ResponseWriter. net/http responds with an empty part to a range of
-// the last 0 bytes. RFC 9110 defines this range as not satisfiable, so the status becomes 416.
+// WriteHeader implements http.ResponseWriter. For a range of the last 0 bytes, net/http responds
+// with an empty part. WriteHeader changes the status to 416, because RFC 9110 calls this range
+// unsatisfiable.
 func (d *download) WriteHeader(status int) {
 	d.status = status
 	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {
@@ -119,7 +120,7 @@ func (d *download) WriteHeader(status int) {
 
 func (d *download) Write(p []byte) (n int, err error) {
 	if d.isRefused() {
-		return len(p), nil // the client receives a problem instead
+		return len(p), nil // ignores the body of net/http, because the client receives a problem instead
 	}
 	d.beginAnswer()
 	if d.gzip != nil {
@@ -155,8 +156,8 @@ func (d *download) beginAnswer() {
 	d.to.WriteHeader(d.status)
 }
 
-// finishAnswer completes the response. It returns err if err is not nil, or another error that must
-// replace the response.
+// finishAnswer completes the response. It returns an error if the client must receive a problem
+// instead of the response.
 func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openFirstBundle returns a fixture with an open bundle, and the response to its first Peek.
+// openFirstBundle returns a fixture with an open bundle, and the response to the Peek that opened
+// it.
 func openFirstBundle(t *testing.T) (*hubFixture, domainAnswer) {
 	t.Helper()
 	f := serve(t)
@@ -24,7 +25,7 @@ func openFirstBundle(t *testing.T) (*hubFixture, domainAnswer) {
 	return f, f.do("GET", "/v1/peek", "").wants(200)
 }
 
-// downloads returns the paths that serve the body of the bundle id while it is open.
+// downloads returns all paths that serve the body of an open bundle.
 func downloads(id string) []string {
 	return []string{"/v1/peek", "/v1/peek/timeseries", "/v1/bundles/" + id, "/api/peek?responseformat=json", "/api/peek/timeseries?responseformat=json"}
 }
@@ -35,7 +36,7 @@ func TestBody_IsTheSameOnEachRoute(t *testing.T) {
 	require.Equal(t, strconv.Itoa(len(first.body)), first.header.Get("Content-Length"))
 	require.Regexp(t, `^"[0-9a-f]{32}"$`, first.header.Get("ETag"))
 	node := serve(t)
-	node.store.Store = f.store.Store // another node over the same store
+	node.store.Store = f.store.Store // this fixture is another node with the same store
 	for _, on := range []*hubFixture{f, node} {
 		for _, path := range downloads(id) {
 			t.Run(path, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestHEADAndIfMatchOpenNoBundle(t *testing.T) {
 	}
 	f.do("GET", "/v1/bundles/"+id(71), "").problem(404, "not-found")
 	f.do("HEAD", "/v1/bundles/"+id(71), "").wants(404)
-	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // this Peek opens a bundle, so none was open before
+	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // this Peek opens a bundle, so no bundle was open before
 	f.do("HEAD", "/v1/peek", "").wants(200)
 }
 
@@ -91,7 +92,7 @@ func TestRange_ReturnsTheRequestedBytes(t *testing.T) {
 	whole, size := first.body, len(first.body)
 	for _, tc := range []struct {
 		ranges   string
-		from, to int // expected range; from is -1 for the whole body, as without the header Range
+		from, to int // expected range; from is -1 if the whole body is expected
 	}{
 		{"bytes=0-0", 0, 1},
 		{"bytes=0-9", 0, 10},
@@ -105,13 +106,13 @@ func TestRange_ReturnsTheRequestedBytes(t *testing.T) {
 		{fmt.Sprintf("bytes=%d-%d", size-1, size-1), size - 1, size},
 		{fmt.Sprintf("bytes=%d-", size/2), size / 2, size},
 		{"bytes=4-6,", 4, 7},
-		{"bytes=5-6,99999999-", 5, 7}, // only the first range exists
+		{"bytes=5-6,99999999-", 5, 7}, // only the first range is within the body
 		{"bytes=", -1, 0},
 		{"bytes=,,", -1, 0},
 		{"lines=0-1", -1, 0},
 		{"bytes", -1, 0},
 		{"nonsense", -1, 0},
-		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // the ranges together have more bytes than the body
+		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // together, the ranges are longer than the body
 		{"bytes=0-0" + strings.Repeat(",2-2", 16), -1, 0},       // too many ranges
 		{"bytes=0-0" + strings.Repeat(",2-2", 5_000), -1, 0},
 	} {
@@ -160,7 +161,7 @@ func TestSeveralRangesAreSeveralParts(t *testing.T) {
 	f, first := openFirstBundle(t)
 	for _, places := range [][][2]int{
 		{{0, 1}, {5, 9}},
-		{{1000, 1999}, {3, 3}, {500, 800}}, // ranges in any order
+		{{1000, 1999}, {3, 3}, {500, 800}}, // the ranges may have any order
 		{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {7, 7}, {8, 8}, {9, 9}, {10, 10}, {11, 11}, {12, 12}, {13, 13}, {14, 14}, {15, 15}},
 	} {
 		var wanted []string
@@ -198,7 +199,7 @@ func TestConditions_ApplyToTheOpenBundle(t *testing.T) {
 		{"If-Match", `"other", ` + tag, 200},
 		{"If-Match", "*", 200},
 		{"If-Match", `"other"`, 412},
-		{"If-Match", "W/" + tag, 412}, // If-Match compares strongly, so a weak tag never matches
+		{"If-Match", "W/" + tag, 412}, // If-Match never matches a weak tag, because it compares strongly
 		{"If-Match", strings.Trim(tag, `"`), 412},
 		{"If-None-Match", tag, 304},
 		{"If-None-Match", "W/" + tag, 304},
@@ -206,7 +207,7 @@ func TestConditions_ApplyToTheOpenBundle(t *testing.T) {
 		{"If-None-Match", `"other",` + tag, 304},
 		{"If-None-Match", `"other"`, 200},
 		{"If-None-Match", "nonsense", 200},
-		{"If-Modified-Since", "Mon, 02 Jan 2090 15:04:05 GMT", 200}, // bundles have no modification time
+		{"If-Modified-Since", "Mon, 02 Jan 2090 15:04:05 GMT", 200}, // the header is ignored, because bundles have no modification time
 		{"If-Unmodified-Since", "Mon, 02 Jan 2006 15:04:05 GMT", 200},
 	} {
 		for _, path := range downloads(first.header.Get("MessageId")) {
@@ -238,8 +239,8 @@ func TestIfRange_ReturnsThePartOrTheWholeBody(t *testing.T) {
 			require.Equal(t, first.body, f.do("GET", path, "", "Range", "bytes=10-19", "If-Range", other).wants(200).body)
 		}
 	}
-	// Once the bundle is dequeued, a Peek opens the next one, to which the
-	// range does not apply.
+	// After the bundle was dequeued, a Peek opens the next bundle, to which the range does not
+	// apply.
 	f.do("DELETE", "/v1/dequeue/"+id1, "").wants(200)
 	f.do("GET", "/v1/bundles/"+id1, "", "Range", "bytes=10-19", "If-Range", tag).problem(404, "not-found")
 	f.post(202, newEvent(101))
@@ -310,7 +311,7 @@ func TestGzipIsNegotiated(t *testing.T) {
 func TestRanges_AreCutIfAReadFails(t *testing.T) {
 	f := serve(t)
 	sound := savePayloadObjects(f, 20)
-	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // the read fails before the first byte is sent
+	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // reading the store fails before the first byte is sent
 	f.do("GET", "/v1/peek", "", "Accept-Encoding", "gzip").problem(500, "internal")
 	for _, tc := range []struct {
 		header, value string
@@ -325,7 +326,7 @@ func TestRanges_AreCutIfAReadFails(t *testing.T) {
 				defer resp.Body.Close()
 				_, err = io.ReadAll(resp.Body)
 			}
-			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // EOF if the header was not sent either
+			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // the error is EOF if not even the header was sent
 				t.Fatalf("the answer must not look whole: %v", err)
 			}
 		})

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 )
 
-// outcomesDocument is the response to events whose sender waits for the calls of subscriptions.
+// outcomesDocument is the JSON response to a sender that waits until its events were delivered to
+// subscriptions.
 type outcomesDocument struct {
 	counts
 	Outcomes []outcomeDocument `json:"outcomes"`
@@ -23,9 +24,9 @@ type outcomeDocument struct {
 	Status       int    `json:"status,omitempty"`
 }
 
-// beginWait begins the wait of a sender for the outcomes of its events. It returns nil if the
-// sender does not wait: no subscription to the events is sync, the sender prefers not to wait, or
-// it sent too many events.
+// beginWait starts to wait for the outcomes of events. It returns nil if their sender need not
+// wait: no subscription to the events is sync, the sender prefers not to wait, or it sent too many
+// events.
 func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages []domain.Message, awaited []publish.AwaitedMessage) *outcome.Wait {
 	if s.opts.Outcomes == nil || len(awaited) == 0 || len(messages) > outcome.MaxMessages || prefersAsync(r.Header) {
 		return nil
@@ -33,7 +34,7 @@ func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages [
 	return s.opts.Outcomes.Begin(r.Context(), stream, messages, awaited)
 }
 
-// prefersAsync reports whether a request has the preference respond-async of RFC 7240.
+// prefersAsync reports whether a request contains the preference respond-async (RFC 7240).
 func prefersAsync(h http.Header) bool {
 	for _, line := range h.Values("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {
@@ -46,8 +47,8 @@ func prefersAsync(h http.Header) bool {
 	return false
 }
 
-// outcomes returns the outcomes of events when all are known, the maximum wait has passed, or the
-// server drains.
+// outcomes waits until all outcomes of events are known, the maximum wait has passed, or the server
+// drains. It returns the outcomes.
 func (s *Server) outcomes(ctx context.Context, wait *outcome.Wait) []outcome.Outcome {
 	paceOf(ctx).extendDeadline(outcome.MaxWait)
 	waiting, cancel := context.WithCancel(ctx)
@@ -56,7 +57,7 @@ func (s *Server) outcomes(ctx context.Context, wait *outcome.Wait) []outcome.Out
 	return wait.Outcomes(waiting)
 }
 
-// writeOutcomes responds with 200, or with 202 if some outcomes are not known yet.
+// writeOutcomes responds with 200, or with 202 if some outcomes are not yet known.
 func writeOutcomes(w http.ResponseWriter, answer counts, all []outcome.Outcome) {
 	document, status := outcomesDocument{answer, make([]outcomeDocument, len(all))}, http.StatusOK
 	for i, o := range all {

@@ -19,15 +19,15 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An awaitedTopic is a topic whose senders wait for its subscriptions. The test calls the
-// receivers.
+// An awaitedTopic is a topic for whose events senders wait. The test calls the receivers of its
+// subscriptions.
 type awaitedTopic struct {
 	definitions *memory.Definitions
 	streams     *memory.Streams
 	cursors     *memory.Cursors
 	stream      domain.StreamName
 
-	appended func() // called after the next append
+	appended func() // function that is called after the next append
 }
 
 func newAwaitedTopic(t *testing.T) (*awaitedTopic, func(*api.Options, *hub.Options)) {
@@ -55,8 +55,8 @@ func newAwaitedTopic(t *testing.T) (*awaitedTopic, func(*api.Options, *hub.Optio
 	}
 }
 
-// callReceiver calls the receiver of a subscription once for each status, with which the receiver
-// responds.
+// callReceiver calls the receiver of a subscription once for each of statuses, with which the
+// receiver responds.
 func (w *awaitedTopic) callReceiver(id domain.SubscriptionID, statuses ...int) error {
 	ctx := context.Background()
 	c, version, err := w.cursors.Load(ctx, id.Cursor(), domain.Owner{Incarnation: "node", Limit: domain.MaxConcurrency, Policy: domain.QueuePolicy([]time.Duration{0}, 1)}, time.Now)
@@ -93,12 +93,12 @@ func TestPostEvents_ListsTheOutcomesOfSubscriptionsThatAreSync(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":2,"duplicates":0,"outcomes":[
 		{"event":0,"subscription":%q,"state":"delivered","status":204},{"event":1,"subscription":%q,"state":"failed","status":500}]}`, id(7), id(7)), a.wants(200).body)
 
-	// The response to a repeated request has the outcomes, too.
+	// The response to a repeated request also contains the outcomes.
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":0,"duplicates":1,"outcomes":[{"event":0,"subscription":%q,"state":"failed","status":500}]}`, id(7)),
 		f.do("POST", events, cloudEvent("2"), "Content-Type", structured).wants(200).body)
 
-	// A request does not wait for a paused subscription, if its sender prefers not to, or if it has
-	// many events.
+	// A subscription is paused, or the sender prefers not to wait, or it sends many events. The
+	// request does not wait.
 	start := time.Now()
 	for _, preference := range []string{"respond-async", "wait=5, Respond-Async; a=b"} {
 		require.NotContains(t, f.do("POST", events, cloudEvent("3"), "Content-Type", structured, "Prefer", preference).wants(202).body, "outcomes")

@@ -21,16 +21,16 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 )
 
-// The limits and media types of POST /v1/events.
+// Limits and media types of POST /v1/events.
 const (
-	maxEventBody    = 2 * megabyte // bytes of a request with one event
+	maxEventBody    = 2 * megabyte // maximum bytes of a request with one event
 	maxBatchBody    = 8 * megabyte
 	maxBatchEvents  = 1000
 	structuredEvent = "application/cloudevents+json"
 	batchOfEvents   = "application/cloudevents-batch+json"
 )
 
-// requireEvents refuses requests while the hub has no store for events.
+// requireEvents refuses requests if the hub has no store for events.
 func (s *Server) requireEvents(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Events == nil {
@@ -83,12 +83,12 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 		writeJSON(w, http.StatusAccepted, answer)
 		return nil
 	}
-	release() // the wait does not need the events
+	release() // the events are no longer needed during the wait
 	writeOutcomes(w, answer, s.outcomes(r.Context(), wait))
 	return nil
 }
 
-// causesOf returns the spans that events name in their extension traceparent.
+// causesOf returns the spans that are named in the extension traceparent of messages.
 func causesOf(messages []domain.Message) (causes []domain.TraceContext) {
 	for i := range messages {
 		causes = domain.AddCause(causes, messages[i].Attributes["traceparent"], messages[i].Attributes["tracestate"])
@@ -96,8 +96,8 @@ func causesOf(messages []domain.Message) (causes []domain.TraceContext) {
 	return causes
 }
 
-// readEvents reads the events of a request, in any of the modes of CloudEvents. The memory that is
-// reserved for the body remains reserved until release is called.
+// readEvents reads the events of a request, in any of the modes of CloudEvents. It reserves memory
+// for the body until release is called.
 func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []domain.Message, isBatch bool, release func(), err error) {
 	release = func() {}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -175,7 +175,7 @@ func checkJSONText(text []byte) error {
 	return nil
 }
 
-// eventFaults returns the problem for the faults of events, or nil if there are no faults.
+// eventFaults returns the problem for the faults of events, or nil if there are none.
 func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	if len(found) == 0 {
 		return nil
@@ -187,7 +187,7 @@ func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	return &problemError{problem: invalid, detail: faultsDetail(len(found)), faults: faults}
 }
 
-// eventPointer returns the JSON pointer of an attribute of an event.
+// eventPointer returns the JSON pointer to an attribute of an event.
 func eventPointer(index int, attribute string, isBatch bool) string {
 	pointer := ""
 	if isBatch {
@@ -199,8 +199,8 @@ func eventPointer(index int, attribute string, isBatch bool) string {
 	return pointer
 }
 
-// differingEvents returns the problem of a request with events whose ids were sent before with
-// other content.
+// differingEvents returns the problem for a request with events whose ids were sent before with
+// different content.
 func differingEvents(answer counts, conflicts []int, isBatch bool) error {
 	faults := make([]bodyFault, len(conflicts))
 	for i, index := range conflicts {
@@ -214,8 +214,9 @@ func differingEvents(answer counts, conflicts []int, isBatch bool) error {
 	}
 }
 
-// asPublishProblem returns the problem of a request whose events are possibly not stored. If the
-// store throttles requests, the problem is unavailable, because the sender did not exceed a limit.
+// asPublishProblem returns the problem for a request whose events are possibly not stored. If the
+// store throttles requests, the problem type is unavailable, because the sender has not exceeded a
+// limit.
 func asPublishProblem(ctx context.Context, published publish.Result, err error) error {
 	p := asProblem(ctx, err)
 	if p.problem == busy && domain.KindOf(err) == domain.Busy {

@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenStreams is a store of streams that fails after some appends.
+// brokenStreams is a store of streams that fails after a number of appends.
 type brokenStreams struct {
 	repository.Streams
-	left int // number of appends that succeed; negative: all appends succeed
+	left int // number of appends that succeed; if negative, all appends succeed
 	err  error
 }
 

@@ -7,11 +7,11 @@ import (
 
 // failedLogins counts the failed logins of operators, for each address and in total.
 //
-// An address may fail limit times in a window, or once while all addresses together have reached
-// the total. Further requests from the address are refused until its window ends, except for the
+// In a window, an address may fail limit times, or once if all addresses together have reached the
+// total limit. Further requests from the address are refused until its window ends, except for the
 // tokens that allowGuess admits. An address without a failure is never refused, so it can log in
-// with the right token whatever other addresses do. The memory is bounded: beyond maxAddresses
-// addresses, the address whose window began first is removed.
+// with the right token whatever other addresses do. The number of addresses is limited to
+// maxAddresses: a further address replaces the one whose window started first.
 type failedLogins struct {
 	limit int
 
@@ -25,22 +25,22 @@ type loginFailures struct {
 	began time.Time
 	n     int
 
-	guessed time.Time // time of the last comparison with a wrong token while the address was refused
+	guessed time.Time // time when a wrong token was last compared although the address was refused
 }
 
 const (
 	loginWindow      = time.Minute
 	guessInterval    = time.Second
-	totalLimitFactor = 10 // limit of all addresses together, in limits of one address
+	totalLimitFactor = 10 // limit of all addresses together, as a multiple of the limit of one address
 	maxAddresses     = 4096
-	ipv6NetworkID    = 64 // bits; one machine may have all addresses of such a network
+	ipv6NetworkID    = 64 // prefix length in bits; one machine may have all addresses of such a network
 )
 
 func newFailedLogins(limit int) *failedLogins {
 	return &failedLogins{limit: limit, addresses: make(map[string]*loginFailures)}
 }
 
-// timeLeft returns the rest of the window at now, or 0 after its end.
+// timeLeft returns the rest of the window, or 0 after its end.
 func (f *loginFailures) timeLeft(now time.Time) time.Duration {
 	return max(0, loginWindow-now.Sub(f.began))
 }
@@ -109,8 +109,8 @@ func (l *failedLogins) fail(address string, now time.Time) {
 	f.add(now)
 }
 
-// forget removes the addresses whose windows have ended. If no window has ended, it removes the
-// address whose window began first.
+// forget removes the addresses whose windows have ended. If there is none, it removes the address
+// whose window started first.
 func (l *failedLogins) forget(now time.Time) {
 	oldest := ""
 	for address, f := range l.addresses {

@@ -33,8 +33,8 @@ func newLoginHub(t *testing.T, change ...func(*api.Options, *hub.Options)) *logi
 	return d
 }
 
-// login requests a queue from an address. The header Authorization is omitted if authorization is
-// "".
+// login requests a queue from an address. If authorization is "", the request has no header
+// Authorization.
 func (d *loginHub) login(remote, authorization string) *http.Response {
 	d.t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "http://hub"+admin, nil)

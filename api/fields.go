@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// jsonFields are the members that the body of an operator's request may have. Each has a pointer to
-// the variable for its value: a *string, a *bool, or a *json.RawMessage for an object.
+// jsonFields are the members that the body of an operator's request may contain. Each is mapped to
+// a pointer to a variable for its value: a *string, a *bool, or a *json.RawMessage for an object.
 type jsonFields map[string]any
 
-// readFields reads the fields from a small JSON object. The required fields
-// must be present; an unknown or duplicate field is an error.
+// readFields reads the fields from a small JSON object. The required fields must be present; an
+// unknown or duplicate field is an error.
 func (f jsonFields) readFields(w http.ResponseWriter, r *http.Request, limit int64, required ...string) error {
 	text, err := readObject(w, r, limit)
 	if err != nil {
@@ -51,8 +51,8 @@ func (f jsonFields) readFields(w http.ResponseWriter, r *http.Request, limit int
 	return nil
 }
 
-// readObject returns the body of a request, a JSON object of up to limit bytes. The request must
-// not have a query.
+// readObject returns the body of a request, which must be a JSON object of up to limit bytes. The
+// request must not have a query.
 func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if _, err := query.Parse(r); err != nil {
 		return nil, err
@@ -71,7 +71,8 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, er
 	return text, nil
 }
 
-// setField sets the variable of a member to value, and returns why the member is invalid, or "".
+// setField sets the variable of a member to value. It returns why the member is invalid, or "" if
+// it is valid.
 func (f jsonFields) setField(name string, value []byte, again bool) string {
 	var err error
 	want := ""
@@ -99,8 +100,8 @@ func (f jsonFields) setField(name string, value []byte, again bool) string {
 	return ""
 }
 
-// unmarshalAs unmarshals a value that begins with the character begin. It
-// refuses null, which would leave the variable unchanged.
+// unmarshalAs unmarshals a value that must start with the character begin. It refuses null, which
+// would leave the variable unchanged.
 func unmarshalAs(value []byte, begin byte, at any) error {
 	if value[0] != begin || value[0] == 'n' {
 		return errors.New("another type")

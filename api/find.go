@@ -19,7 +19,7 @@ const findPath = "/v1/admin/find"
 
 var findParameters = []string{"actor", "after", "id", "kind", "origin", "source", "topic"}
 
-// Operators search for an id in all stores.
+// Operators can search for an id in all stores.
 
 type foundDocument struct {
 	ID      string           `json:"id"`
@@ -57,8 +57,8 @@ type waitDocument struct {
 	Next  string     `json:"next"`
 }
 
-// A searchedDocument describes the extent of a search: the kinds, the mailboxes, and what could not
-// be read.
+// A searchedDocument describes what a search has covered: the kinds, the mailboxes, and what could
+// not be read.
 type searchedDocument struct {
 	Kinds     []find.Kind          `json:"kinds"`
 	Found     int                  `json:"found"`
@@ -73,7 +73,7 @@ type unreadableDocument struct {
 	Reason string `json:"reason"`
 }
 
-// find responds with the stored data about an id.
+// find responds with everything that is stored about an id.
 func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Find == nil {
 		return refuse(noRoute, "This hub cannot look for ids.")

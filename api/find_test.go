@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A foundAnswer has those members of a response to a search that the tests read.
+// A foundAnswer contains the members of a search response that the tests read.
 type foundAnswer struct {
 	Results []struct {
 		Kind, State, Actor string

@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzDownloads requests an open bundle with arbitrary headers and an arbitrary query. The response
-// is never a server error, and a whole body is complete.
+// must not be a server error, and a response with the whole body must be complete.
 func FuzzDownloads(f *testing.F) {
 	store := memory.New(memory.Options{})
 	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler()

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// grantedGroups returns the groups that the sender of a request may act on for its actor, or nil
+// grantedGroups returns the groups of the actor on which the sender of a request may act, or nil
 // for all groups.
 func grantedGroups(ctx context.Context) []domain.Group {
 	p := principalOf(ctx)
@@ -18,9 +18,9 @@ func grantedGroups(ctx context.Context) []domain.Group {
 	return grant.Groups
 }
 
-// restrictGroups returns the groups of a Peek. named are the groups in the request, nil for all. If
-// the sender may act only on some groups, restrictGroups refuses other named groups, and replaces
-// nil by the granted groups.
+// restrictGroups returns the groups of a Peek. named contains the groups in the request; nil means
+// all. If the sender may act only on some groups, restrictGroups replaces nil with these groups,
+// and fails if named contains further groups.
 func restrictGroups(ctx context.Context, named []domain.Group) ([]domain.Group, error) {
 	granted := grantedGroups(ctx)
 	switch {

@@ -12,19 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// If a sender may act only on some groups of its actor, notifications of other groups are hidden
-// from the sender, and the sender cannot create them. These resources are hidden: subscriptions to
-// topics about all bundles of the actor, deliveries of hidden subscriptions, and watches of hidden
-// subscriptions or of bundles of other groups. To the sender, hidden resources do not exist.
+// A sender may be restricted to some groups of its actor. It must not get notifications about
+// further groups. Resources that could reveal them are hidden, as if they did not exist:
+// subscriptions to topics about all bundles of the actor, their deliveries, and watches of such
+// subscriptions or of bundles of further groups. The sender cannot create such resources.
 
-// isOfAllGroups reports whether a topic is about the bundles of an actor in all
-// groups.
+// isOfAllGroups reports whether a topic is about the bundles of an actor in all groups.
 func isOfAllGroups(topic string) bool {
 	return topic == domain.DataTopic || topic == domain.DequeuedTopic
 }
 
-// checkTopic fails if a topic concerns groups that the sender of a request may
-// not act on.
+// checkTopic fails if a topic concerns groups on which the sender of a request may not act.
 func checkTopic(ctx context.Context, topic string) error {
 	if isOfAllGroups(topic) && grantedGroups(ctx) != nil {
 		return refuse(missingRight, "The token may act on some groups of this actor, and the topic %s is about all of them.", topic)
@@ -32,8 +30,8 @@ func checkTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// hideOtherGroups refuses requests about a subscription, a delivery or a watch that is hidden from
-// their sender, as if it did not exist.
+// hideOtherGroups refuses requests for a hidden subscription, delivery or watch, as if it did not
+// exist.
 func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if grantedGroups(r.Context()) != nil {
@@ -46,8 +44,8 @@ func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	})
 }
 
-// checkNotification fails if the path or the query of a request names a subscription, a delivery or
-// a watch that is hidden from its sender.
+// checkNotification fails if the path or the query of a request names a subscription, delivery or
+// watch that is hidden from the sender.
 func (s *Server) checkNotification(r *http.Request) error {
 	ctx := r.Context()
 	if id, err := domain.ParseWatchID(pathparam.Value(r, "watchId")); err == nil {
@@ -62,7 +60,7 @@ func (s *Server) checkNotification(r *http.Request) error {
 	}
 	hidden, err := s.isHidden(ctx, id)
 	switch {
-	case hidden && r.Method == http.MethodPut: // refused, because a PUT of an unknown subscription creates it
+	case hidden && r.Method == http.MethodPut: // refused, because a PUT would create a subscription that does not exist
 		return refuse(missingRight, "The token may act on some groups of this actor, and may not use this id.")
 	case hidden:
 		return domain.Errorf(domain.NotFound, "there is no subscription %s", id)
@@ -92,13 +90,13 @@ func visibleSubscriptions(ctx context.Context, all []*subscribe.Subscription) []
 	return slices.DeleteFunc(all, func(sub *subscribe.Subscription) bool { return isOfAllGroups(sub.Topic) })
 }
 
-// A grantedView describes the resources that the sender of a request may watch.
+// A grantedView determines which resources the sender of a request may watch.
 type grantedView struct {
-	open          map[domain.BundleID]bool       // open bundles of the granted groups; the group of other bundles is unknown
-	subscriptions map[domain.SubscriptionID]bool // true for subscriptions that are hidden from the sender
+	open          map[domain.BundleID]bool       // ids of open bundles in the granted groups; bundles that are not open have no known group
+	subscriptions map[domain.SubscriptionID]bool // whether the subscription is hidden from the sender
 }
 
-// viewOf returns the view of the sender of a request, or nil if the sender may watch all resources.
+// viewOf returns the view of the sender of a request, or nil if the sender may watch everything.
 func (s *Server) viewOf(ctx context.Context) (*grantedView, error) {
 	granted := grantedGroups(ctx)
 	if granted == nil {
@@ -124,7 +122,7 @@ func (s *Server) viewOf(ctx context.Context) (*grantedView, error) {
 	return v, err
 }
 
-// isVisible reports whether a resource is in the view, which may be nil.
+// isVisible reports whether the view contains a resource. A nil view contains every resource.
 func (v *grantedView) isVisible(r domain.Resource) bool {
 	if v == nil {
 		return true
@@ -165,8 +163,8 @@ func (s *Server) checkWatch(ctx context.Context, id domain.WatchID) error {
 	return nil
 }
 
-// visibleWatches returns up to count watches that are not hidden from the sender of a request. It
-// skips the first offset watches.
+// visibleWatches returns up to count watches that are not hidden from the sender of a request,
+// after skipping the first offset of them.
 func (s *Server) visibleWatches(ctx context.Context, offset, count int) ([]*watch.Watch, error) {
 	view, err := s.viewOf(ctx)
 	if err != nil {

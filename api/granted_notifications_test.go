@@ -24,12 +24,12 @@ const (
 	noID     = "2b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// A bundleStore forwards to a store, which is set after the server that needs it has started.
+// A bundleStore forwards to the embedded store, which is set only after the server has started.
 type bundleStore struct{ repository.BundleWatches }
 
 // serveNotifications starts a server with subscriptions, deliveries and watches. The fixture's
-// client may act on all groups of its actor. bound is the header of a client that may act only on
-// the group timeseries.
+// client may act on all groups of its actor. bound contains the headers of a client that may act
+// only on the group timeseries.
 func serveNotifications(t *testing.T) (f *hubFixture, bound []string) {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)

@@ -7,10 +7,10 @@ import (
 	"net/http"
 )
 
-// A handler responds to a request. If it returns an error, it has written nothing.
+// A handler responds to a request. If it returns an error, it must not have written a response.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// handle returns h as an http.HandlerFunc, which turns an error of h into a problem.
+// handle converts h to an http.HandlerFunc, which responds to an error of h with a problem.
 func (s *Server) handle(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil && !errors.Is(err, errParked) {
@@ -26,7 +26,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, recordOf(r.Context()).id, refused)
 }
 
-// recordError logs and counts err, and returns its problem. It panics with
+// recordError logs and counts err, and returns the problem for it. It panics with
 // http.ErrAbortHandler if the client has disconnected.
 func recordError(ctx context.Context, err error) *problemError {
 	rec := recordOf(ctx)
@@ -52,6 +52,6 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // a link contains ampersands
-	_ = encoder.Encode(body)     // fails if the client has disconnected
+	encoder.SetEscapeHTML(false) // escaping would make links unreadable, because they contain ampersands
+	_ = encoder.Encode(body)     // Encode fails if the client has disconnected
 }

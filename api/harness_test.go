@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A hubFixture is a server on a loopback port over a store in memory, and a
-// client that validates every exchange against openapi.yaml.
+// A hubFixture is a server on a loopback port with a store in memory, and a client that validates
+// every request and response against openapi.yaml.
 type hubFixture struct {
 	t      *testing.T
 	url    string
@@ -39,7 +39,7 @@ type hubFixture struct {
 	server *api.Server
 	client *http.Client
 	logs   *logCapture
-	tokens *tokens // nil: the server accepts no tokens
+	tokens *tokens // nil if the server accepts no tokens
 }
 
 // newFixture returns a fixture whose server does not listen yet. change may modify its options.
@@ -73,7 +73,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	api.Harden(server.Config)
 	server.Start()
 	f.url = server.URL
-	document() // loaded before a test measures time, because loading takes seconds on a busy machine
+	document() // loaded now, because loading takes seconds on a busy machine and would distort measured times
 	transport := &http.Transport{DisableCompression: true}
 	f.client = &http.Client{Transport: &validatingTransport{t: t, next: transport}}
 	t.Cleanup(func() {
@@ -84,7 +84,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture
 	return f
 }
 
-// ports are the ports of a hub in memory. A test may replace some calls.
+// ports are the ports of a hub in memory. A test may replace some of their functions.
 type ports struct {
 	*memory.Store
 	save        func(context.Context, domain.ActorID) error
@@ -157,8 +157,8 @@ type domainAnswer struct {
 	body   string
 }
 
-// do sends a request as actor 5790001330552. headers alternates names and values. An empty value
-// removes the header, and a repeated name sends it twice.
+// do sends a request as actor 5790001330552. headers are names and values alternately. An empty
+// value removes the header, and a repeated name sends it twice.
 func (f *hubFixture) do(method, path, body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	req := f.newRequest(method, path, strings.NewReader(body))
@@ -175,8 +175,8 @@ func (f *hubFixture) do(method, path, body string, headers ...string) domainAnsw
 	return f.send(req)
 }
 
-// newRequest returns a request as actor 5790001330552 with a JSON body. A request to a route of
-// operators has their token.
+// newRequest returns a request as actor 5790001330552 with a JSON body. On a route for operators,
+// it contains the operator token.
 func (f *hubFixture) newRequest(method, path string, body io.Reader) *http.Request {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, body)
@@ -224,7 +224,7 @@ func (a domainAnswer) wants(status int) domainAnswer {
 	return a
 }
 
-// problem requires that the response is a problem with this status and type, and decodes it.
+// problem decodes the response, and requires that it is a problem with this status and type.
 func (a domainAnswer) problem(status int, typ string) problem {
 	a.t.Helper()
 	a.wants(status)
@@ -247,7 +247,7 @@ type problem struct {
 	Accepted, Duplicates   int
 }
 
-// pointers returns the JSON pointers of the faults.
+// pointers returns the JSON pointers of all faults.
 func (p problem) pointers() []string {
 	all := make([]string, len(p.Errors))
 	for i, e := range p.Errors {
@@ -258,11 +258,10 @@ func (p problem) pointers() []string {
 
 const actor = "5790001330552"
 
-// A testEvent is one element of a request, as a test writes it.
+// A testEvent is the JSON of an event, as a test writes it.
 type testEvent map[string]any
 
-// newEvent returns a valid event with id n. change overrides fields, as pairs of a name and a
-// value.
+// newEvent returns a valid event with id n. change overrides fields: names and values alternately.
 func newEvent(n int, change ...any) testEvent {
 	e := testEvent{
 		"id":               id(n),
@@ -304,8 +303,8 @@ func readGolden(t *testing.T, name, got string) string {
 	return string(want)
 }
 
-// wait waits until a line with text is logged. The server logs a request after it has sent the
-// response.
+// wait waits until a line that contains text is logged. The server logs a request after it has sent
+// the response.
 func (l *logCapture) wait(t *testing.T, text string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -11,33 +11,33 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A requestRecord collects facts about a request for its line in the log and for the metrics. Only
-// the goroutine that serves the request may use it.
+// A requestRecord collects what the log and the metrics record about a request. Only the goroutine
+// that serves the request may use it.
 type requestRecord struct {
 	id      string
-	attrs   []slog.Attr // attributes for the log, from the handler
+	attrs   []slog.Attr // attributes that the handler adds to the log line
 	problem problemType
 	err     error
 
-	principal string // sender whose identity was verified; "": none
+	principal string // sender whose identity was verified; "" if there is none
 
 	start    time.Time
-	poll     *poll // parked request that this request resumes; nil: none
-	isParked bool  // the request has no response yet
+	poll     *poll // parked request that this request resumes; nil if there is none
+	isParked bool  // whether the request was parked and has no response yet
 
-	span trace.Span // span of the request; nil: none
+	span trace.Span // span of the request; nil if there is none
 }
 
 // note adds attributes to the log line of the request.
 func (rec *requestRecord) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
 
-// setPrincipal adds the verified sender to the log: its subject or, if the subject is empty, its
-// client. Records of orders name senders in the same form.
+// setPrincipal adds the verified sender to the log line: its subject or, if the subject is empty,
+// its client. Records of orders use the same name.
 func (rec *requestRecord) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}
 
-// recordOf returns the record of the request that ctx belongs to.
+// recordOf returns the record of the request to which ctx belongs.
 func recordOf(ctx context.Context) *requestRecord {
 	rec, _ := ctx.Value(recordKey{}).(*requestRecord)
 	return rec
@@ -45,8 +45,8 @@ func recordOf(ctx context.Context) *requestRecord {
 
 const requestIDHeader = "X-Request-Id"
 
-// identify assigns an id to each request: the value of the header X-Request-Id if the value is safe
-// to log, otherwise a new id.
+// identify assigns an id to each request: the value of the header X-Request-Id if it is safe to
+// log, otherwise a new id.
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)
@@ -63,10 +63,10 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	})
 }
 
-// isRequestID accepts 1 to 128 characters of A-Z a-z 0-9 . _ -.
+// isRequestID reports whether s consists of 1 to 128 characters of A-Z a-z 0-9 . _ -.
 func isRequestID(s string) bool { return isWord(s, 128) }
 
-// isWord reports whether text has 1 to limit characters of A-Z a-z 0-9 . _ -.
+// isWord reports whether s consists of 1 to limit characters of A-Z a-z 0-9 . _ -.
 func isWord(s string, limit int) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

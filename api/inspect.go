@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators inspect the stored queue of an actor.
+// Operators can inspect what is stored for an actor.
 
 type shownQueue struct {
 	Recipient string         `json:"recipient"`
@@ -22,7 +22,7 @@ type shownQueue struct {
 	Cabinets  []shownCabinet `json:"cabinets"`
 }
 
-// A shownFreeze is the order that has frozen a queue.
+// A shownFreeze is the JSON of the order that has frozen a mailbox.
 type shownFreeze struct {
 	When time.Time `json:"when"`
 	Who  string    `json:"who"`
@@ -46,16 +46,16 @@ type bundleView struct {
 	First       int64         `json:"first"`
 	Last        int64         `json:"last"`
 	Opened      time.Time     `json:"opened"`
-	Domain      *contentState `json:"domain,omitempty"` // attempts of the domain to produce the content of the bundle
+	Domain      *contentState `json:"domain,omitempty"` // attempts of the domain to produce the bundle's content
 }
 
-// A contentState describes the attempts of a domain to produce the content of a bundle.
+// A contentState is the JSON of a domain's attempts to produce the content of a bundle.
 type contentState struct {
 	Answered bool   `json:"answered"`
 	Failures int    `json:"failures,omitempty"` // consecutive failures
 	Reason   string `json:"reason,omitempty"`   // reason of the last failure
 	Text     string `json:"text,omitempty"`
-	Marked   bool   `json:"marked,omitempty"` // the domain cannot succeed without an operator
+	Marked   bool   `json:"marked,omitempty"` // whether the domain cannot succeed until an operator acts
 }
 
 type shownCabinet struct {
@@ -120,7 +120,7 @@ func newShownLoss(l *hub.Loss) *shownLoss {
 	return shown
 }
 
-// inspect responds to an operator with the queue of an actor. It changes nothing.
+// inspect responds with what is stored for an actor. It changes nothing.
 func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err

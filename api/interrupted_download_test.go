@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// get sends a request on a new connection and reads the header of the response.
+// get sends a request on a new connection, and reads the header of the response.
 func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Response) {
 	f.t.Helper()
 	conn := f.dial()
@@ -28,8 +28,8 @@ func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Respon
 	return conn, resp
 }
 
-// The test resets the connection of a download after every 64 KB, and resumes the download each
-// time.
+// A download is interrupted after every 64 KB, and resumed each time. The client receives the whole
+// body.
 func TestAnInterruptedDownloadContinuesAtItsPosition(t *testing.T) {
 	const piece = 64 << 10
 	f := serve(t)
@@ -60,18 +60,18 @@ func TestAnInterruptedDownloadContinuesAtItsPosition(t *testing.T) {
 	}
 }
 
-// A client that never reads costs the memory of one piece of the body, not of the whole body.
-// deadline_test.go tests with an exact clock that such a client is disconnected at the deadline.
+// A client that never reads the response takes the memory of one part of the body, and not of the
+// whole body. Tests in deadline_test.go require that it is disconnected at the deadline.
 func TestReaders_ThatNeverReadTakeLittleMemory(t *testing.T) {
 	const readers = 12
 	f := serve(t)
-	f.postPayloads(50) // 50 MB, the size limit of a bundle
+	f.postPayloads(50) // 50 MB, which is the size limit of a bundle
 	f.do("GET", "/v1/peek", "", "Range", "bytes=0-0").wants(206)
 	before := heap()
 	for range readers {
 		_, resp := f.get("/v1/peek")
 		require.Equal(t, 200, resp.StatusCode)
-		_, err := io.ReadFull(resp.Body, make([]byte, 1<<10)) // the body has begun
+		_, err := io.ReadFull(resp.Body, make([]byte, 1<<10)) // the response body has started
 		require.NoError(t, err)
 	}
 	require.Less(t, heap()-before, int64(16<<20), "while %d readers hold up 50 MB each", readers)

@@ -13,12 +13,12 @@ type RouteSet int
 // Sets of routes. Each set includes the probes, the OpenAPI document and the guide for clients.
 const (
 	AllRoutes      RouteSet = iota
-	PublicRoutes            // all routes except those of operators
-	OperatorRoutes          // only the routes of operators and their tools
+	PublicRoutes            // all routes except those for operators
+	OperatorRoutes          // only the routes for operators and their tools
 )
 
-// HandlerOf returns the handler of a listener that serves a set of routes.
-// isOwnHost is the Options.IsOwnHost of that listener.
+// HandlerOf returns the handler for a listener that serves the given routes. isOwnHost is the
+// Options.IsOwnHost of that listener.
 func (s *Server) HandlerOf(set RouteSet, isOwnHost func(host string) bool) http.Handler {
 	return s.routes(set, isOwnHost)
 }
@@ -43,9 +43,9 @@ func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
 	}
 }
 
-// setOf returns the set of routes that a path belongs to.
+// setOf returns the set of routes to which a path belongs.
 func setOf(path string) RouteSet {
-	if path == "/" { // the path redirects to the console
+	if path == "/" { // this path redirects to the console
 		return OperatorRoutes
 	}
 	for _, root := range [...]string{"/v1/admin", "/metrics", consolePath, "/debug"} {

@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// localOnly refuses requests that do not come from this machine: requests whose Host is not this
-// machine, and requests that a proxy has forwarded.
+// localOnly refuses requests from other machines: requests whose Host is not this machine, and
+// requests that a proxy has forwarded.
 //
-// The check of Host prevents DNS rebinding, in which the domain of a web page resolves to a
-// loopback address. The check for proxies protects a hub that trusts the X-Actor-Id of every client
-// because only this machine can reach it: a proxy would let other machines reach it, too.
+// Checking the Host prevents DNS rebinding, in which the domain of a web page resolves to a
+// loopback address. A hub that trusts the X-Actor-Id of every client is safe only if no other
+// machine can reach it, even through a proxy.
 func (s *Server) localOnly(isOwnHost func(host string) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if isOwnHost == nil && !s.opts.NoProxies {
@@ -39,8 +39,8 @@ func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) e
 	return nil
 }
 
-// proxyHeader returns the name of a header that shows that a proxy has forwarded a request, or ""
-// if the request has none.
+// proxyHeader returns the name of a header that only proxies add to requests, or "" if the request
+// contains none.
 func proxyHeader(h http.Header) string {
 	for _, name := range [...]string{"Forwarded", "Via"} {
 		if _, ok := h[name]; ok {

@@ -15,23 +15,23 @@ import (
 // logLevelPath is the path at which operators read and change the log level of one node.
 const logLevelPath = "/v1/admin/log-level"
 
-// A change of the log level lasts for at least minLogLevelSpan and at most maxLogLevelSpan. The
-// upper limit exists because a log with each request to the store fills a disk.
+// Minimum and maximum duration of a changed log level. There is a maximum because the most detailed
+// level logs each request to the store, and would fill a disk.
 const (
 	minLogLevelSpan     = time.Second
 	defaultLogLevelSpan = 10 * time.Minute
 	maxLogLevelSpan     = 24 * time.Hour
 )
 
-// logLevels are the levels that operators may choose. The setting log.level accepts the same
+// logLevels contains the levels that operators may choose. The setting log.level accepts the same
 // levels.
 var logLevels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 
-// A shownLogLevel is the log level in a response.
+// A shownLogLevel is the JSON of the log level.
 type shownLogLevel struct {
 	Level      string     `json:"level"`
 	Configured string     `json:"configured"`
-	Until      *time.Time `json:"until,omitempty"` // end of the current change
+	Until      *time.Time `json:"until,omitempty"` // time at which the current change ends
 }
 
 func logLevelName(level slog.Level) string { return strings.ToLower(level.String()) }
@@ -55,7 +55,8 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // putLogLevel changes the log level for a while. The order is recorded only in the log, because the
-// level belongs to one process. The record is a warning, so that logs of the level warn contain it.
+// level belongs to one process. It is logged as a warning, so that a log of the level warn contains
+// it.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	var name, span string
 	by, err := readOrder(w, r, jsonFields{"level": &name, "for": &span}, "level")

@@ -7,34 +7,33 @@ import (
 	"time"
 )
 
-// Refused requests are sampled, because many of them would fill the disk of the log. For each kind,
-// at most maxRefusalLines are logged in each refusalWindow. The metrics count all requests.
+// Refused requests are sampled, because their log lines could fill the disk. In each refusalWindow,
+// at most maxRefusalLines requests of each kind are logged. The metrics count all requests.
 const (
 	maxRefusalLines = 20
 	refusalWindow   = 10 * time.Second
 )
 
-// A refusalKind identifies requests that are sampled together.
+// A refusalKind identifies refused requests that are sampled together.
 type refusalKind struct {
 	route  string
 	status int
 }
 
-// A logSampler chooses the refused requests that are logged. It is safe for concurrent
-// use.
+// A logSampler decides which refused requests are logged. It is safe for concurrent use.
 type logSampler struct {
 	mu    sync.Mutex
-	kinds map[refusalKind]*refusals // the number of routes and statuses bounds the size
+	kinds map[refusalKind]*refusals // limited, because the numbers of routes and statuses are
 }
 
-// refusals counts the requests of one kind in one window.
+// refusals counts the refused requests of one kind in one window.
 type refusals struct {
 	began    time.Time
 	logged   int
 	unlogged int
 }
 
-// admitLine reports whether a request of kind is logged.
+// admitLine reports whether a refused request of the given kind is logged.
 func (s *logSampler) admitLine(kind refusalKind, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,14 +53,14 @@ func (s *logSampler) admitLine(kind refusalKind, now time.Time) bool {
 	return true
 }
 
-// unloggedRefusals is the number of refused requests of a kind that were not logged.
+// unloggedRefusals is the number of refused requests of one kind that were not logged.
 type unloggedRefusals struct {
 	refusalKind
 	n int
 }
 
-// endWindows ends the windows that have passed, or all windows if isLast is true. It returns the
-// numbers of requests that were not logged.
+// endWindows ends the windows whose time has passed, or all windows if isLast is true. It returns
+// the numbers of requests that were not logged.
 func (s *logSampler) endWindows(now time.Time, isLast bool) []unloggedRefusals {
 	s.mu.Lock()
 	defer s.mu.Unlock()

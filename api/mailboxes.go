@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Operators list the queues of all actors. The list shows the state at the last survey.
+// Operators can list the mailboxes of all actors, as the last survey found them.
 
 type mailboxList struct {
-	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // nil: no survey has read all mailboxes yet
+	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // time of the survey; nil if no survey has yet read all mailboxes
 	Matching   int               `json:"matching"`
 	Queues     []mailboxDocument `json:"queues"`
 	Next       string            `json:"next,omitempty"`
@@ -22,8 +22,8 @@ type mailboxList struct {
 type mailboxDocument struct {
 	Recipient   string                 `json:"recipient"`
 	State       string                 `json:"state"`
-	Waiting     int64                  `json:"waiting"`              // events, including those of open bundles
-	AgeSeconds  *int64                 `json:"ageSeconds,omitempty"` // age of the oldest waiting event; nil: unknown
+	Waiting     int64                  `json:"waiting"`              // number of waiting events, including those of open bundles
+	AgeSeconds  *int64                 `json:"ageSeconds,omitempty"` // age of the oldest waiting event; nil if unknown
 	Frozen      bool                   `json:"frozen,omitempty"`
 	Damage      string                 `json:"damage,omitempty"`
 	LastPeek    *time.Time             `json:"lastPeek,omitempty"` // time of the last Peek that opened a bundle
@@ -43,11 +43,11 @@ type mailboxGroupDocument struct {
 type mailboxOpenDocument struct {
 	BundleID     string     `json:"bundleId"`
 	Opened       time.Time  `json:"opened"`
-	Failures     int        `json:"failures,omitempty"` // consecutive failures of the bundle's domain
+	Failures     int        `json:"failures,omitempty"` // number of consecutive failures of the bundle's domain
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
 
-// listMailboxes lists the queues of all actors.
+// listMailboxes lists the mailboxes of all actors.
 func (s *Server) listMailboxes(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "after", "size", "sort", "state")
 	if err != nil {

@@ -25,7 +25,7 @@ type listedQueues struct {
 	}
 }
 
-// list requests a page of the queues of all actors.
+// list requests a page of the list of all mailboxes.
 func (f *hubFixture) list(query string) listedQueues {
 	f.t.Helper()
 	var found listedQueues

@@ -8,34 +8,34 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A memoryPool bounds the memory that requests hold while their clients send or read, in total and
-// for each owner. A request that finds no room waits up to timeout, and then fails with Busy.
-// memoryqueue.go defines the order in which waiting requests are served, and memoryrelief.go which
-// clients are cut off for them.
+// A memoryPool limits the memory that requests hold while their clients send or read, in total and
+// for each owner. If too little memory is free, a request waits up to timeout, and then fails with
+// Busy. memoryqueue.go defines the order in which waiting requests are served. memoryrelief.go
+// defines which clients are disconnected for their sake.
 type memoryPool struct {
 	memoryLimits
-	room, share int64 // limits in bytes, of the pool and of one owner
+	room, share int64 // limits in bytes: of the pool, and of one owner
 
 	mu     sync.Mutex
 	used   int64
 	owners map[string]*memoryOwner
 	held   map[*memoryHold]struct{}
 	queue  []*memoryWaiter // waiting requests in the order of their arrival
-	relief *time.Timer     // repeats relieve while requests wait; nil: no request waits
-	opened uint64          // number of holds so far
+	relief *time.Timer     // calls relieve periodically while requests wait; nil if none waits
+	opened uint64          // number of holds that were ever opened
 }
 
-// memoryLimits are the options of a memoryPool.
+// memoryLimits contains the options of a memoryPool.
 type memoryLimits struct {
 	timeout   time.Duration
-	rate      int64         // bytes per second that a client has to move while others wait
-	stallTime time.Duration // lower bound of the stall limit
+	rate      int64         // bytes per second that a client has to transfer while others wait
+	stallTime time.Duration // minimum of the stall limit
 	full      string        // text of the Busy error
-	onCut     func()        // counts a client that is cut off; called with the pool locked
+	onCut     func()        // counts disconnected clients; called with the pool locked
 
-	// cutsOwn lets the pool also cut off clients of an owner for another request of the same owner
-	// that waits for room in the owner's share. It is false where an owner is a single client,
-	// because that client would only repeat the requests that were cut off.
+	// cutsOwn reports whether the pool may also disconnect a client for another request of the same
+	// owner that waits for the owner's share. It is false if an owner is a single client, because
+	// that client would only repeat the interrupted requests.
 	cutsOwn bool
 }
 
@@ -44,18 +44,18 @@ type memoryOwner struct {
 	name           string
 	used           int64
 	holds, waiting int
-	expected       int64 // bytes that will remain in use when all cut holds are closed; only relieve uses it
+	expected       int64 // bytes that will remain in use after all interrupted holds are closed; only relieve uses it
 }
 
-// A memoryHold is the memory of one request.
+// A memoryHold is the memory that one request holds.
 type memoryHold struct {
 	pool      *memoryPool
 	owner     *memoryOwner
-	number    uint64 // number in the order of opening
+	number    uint64 // number of the hold, in the order of opening
 	bytes     int64
-	waiter    *memoryWaiter // nil: the request does not wait
-	interrupt func()        // ends the current transfer
-	cut       bool          // the request is about to fail
+	waiter    *memoryWaiter // the waiting request; nil if it does not wait
+	interrupt func()        // interrupts the current transfer
+	cut       bool          // whether the request was interrupted or refused, and is about to fail
 	transfers
 }
 
@@ -67,7 +67,7 @@ func newMemoryPool(room, share int64, limits memoryLimits) *memoryPool {
 }
 
 // newMemoryPools returns a pool for small requests and a pool for large requests. The pool for
-// large requests has room bytes. The pool for small requests has a quarter of room in addition, but
+// large requests has room bytes. The pool for small requests has a quarter of that in addition, but
 // at least minSmallPool bytes.
 func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memoryPool) {
 	smallRoom := max(room/4, minSmallPool)
@@ -76,7 +76,7 @@ func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memor
 
 const minSmallPool = 8 * megabyte
 
-// open returns an empty hold, which the caller closes. The pool may call interrupt during a
+// open returns an empty hold, which the caller must close. The pool may call interrupt during a
 // transfer, from another goroutine.
 func (p *memoryPool) open(owner string, interrupt func()) *memoryHold {
 	p.mu.Lock()
@@ -93,7 +93,7 @@ func (p *memoryPool) open(owner string, interrupt func()) *memoryHold {
 	return h
 }
 
-// tryAcquire adds n bytes to the hold if there is room for them now.
+// tryAcquire adds n bytes to the hold if they are free. It does not wait.
 func (h *memoryHold) tryAcquire(n int64) bool {
 	p := h.pool
 	p.mu.Lock()
@@ -105,7 +105,7 @@ func (h *memoryHold) tryAcquire(n int64) bool {
 	return true
 }
 
-// acquire adds n bytes to the hold. It waits for room, or fails with Busy.
+// acquire adds n bytes to the hold. It waits until they are free, or fails with Busy.
 func (h *memoryHold) acquire(ctx context.Context, n int64) error {
 	if h.tryAcquire(n) || h.pool.wait(ctx, h, n) {
 		return nil
@@ -113,7 +113,7 @@ func (h *memoryHold) acquire(ctx context.Context, n int64) error {
 	return domain.Errorf(domain.Busy, "%s", h.pool.full)
 }
 
-// shrink releases the memory of the hold above n bytes.
+// shrink reduces the hold to n bytes.
 func (h *memoryHold) shrink(n int64) {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -138,8 +138,8 @@ func (h *memoryHold) close() {
 	}
 }
 
-// beginTransfer records that the request begins to wait for its client. It returns false if the
-// pool has cut off the client. On a nil hold it does nothing.
+// beginTransfer records that the request starts to wait for its client. It returns false if the
+// pool has disconnected the client. A nil hold does nothing.
 func (h *memoryHold) beginTransfer() bool {
 	if h == nil {
 		return true
@@ -151,7 +151,7 @@ func (h *memoryHold) beginTransfer() bool {
 }
 
 // endTransfer records that the client has sent or read n bytes. It returns false if the pool has
-// cut off the client, whose deadline may have been moved into the past.
+// interrupted the request, and perhaps moved the client's deadline into the past.
 func (h *memoryHold) endTransfer(n int) bool {
 	if h == nil {
 		return true
@@ -162,7 +162,7 @@ func (h *memoryHold) endTransfer(n int) bool {
 	return !h.cut
 }
 
-// The methods below are called with the pool locked.
+// The following methods must be called with the pool locked.
 
 func (p *memoryPool) add(h *memoryHold, n int64) {
 	p.used += n

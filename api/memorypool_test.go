@@ -23,7 +23,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A remoteConn is a connection from an address.
+// A remoteConn is a connection that comes from the given address.
 type remoteConn struct {
 	net.Conn
 	from net.TCPAddr
@@ -31,7 +31,7 @@ type remoteConn struct {
 
 func (c *remoteConn) RemoteAddr() net.Addr { return &c.from }
 
-// dialFrom opens a connection from 192.0.2.host.
+// dialFrom opens a connection from the address 192.0.2.host.
 func (b *bubble) dialFrom(host byte) net.Conn {
 	client, server := net.Pipe()
 	b.conns <- &remoteConn{server, net.TCPAddr{IP: net.IPv4(192, 0, 2, host), Port: 4000}}
@@ -47,8 +47,8 @@ func (b *bubble) metrics() string {
 	return string(text)
 }
 
-// upload begins a request with a body of length bytes, sends the first sent bytes, and returns a
-// channel for the response.
+// upload sends the header of a request with a body of length bytes and the first sent bytes of the
+// body. It returns a channel for the response.
 func (b *bubble) upload(conn net.Conn, length, sent int) <-chan *http.Response {
 	answered := make(chan *http.Response, 1)
 	go func() {
@@ -63,8 +63,8 @@ func (b *bubble) upload(conn net.Conn, length, sent int) <-chan *http.Response {
 	return answered
 }
 
-// inUploadBubble runs test with a server that has memory for four bodies of 256 KB, two of them
-// from one address.
+// inUploadBubble runs test in fake time with a server. The server has memory for four bodies of 256
+// KB, two of them from one address.
 func inUploadBubble(t *testing.T, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestUpload_IsRefusedWhenNoMemoryBecomesFree(t *testing.T) {
 		for i := range byte(4) {
 			conn := b.dialFrom(i)
 			b.upload(conn, bigUpload, bigUpload-80<<10)
-			go func() { // slow, but without long pauses
+			go func() { // this client is slow, but never pauses for long
 				for range 40 {
 					<-time.After(500 * time.Millisecond)
 					_, _ = io.WriteString(conn, strings.Repeat(" ", 2<<10))
@@ -134,7 +134,7 @@ func TestUpload_ReplacesTransfersOfAddressesThatUseMostMemory(t *testing.T) {
 		for i := range byte(4) {
 			conn := b.dialFrom(i / 2)
 			b.upload(conn, bigUpload, bigUpload-80<<10)
-			go func() { // a client at the minimum rate
+			go func() { // this client sends at the minimum rate
 				for range 40 {
 					<-time.After(500 * time.Millisecond)
 					_, _ = io.WriteString(conn, strings.Repeat(" ", 2<<10))
@@ -148,8 +148,8 @@ func TestUpload_ReplacesTransfersOfAddressesThatUseMostMemory(t *testing.T) {
 	})
 }
 
-// sendByteByByte runs n clients at 192.0.2.host that begin a body, send a byte of it
-// every 0.9 s, and reconnect when they are cut off, until stop is called.
+// sendByteByByte runs n clients at 192.0.2.host until stop is called. Each sends a byte of a body
+// every 0.9 s, and reconnects when it is disconnected.
 func (b *bubble) sendByteByByte(host byte, n int) (stop func()) {
 	stopped := make(chan struct{})
 	var clients sync.WaitGroup
@@ -197,8 +197,8 @@ func TestUpload_IsServedWhileTwoAddressesSendSlowly(t *testing.T) {
 	})
 }
 
-// uploadSteadily sends a body in 16 pieces, one every 0.1 s, and returns a channel for the status
-// of the response.
+// uploadSteadily sends a body in 16 pieces, one every 0.1 s. It returns a channel for the status of
+// the response.
 func (b *bubble) uploadSteadily(conn net.Conn, header string, piece func(string) string) <-chan int {
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\n%s\r\n\r\n", header)
@@ -230,7 +230,7 @@ func (b *bubble) uploadSteadily(conn net.Conn, header string, piece func(string)
 func TestUpload_OfOneAddressIsServedInTurn(t *testing.T) {
 	inUploadBubble(t, func(b *bubble) {
 		var all []<-chan int
-		for range 3 { // the share of the address has room for two bodies
+		for range 3 { // the share of the address allows two bodies
 			all = append(all, b.uploadSteadily(b.dialFrom(1), fmt.Sprintf("Content-Length: %d", bigUpload), func(s string) string { return s }))
 		}
 		start := time.Now()
@@ -353,13 +353,13 @@ func TestUpload_LimitsStalledSmallBodies(t *testing.T) {
 	})
 }
 
-// largeAnswer is the memory that a Peek of the bundle with 4,000 events in inDownloadBubble takes
-// at first. After the events were read, the response takes a third of this memory.
+// largeAnswer is the memory that a Peek of a bundle with 4,000 events takes at first, in bytes.
+// After the events were read, it takes a third of that.
 const largeAnswer = 128<<10 + 4000*300
 
-// inDownloadBubble runs test with a server that has room bytes of memory for large responses, and
-// memory for one response of an actor. Three actors have a large waiting bundle, and one actor has
-// a small one.
+// inDownloadBubble runs test in fake time with a server. The server has room bytes of memory for
+// large responses, and an actor may use the memory of one response. Three actors have a large
+// waiting bundle, and one actor has a small one.
 func inDownloadBubble(t *testing.T, room int64, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -395,7 +395,7 @@ func TestPeek_DoesNotWaitForAnswersThatAreNotRead(t *testing.T) {
 	inDownloadBubble(t, largeAnswer, func(b *bubble) {
 		require.Equal(b.t, 200, b.exchange(b.dial(), peekAs("first")).StatusCode)
 		b.readAll("small", 0)
-		b.readAll("second", 4*time.Second) // a reader at 4 KB/s reads one step in this time
+		b.readAll("second", 4*time.Second) // at 4 KB/s, reading one writeStep takes this time
 		b.f.logs.wait(b.t, "too slowly")
 	})
 }

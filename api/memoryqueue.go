@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// maxWaiting is the maximum number of requests that wait for room in one pool. An owner may have
-// half of this number. Further requests are refused immediately, because a waiting request takes
-// memory that no pool counts.
+// maxWaiting is the maximum number of requests that wait for memory in one pool, and twice the
+// maximum for one owner. Further requests are refused immediately, because even a waiting request
+// takes some memory, which no pool counts.
 const maxWaiting = 256
 
-// A memoryWaiter is a request that waits for room.
+// A memoryWaiter is a request that waits for memory.
 type memoryWaiter struct {
 	hold    *memoryHold
 	bytes   int64
 	since   time.Time
-	granted bool          // the request was served; valid after ready is closed
+	granted bool          // whether the request got its memory; valid after ready is closed
 	ready   chan struct{} // closed when the request stops waiting
-	rank    int64         // bytes of the owner before this request; set by fairOrder
+	rank    int64         // bytes of the owner that count before this request; set by fairOrder
 }
 
-// wait waits for n bytes and reports whether the hold got them.
+// wait waits for n bytes, and reports whether the hold got them.
 func (p *memoryPool) wait(ctx context.Context, h *memoryHold, n int64) bool {
 	w := p.enqueue(h, n)
 	if w == nil {
@@ -39,8 +39,8 @@ func (p *memoryPool) wait(ctx context.Context, h *memoryHold, n int64) bool {
 }
 
 // enqueue adds a request for n bytes to the queue. It returns nil if too many requests wait. If the
-// queue is full, it first refuses a request of an owner that has more waiting requests than the
-// owner of h.
+// queue is full, enqueue first refuses a request of an owner that has more waiting requests than
+// the owner of h.
 func (p *memoryPool) enqueue(h *memoryHold, n int64) *memoryWaiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *memoryPool) enqueue(h *memoryHold, n int64) *memoryWaiter {
 	return w
 }
 
-// abandon removes w from the queue, unless w has left the queue already.
+// abandon removes w from the queue, if it is still there.
 func (p *memoryPool) abandon(w *memoryWaiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,10 +71,10 @@ func (p *memoryPool) abandon(w *memoryWaiter) {
 	}
 }
 
-// The methods below are called with the pool locked.
+// The following methods must be called with the pool locked.
 
-// refuseNewest refuses the newest waiting request of the owner with the most
-// waiting requests, if that owner has more than limit.
+// refuseNewest refuses the newest waiting request of the owner that has the most waiting requests,
+// if there are more than limit.
 func (p *memoryPool) refuseNewest(limit int) bool {
 	var newest *memoryWaiter
 	for _, w := range p.queue {
@@ -104,7 +104,7 @@ func (p *memoryPool) dequeue(w *memoryWaiter, granted bool) {
 }
 
 // hasTurn reports whether a new request of o may be served without queueing: no request of o waits,
-// and each request of another owner waits only for room in the share of that owner.
+// and each waiting request of another owner waits only for that owner's share.
 func (p *memoryPool) hasTurn(o *memoryOwner) bool {
 	for _, w := range p.queue {
 		if w.hold.owner == o || p.isWithinShare(w.hold.owner, w.bytes) {
@@ -114,7 +114,7 @@ func (p *memoryPool) hasTurn(o *memoryOwner) bool {
 	return true
 }
 
-// grant serves waiting requests in fair order while there is room. It skips requests that would
+// grant serves waiting requests in fair order while memory is free. It skips requests that would
 // exceed the share of their owner.
 func (p *memoryPool) grant() {
 	for _, w := range p.fairOrder() {
@@ -130,7 +130,7 @@ func (p *memoryPool) grant() {
 }
 
 // fairOrder returns the waiting requests in the order in which they are served: first by the bytes
-// that their owner uses or has requested earlier, then by size, then by age.
+// that their owner uses or has already requested, then by size, then by age.
 func (p *memoryPool) fairOrder() []*memoryWaiter {
 	if len(p.queue) == 0 {
 		return nil

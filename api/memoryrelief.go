@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// stallLimit is how far a client may fall behind the minimum rate while other requests wait for
-	// memory. The limit decreases to minStallLimit as the queue fills, so that requests are served
-	// in time during a flood of bodies that never end.
+	// stallLimit is the maximum time by which a client may fall behind the minimum rate while other
+	// requests wait for memory. It decreases to minStallLimit as the queue fills, so that requests
+	// are served in time during a flood of bodies that never end.
 	stallLimit    = time.Second
 	minStallLimit = 100 * time.Millisecond
 
 	reliefInterval = 50 * time.Millisecond
 )
 
-// transfers measures how fast the client of one hold moves bytes. The time between two
-// transfers, when the request works or waits for memory, does not count.
+// transfers measures how fast the client of one hold transfers bytes. The time between two
+// transfers, in which the request works or waits for memory, does not count.
 type transfers struct {
-	since time.Time // beginning of the current transfer; zero: none
+	since time.Time // start of the current transfer; zero if there is none
 	lag   time.Duration
 	moved int64
 	took  time.Duration
@@ -50,18 +50,18 @@ func (t *transfers) speed(now time.Time) float64 {
 	return float64(t.moved) / max(took.Seconds(), 1e-9)
 }
 
-// A memoryRelief chooses the requests that fail so that waiting requests are served. It prefers
+// A memoryRelief chooses requests that fail, so that waiting requests can be served. It prefers
 // stalled requests, then requests of the owner that uses most memory, then the slowest requests.
 type memoryRelief struct {
 	pool     *memoryPool
 	now      time.Time
-	fair     int64         // bytes of the pool for each owner in equal shares
-	expected int64         // bytes that will remain in use when all cut holds are closed
-	victims  []*memoryHold // holds that may be cut: stalled holds first, then the slowest
+	fair     int64         // bytes of each owner if all owners had equal shares of the pool
+	expected int64         // bytes that will remain in use after all interrupted holds are closed
+	victims  []*memoryHold // holds that may be interrupted: stalled ones first, then the slowest
 	stalled  map[*memoryHold]bool
 }
 
-// relieve cuts off clients for the requests that wait.
+// relieve disconnects clients, so that waiting requests can be served.
 func (p *memoryPool) relieve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *memoryPool) relieve() {
 		return
 	}
 	p.newRelief(time.Now()).run()
-	p.grant() // the refused requests may have blocked other requests
+	p.grant() // the requests that were refused may have blocked others
 	if p.relief != nil {
 		p.relief.Reset(reliefInterval)
 	}
@@ -104,18 +104,18 @@ func (p *memoryPool) newRelief(now time.Time) *memoryRelief {
 	return r
 }
 
-// currentStallLimit returns the stall limit at the current length of the queue.
+// currentStallLimit returns the stall limit for the current length of the queue.
 func (p *memoryPool) currentStallLimit() time.Duration {
 	fullness := float64(len(p.queue)) / (maxWaiting / 2)
 	return max(p.stallTime, minStallLimit, time.Duration((1-fullness)*float64(stallLimit)))
 }
 
-// run makes room for the waiting requests in fair order, and stops at the first request that has to
-// continue waiting.
+// run frees memory for the waiting requests in fair order. It stops at the first request for which
+// it cannot.
 func (r *memoryRelief) run() {
 	for _, w := range r.pool.fairOrder() {
 		if w.hold.waiter != w {
-			continue // the request was refused to make room for another one
+			continue // the request was itself refused to free memory for another
 		}
 		o := w.hold.owner
 		if !r.makeRoomInShare(w) {
@@ -134,8 +134,8 @@ func (r *memoryRelief) run() {
 	}
 }
 
-// makeRoomInShare reports whether the share of w's owner will have room for w. If the pool has
-// cutsOwn, it cuts off stalled clients of this owner.
+// makeRoomInShare reports whether w will fit into its owner's share. If cutsOwn is set, it
+// disconnects stalled clients of this owner.
 func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
 	o := w.hold.owner
 	for _, h := range r.victims {
@@ -153,11 +153,11 @@ func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
 	return false
 }
 
-// choose returns the request that fails so that w is served, or nil. It considers stalled clients
-// of all owners if the owner of w is within its fair part or has no other request, and otherwise
-// only stalled clients of owners beyond their fair part. If the owner of w is within its fair part
-// and w has waited for half of the timeout, choose also considers clients of owners beyond their
-// fair part that have not stalled.
+// choose returns the request that fails so that w can be served, or nil. It usually considers only
+// stalled clients of owners that use more than their fair part. If the owner of w uses less than
+// its fair part, or has no other request, it considers stalled clients of all owners. If the owner
+// of w uses less than its fair part, and w has waited for half of the timeout, it also considers
+// all clients of owners that use more than their fair part.
 func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	o := w.hold.owner
 	isFair := o.expected+w.bytes <= r.fair
@@ -178,8 +178,8 @@ func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
 	return chosen
 }
 
-// breakDeadlock refuses the newest request with memory, of owner o or of all owners if o is nil, if
-// all of these requests wait for more memory.
+// breakDeadlock handles requests of owner o, or of all owners if o is nil. If all of them that hold
+// memory wait for more, it refuses the newest of these.
 func (r *memoryRelief) breakDeadlock(o *memoryOwner) {
 	var newest *memoryHold
 	for h := range r.pool.held {
@@ -198,8 +198,8 @@ func (r *memoryRelief) breakDeadlock(o *memoryOwner) {
 	}
 }
 
-// cut makes the request of h fail: it refuses the request if it waits for memory, and
-// interrupts the transfer otherwise.
+// cut makes the request of h fail. If the request waits for memory, it is refused; otherwise its
+// transfer is interrupted.
 func (r *memoryRelief) cut(h *memoryHold) {
 	h.cut = true
 	h.owner.expected -= h.bytes

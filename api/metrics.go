@@ -11,20 +11,20 @@ import (
 	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
-// edgeMetrics are the metrics of the HTTP edge. No label takes its values from
+// edgeMetrics contains the metrics of the HTTP interface. No label has values that come from
 // requests.
 type edgeMetrics struct {
 	inFlight    prometheus.Gauge
 	waiting     prometheus.Gauge
 	duration    *prometheus.HistogramVec // route, status
-	slowClients *prometheus.CounterVec   // label action: send or read
-	stalled     *prometheus.CounterVec   // label memory: requests or answers
+	slowClients *prometheus.CounterVec   // the label action is send or read
+	stalled     *prometheus.CounterVec   // the label memory is requests or answers
 	received    *prometheus.CounterVec   // route
 	sent        *prometheus.CounterVec   // route
 	published   *prometheus.CounterVec   // outcome
-	rateLimited *prometheus.CounterVec   // label unit: requests or events
+	rateLimited *prometheus.CounterVec   // the label unit is requests or events
 	problems    *prometheus.CounterVec   // problem
-	badTokens   *prometheus.CounterVec   // label reason: a tokenRefusal
+	badTokens   *prometheus.CounterVec   // the label reason is a tokenRefusal
 
 	objectEvents        *prometheus.CounterVec // outcome
 	objectEventsRefused *prometheus.CounterVec // reason
@@ -39,7 +39,7 @@ type edgeMetrics struct {
 }
 
 // newMetrics returns the metrics. All series of a counter exist from the start, except the series
-// of routes, which [edgeMetrics.addRoute] adds.
+// of routes, which [edgeMetrics.addRoute] creates.
 func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	m := registerMetrics(registerer)
 	hubmetrics.Initialize(m.slowClients, []string{"send", "read"})
@@ -54,7 +54,7 @@ func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	return m
 }
 
-// addRoute creates the series of a route at 0.
+// addRoute creates the series of a route, with the value 0.
 func (m *edgeMetrics) addRoute(route string) {
 	m.received.WithLabelValues(route)
 	m.sent.WithLabelValues(route)
@@ -150,8 +150,8 @@ func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	return opts
 }
 
-// observeRequest counts a request and its problem. trace is the id of the request's trace and
-// becomes an exemplar; "" means none.
+// observeRequest counts a request and its problem. trace is the id of the request's trace, and
+// becomes an exemplar; "" means that there is none.
 func (m *edgeMetrics) observeRequest(route string, problem problemType, o responseFacts, trace string) {
 	if problem != "" {
 		m.problems.WithLabelValues(string(problem)).Inc()

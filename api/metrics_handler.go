@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metricsAge is how long a rendered page of metrics is reused.
+// metricsAge is the time for which a rendered page of metrics is reused.
 const metricsAge = time.Second
 
 // A metricsHandler serves the metrics of a gatherer. It renders each format at most once in
@@ -28,13 +28,13 @@ type metricsHandler struct {
 	pages map[metricsFormat]*metricsPage
 }
 
-// A metricsFormat is the format that a request accepts. Only a few dozen formats exist.
+// A metricsFormat is a format that clients accept. Only a few dozen formats exist.
 type metricsFormat struct {
 	format expfmt.Format
 	isGzip bool
 }
 
-// A metricsPage is a rendered response, which does not change.
+// A metricsPage is a rendered response, which is never changed.
 type metricsPage struct {
 	at     time.Time
 	status int
@@ -56,10 +56,10 @@ func (h *metricsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), page.header)
 	w.Header().Set("Content-Length", strconv.Itoa(page.body.Len()))
 	w.WriteHeader(page.status)
-	_, _ = w.Write(page.body.Bytes()) // fails if the client has disconnected
+	_, _ = w.Write(page.body.Bytes()) // Write fails if the client has disconnected
 }
 
-// page returns the response to r. It renders the page unless a fresh page exists.
+// page returns the response to r. It renders the page unless a recent page exists.
 func (h *metricsHandler) page(r *http.Request) *metricsPage {
 	wants := metricsFormat{
 		format: expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...),
@@ -78,7 +78,8 @@ func (h *metricsHandler) page(r *http.Request) *metricsPage {
 	return page
 }
 
-// renderRequest returns the request for the renderer, which has only the accepted format of r.
+// renderRequest returns the request for the renderer, which contains only the format that r
+// accepts.
 func renderRequest(r *http.Request, isGzip bool) *http.Request {
 	render := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: r.URL.Path}, Header: make(http.Header)}
 	render.Header["Accept"] = r.Header["Accept"]

@@ -88,7 +88,7 @@ func TestMetrics_TakeLittleForClientsThatDoNotRead(t *testing.T) {
 	})
 }
 
-// heapInUse returns the bytes of objects that are in use.
+// heapInUse returns the bytes of heap objects that are in use.
 func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// An objectDocument is the row of an object. Unknown values are null.
+// An objectDocument is the JSON of an object's row. Unknown values are null.
 type objectDocument struct {
 	ID               string          `json:"id"`
 	Bucket           string          `json:"bucket"`
@@ -32,7 +32,7 @@ type objectDocument struct {
 	Duplicates       int64           `json:"numberDuplicateEvents"`
 }
 
-// A pairDocument is a row in paired mode.
+// A pairDocument is the JSON of a row in paired mode.
 type pairDocument struct {
 	Created    *objectDocument `json:"created"`
 	Deleted    *objectDocument `json:"deleted"`
@@ -40,7 +40,7 @@ type pairDocument struct {
 	Reordered  int64           `json:"numberReordered"`
 }
 
-// A linksDocument has the path of the next page, or null.
+// A linksDocument contains the path of the next page, or null.
 type linksDocument struct {
 	Next *string `json:"next"`
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// The query parameters of a request for a link.
+// Query parameters of a request for a link.
 const (
 	dispositionParameter = "disposition"
 	expiresParameter     = "expires"
 )
 
-// A linkDocument is a link to the content of an object, or the reason for its absence.
+// A linkDocument contains a link to the content of an object, or the reason why there is none.
 type linkDocument struct {
 	Link    *string    `json:"link"`
 	Expires *time.Time `json:"expires,omitempty"`

@@ -16,8 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A linkedStore has every object. The links that it returns contain their
-// options.
+// A linkedStore contains every object. The links that it returns contain the options of the link.
 type linkedStore struct{ repository.Source }
 
 func (linkedStore) Stat(_ context.Context, name domain.ObjectName, version *domain.VersionID) (repository.SourceObject, error) {
@@ -52,7 +51,8 @@ func (f *objectFixture) link(path string, headers ...string) (link objectLink) {
 	return link
 }
 
-// FM-99: the version, the time, the file name and the headers of a link.
+// FM-99: a link is for the current version of an object. It has the requested expiry, file name and
+// headers.
 func TestObjectLink_IsForTheCurrentVersion(t *testing.T) {
 	f := serveLinks(t)
 	f.ingestScript("bucket", "dir/a b.txt", "[C@C1/v] [C@C2/w]")
@@ -73,8 +73,8 @@ func TestObjectLink_IsForTheCurrentVersion(t *testing.T) {
 	require.Equal(t, objectLink{Reason: "not-current"}, f.link("/v1/objects/"+ids[1]+"/link"))
 }
 
-// FM-99: an object that is deleted or archived has a null link; that is not a
-// failure.
+// FM-99: an object is deleted or archived. Its link is null, with a reason; the request does not
+// fail.
 func TestObjectLink_IsNullWithItsReason(t *testing.T) {
 	f := serveLinks(t)
 	f.ingestScript("bucket", "deleted", "[C@C1] [D@D1]")

@@ -12,13 +12,13 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// maxObjectPatch is the limit for the body of a patch, in bytes.
+// maxObjectPatch is the maximum size of a patch in bytes.
 const maxObjectPatch = 64 << 10
 
 // jsonPatchType is the media type of RFC 6902.
 const jsonPatchType = "application/json-patch+json"
 
-// patchObject changes the attributes or the ingest id of a row.
+// patchObject changes the attributes or the ingest id of one row.
 func (s *Server) patchObject(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -75,7 +75,7 @@ func readObjectPatch(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// asPatchProblem returns the problem for an error whose text may begin with a JSON pointer.
+// asPatchProblem returns the problem for an error whose text may start with a JSON pointer.
 func asPatchProblem(ctx context.Context, err error) error {
 	p := asProblem(ctx, err)
 	if p.problem != invalid {

@@ -17,7 +17,7 @@ import (
 
 const objectEventsPath = "/v1/object-events"
 
-// objectEventsDocument is the response to object events.
+// objectEventsDocument is the JSON response to object events.
 type objectEventsDocument struct {
 	counts
 	Ignored int            `json:"ignored"`
@@ -25,7 +25,7 @@ type objectEventsDocument struct {
 	Refused []refusedEvent `json:"refused"`
 }
 
-// A refusedEvent is an event that can never be stored.
+// A refusedEvent is the JSON of an event that can never be stored.
 type refusedEvent struct {
 	Index   int    `json:"index"`
 	Pointer string `json:"pointer"`
@@ -66,8 +66,8 @@ func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// readObjectEvents reads the events of a request. The memory that is reserved for the body remains
-// reserved until release is called.
+// readObjectEvents reads the events of a request. It reserves memory for the body until release is
+// called.
 func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent *objectjson.Events, release func(), err error) {
 	release = func() {}
 	isBinary, err := objectEventsMode(w, r)
@@ -93,8 +93,8 @@ func (s *Server) readObjectEvents(w http.ResponseWriter, r *http.Request) (sent 
 	return sent, release, err
 }
 
-// objectEventsMode reports whether a request has an event in the binary mode of CloudEvents. It
-// refuses bodies that are not JSON. It accepts the media type of plain text only from SNS, which
+// objectEventsMode reports whether a request contains an event in the binary mode of CloudEvents.
+// It fails if the body is not JSON. It accepts the media type of plain text only from SNS, which
 // sends JSON with it.
 func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, err error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -123,9 +123,9 @@ func answerHandshake(w http.ResponseWriter, sent *objectjson.Events) error {
 }
 
 // allowObjectEvents responds to the validation request of the CloudEvents webhook specification. It
-// allows every origin, because events are stored only if they come with the token of the operators.
+// allows every origin, because events are stored only if they come with the operator token.
 func (s *Server) allowObjectEvents(w http.ResponseWriter, r *http.Request) error {
-	const maxOrigin = 255 // bytes, the limit of a host name
+	const maxOrigin = 255 // in bytes; the limit of a host name
 	origin := r.Header.Get("WebHook-Request-Origin")
 	if strings.TrimSpace(origin) == "" || len(origin) > maxOrigin {
 		return refuse(invalid, "Want the header WebHook-Request-Origin with the name of the sender, up to %d bytes.", maxOrigin)
@@ -154,7 +154,7 @@ func refusedEvents(sent *objectjson.Events, failures []ledger.Failure) []refused
 	return refused
 }
 
-// noteObjectEvents counts the events of a request, and adds the counts to its line in the log.
+// noteObjectEvents counts the events of a request, and adds the counts to the request's log line.
 func (s *Server) noteObjectEvents(r *http.Request, sent *objectjson.Events, answer *objectEventsDocument) {
 	rec := recordOf(r.Context())
 	rec.note(slog.Int("accepted", answer.Accepted), slog.Int("duplicates", answer.Duplicates))
@@ -176,7 +176,7 @@ func (s *Server) noteObjectEvents(r *http.Request, sent *objectjson.Events, answ
 	}
 }
 
-// unstoredEvents returns the problem of a request with events that are possibly not stored. Its
+// unstoredEvents returns the problem for a request with events that are possibly not stored. Its
 // status is always 503, because senders such as Event Grid repeat a request after a 503.
 func unstoredEvents(r *http.Request, failed []ledger.Failure, stored counts) error {
 	isFull := func(f ledger.Failure) bool { return f.IsFull() }

@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// failingObjects is a store in memory that fails for some objects.
+// failingObjects is an in-memory store of objects that fails for some objects.
 type failingObjects struct {
 	*memory.Objects
-	errs map[string]error // errors by the key of the object
+	errs map[string]error // errors that the store returns, by object key
 }
 
 func (o *failingObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {

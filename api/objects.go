@@ -15,7 +15,7 @@ import (
 // objectsPath is the path of the object rows.
 const objectsPath = "/v1/objects"
 
-// requireObjects refuses requests while the hub has no store for objects.
+// requireObjects refuses requests if the hub has no store for objects.
 func (s *Server) requireObjects(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Objects == nil {
@@ -26,7 +26,7 @@ func (s *Server) requireObjects(next http.Handler) http.Handler {
 	})
 }
 
-// requireObjectReader refuses requests without the operator's token, unless only this machine can
+// requireObjectReader refuses requests without an operator token, unless only this machine can
 // reach the hub.
 func (s *Server) requireObjectReader(next http.Handler) http.Handler {
 	if s.opts.Identity == nil && s.opts.IsOwnHost != nil && s.opts.NoProxies {
@@ -35,15 +35,15 @@ func (s *Server) requireObjectReader(next http.Handler) http.Handler {
 	return s.requireOperator(next)
 }
 
-// The query parameters of lists that are not filters.
+// Query parameters of lists that are not filters.
 const (
 	limitParameter = "limit"
 	orderParameter = "order"
 	tokenParameter = "pageToken"
 )
 
-// listValues reads the query of a list, and its filter. known are the accepted parameters that are
-// not filters.
+// listValues reads the query of a list, and returns its values and its filter. known are the
+// parameters that are not filters.
 func listValues(r *http.Request, known ...string) (url.Values, ledger.Filter, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -99,7 +99,8 @@ func writeObjects(w http.ResponseWriter, r *http.Request, values url.Values, pag
 	}{results, len(page.Damaged), linksOf(r, values, page.Next)})
 }
 
-// linksOf returns the link to the next page, which begins at token. If token is "", there is no next page.
+// linksOf returns a link to the next page, which starts at token. If token is "", there is no next
+// page.
 func linksOf(r *http.Request, values url.Values, token string) linksDocument {
 	if token == "" {
 		return linksDocument{}
@@ -189,7 +190,7 @@ func (s *Server) pairedHistory(w http.ResponseWriter, r *http.Request, values ur
 	return nil
 }
 
-// objectID returns the id in the path of a request.
+// objectID returns the row id in the path of a request.
 func objectID(r *http.Request) (ledger.RowID, error) {
 	id, err := ledger.ParseRowID(pathparam.Value(r, "objectId"))
 	if err == nil {

@@ -22,17 +22,17 @@ const (
 	inventoriesPath = "/v1/objects/inventories"
 	patchesPath     = "/v1/objects/patches"
 
-	crawlBytes     = 16 * kilobyte // bytes of a request
+	crawlBytes     = 16 * kilobyte // maximum bytes of a request
 	inventoryBytes = 768 * kilobyte
 )
 
-// The default and the maximum number of jobs in a list.
+// Default and maximum number of jobs in a list.
 const (
 	defaultJobs = 25
 	maxJobs     = 100
 )
 
-// A jobDocument is the progress of a job on objects.
+// A jobDocument is the JSON of a job on objects.
 type jobDocument struct {
 	ID       string            `json:"id"`
 	Bucket   string            `json:"bucket,omitempty"`
@@ -56,7 +56,7 @@ type jobCounts struct {
 	Refused   int64 `json:"refused"`
 }
 
-// A failureDocument says why a job could not change an object.
+// A failureDocument is the reason why a job could not change an object, as JSON.
 type failureDocument struct {
 	Object string `json:"object"`
 	Reason string `json:"reason"`
@@ -77,7 +77,7 @@ func documentOfJob(job *domain.Job) jobDocument {
 	return d
 }
 
-// startCrawl starts a crawl, and waits for its end if the client prefers that.
+// startCrawl starts a crawl. If the client prefers, it waits until the crawl has ended.
 func (s *Server) startCrawl(w http.ResponseWriter, r *http.Request) error {
 	var bucket, prefix string
 	if err := (jsonFields{"bucket": &bucket, "prefix": &prefix}).readFields(w, r, crawlBytes, "bucket"); err != nil {
@@ -108,8 +108,8 @@ func (s *Server) startInventory(w http.ResponseWriter, r *http.Request) error {
 	return s.answerStarted(w, r, inventoriesPath, &job)
 }
 
-// answerStarted responds with 202 and a job that has begun. If the client prefers to wait and the
-// job ends within that time, answerStarted responds with 200.
+// answerStarted responds with 202 and the job, which has started. If the client prefers to wait,
+// and the job ends within that time, it responds with 200.
 func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path string, job *domain.Job) error {
 	recordOf(r.Context()).note(slog.String("job", job.ID.UUID()))
 	w.Header().Set("Location", path+"/"+job.ID.UUID())
@@ -119,7 +119,7 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 		waiting, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
 		defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
-		// If the job cannot be read now, the response shows the job as it was at the start.
+		// If the job cannot be read now, the response contains the job as it was at the start.
 		if found, err := s.opts.Objects.WaitForJob(waiting, *job); err == nil {
 			job = &found
 		}
@@ -132,8 +132,8 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 	return nil
 }
 
-// preferredWait returns the preference wait of RFC 7240 in whole seconds, or 0 if the request has
-// none.
+// preferredWait returns the preference wait of RFC 7240 in whole seconds, or 0 if the request
+// contains none.
 func preferredWait(h http.Header) time.Duration {
 	for _, line := range h.Values("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {
@@ -151,7 +151,7 @@ func preferredWait(h http.Header) time.Duration {
 	return 0
 }
 
-// listJobs returns a handler that lists the jobs of this kind, the newest first.
+// listJobs returns a handler that lists the jobs of one kind, the newest first.
 func (s *Server) listJobs(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		values, err := query.Parse(r, "before", "limit")
@@ -188,12 +188,12 @@ func (s *Server) listJobs(kind domain.JobKind) func(http.ResponseWriter, *http.R
 	}
 }
 
-// getJob returns a handler that responds with the job of this kind whose id is in the path.
+// getJob returns a handler that responds with a job of the given kind, whose id is in the path.
 func (s *Server) getJob(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return s.aboutJob(kind, func(ctx context.Context, id domain.JobID) (domain.Job, error) { return s.opts.Objects.Job(ctx, id) })
 }
 
-// stopJob returns a handler that stops the job of this kind whose id is in the path.
+// stopJob returns a handler that stops a job of the given kind, whose id is in the path.
 func (s *Server) stopJob(kind domain.JobKind) func(http.ResponseWriter, *http.Request) error {
 	return s.aboutJob(kind, func(ctx context.Context, id domain.JobID) (domain.Job, error) { return s.opts.Objects.StopJob(ctx, id) })
 }
@@ -218,7 +218,7 @@ func (s *Server) aboutJob(kind domain.JobKind, do func(context.Context, domain.J
 	}
 }
 
-// asJobProblem returns the problem of a job that was not started.
+// asJobProblem returns the problem for a job that could not be started.
 func asJobProblem(ctx context.Context, err error) error {
 	if runs, ok := errors.AsType[*ledger.JobRunsError](err); ok {
 		return &problemError{problem: crawlUnderWay, cause: err, detail: fmt.Sprintf(

@@ -18,7 +18,7 @@ import (
 
 const crawls = "/v1/objects/crawls"
 
-// withObjects configures a server with objects in memory, and a store with a bucket. The server's
+// withObjects configures a server with objects in memory, and a store that contains a bucket. Its
 // jobs do not run until runJobs is called.
 func withObjects() (*ledger.Service, *memory.Source, func(*api.Options, *hub.Options)) {
 	source := memory.NewSource("bucket", "another")
@@ -26,7 +26,7 @@ func withObjects() (*ledger.Service, *memory.Source, func(*api.Options, *hub.Opt
 	return objects, source, func(o *api.Options, _ *hub.Options) { o.Objects = objects }
 }
 
-// runJobs makes a service work on its jobs until the test ends.
+// runJobs makes a service execute its jobs until the test ends.
 func runJobs(t *testing.T, objects *ledger.Service) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

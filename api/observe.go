@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observe writes one line in the log and one set of metrics for each request. A request whose
-// connection was aborted has the status "aborted".
+// observe writes one log line and one set of metrics for each request. A request whose connection
+// was aborted has the status "aborted".
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := recordOf(r.Context())
@@ -34,7 +34,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				return
 			}
 			if rec.poll != nil {
-				rec.poll.listener.Close() // fetch closes the listener, too, unless the request was refused before
+				rec.poll.listener.Close() // the poll is fetched, which closes the listener as well, unless the request was refused before
 			}
 			s.metrics.inFlight.Dec()
 			s.report(r, responseFacts{
@@ -50,16 +50,15 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// responseFacts are the facts about a response that observe records.
+// responseFacts describes a response, for the log and the metrics.
 type responseFacts struct {
 	status         string
 	code           int
 	duration       time.Duration
-	received, sent int64 // bytes of the bodies of the request and the response
+	received, sent int64 // sizes of the request body and the response body in bytes
 }
 
-// unmatched is the route of requests that match no route. The label must not take its value from
-// the path.
+// unmatched is the label of requests that match no route. Labels must not contain arbitrary paths.
 const unmatched = "unmatched"
 
 func (s *Server) report(r *http.Request, o responseFacts) {
@@ -72,7 +71,7 @@ func (s *Server) report(r *http.Request, o responseFacts) {
 	s.reportRecord(r.Context(), rec, domain.Shorten(r.Method), route, path, o)
 }
 
-// routeOf returns the pattern of the route that serves r, or "" if there is no route.
+// routeOf returns the pattern of the route that serves r, or "" if there is none.
 func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).RoutePattern() }
 
 // reportPoll reports a parked request that ends without a response.
@@ -87,8 +86,8 @@ func (s *Server) reportPoll(p *poll, err error) {
 	s.reportRecord(ctx, rec, http.MethodGet, p.route, "", responseFacts{status: aborted, duration: s.opts.Clock().Sub(p.start)})
 }
 
-// reportRecord writes the log line and the metrics of one request. path is empty if the route
-// determines it.
+// reportRecord writes the log line and the metrics of one request. path is "" if the route
+// determines the path.
 func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o responseFacts) {
 	s.metrics.observeRequest(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
@@ -130,10 +129,10 @@ func (s *Server) logUnlogged(kinds []unloggedRefusals) {
 	}
 }
 
-// milliseconds returns d as a number, which reads the same in every format of the log.
+// milliseconds returns d as a number, which has the same text in every log format.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// polledRoutes are routes that machines poll continuously.
+// polledRoutes are routes that machines request continuously.
 var polledRoutes = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
 
 func logLevel(route string, o responseFacts) slog.Level {
@@ -148,14 +147,14 @@ func logLevel(route string, o responseFacts) slog.Level {
 	return slog.LevelInfo
 }
 
-// aborted is logged as the status of an incomplete response.
+// aborted is the status of an incomplete response in the log.
 const aborted = "aborted"
 
 // A response is a ResponseWriter that records the status and the size of the body.
 type response struct {
 	http.ResponseWriter
-	status int   // 0 until the header is written
-	n      int64 // bytes of the body
+	status int   // HTTP status; 0 until the header is written
+	n      int64 // number of bytes of the body
 }
 
 func (w *response) statusText(returned bool) string {

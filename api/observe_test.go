@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// line returns the only line of the log that has route.
+// line returns the only log line for a route.
 func (f *hubFixture) line(route string) map[string]any {
 	f.t.Helper()
 	f.logs.wait(f.t, `"route":"`+route+`"`)
@@ -143,7 +143,7 @@ func TestReadyz_ReportsFailedChecksAndDraining(t *testing.T) {
 	f.server.SetDraining()
 	require.Contains(t, f.do("GET", "/readyz", "").problem(503, "not-ready").Detail, "about to stop")
 	require.JSONEq(t, `{"status":"ok"}`, f.do("GET", "/healthz", "").wants(200).body)
-	f.do("GET", "/v1/peek", "").wants(204) // a request that arrives while the server drains is still served
+	f.do("GET", "/v1/peek", "").wants(204) // while it drains, the server still serves requests that arrive
 }
 
 func TestHarden_SetsTheLimitsBeforeAHandler(t *testing.T) {

@@ -1,7 +1,7 @@
 package api
 
 import (
-	_ "embed" // embeds the document
+	_ "embed" // embeds openapi.yaml
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,7 +13,7 @@ import (
 //go:embed openapi.yaml
 var openAPIDocument []byte
 
-// openAPIAsJSON returns the document in JSON, which it converts on first use.
+// openAPIAsJSON returns openapi.yaml as JSON, which it converts on first use.
 var openAPIAsJSON = sync.OnceValues(func() ([]byte, error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(openAPIDocument, &document); err != nil {
@@ -37,6 +37,6 @@ func openAPIYAML(w http.ResponseWriter, _ *http.Request) error {
 func writeDocument(w http.ResponseWriter, contentType string, text []byte) error {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(text) // fails if the client has disconnected
+	_, _ = w.Write(text) // Write fails if the client has disconnected
 	return nil
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requireOperator refuses requests without an operator's token. The address of the client proves
-// nothing: a reverse proxy on the same machine forwards the requests of all its clients, perhaps
-// without a header that shows this.
+// requireOperator refuses requests without an operator token. It does not trust loopback addresses:
+// a reverse proxy on the same machine forwards the requests of all its clients, perhaps without a
+// header that reveals this.
 //
 // An address with too many failed logins is refused for a while. Behind a proxy, all clients have
-// the same address, and other clients must not lock out the operators. So the right token is
-// accepted even from a refused address. If a token is short enough to be guessed, it is compared
-// only if the last wrong token of the address is at least a second old. The response does not show
-// whether the token was compared.
+// the same address, and a client must not lock out the operators. So the right token is accepted
+// even from a refused address. If a token is short enough to be guessed, it is compared only if the
+// last wrong token of the address is at least a second old. The response does not reveal whether
+// the token was compared.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		if principalOf(r.Context()) != nil { // the sender has a role that the table of rights requires
+		if principalOf(r.Context()) != nil { // authorize has already checked that the sender has a required role
 			next.ServeHTTP(w, r)
 			return nil
 		}
@@ -43,7 +43,7 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 	})
 }
 
-// bearerOf returns the bearer token of a request, or "" if the request has none.
+// bearerOf returns the bearer token of a request, or "" if the request contains none.
 func bearerOf(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -52,15 +52,15 @@ func bearerOf(r *http.Request) string {
 	return token
 }
 
-// missingOperator returns the refusal of a request without a valid operator's token.
+// missingOperator returns the error for a request without a valid operator token.
 func missingOperator(w http.ResponseWriter) error {
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
 		"without that setting, the file admin.token in the hub's data folder holds it.")
 }
 
-// isOperator reports whether token, which may be "", is an operator's token. It fails if the hub
-// has no operator's token, or if the address of the client sent too many wrong tokens.
+// isOperator reports whether token, which may be "", is an operator token. It fails if the hub has
+// no operator token, or if the address of the client has sent too many wrong tokens.
 func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	if s.opts.AdminToken == "" && len(s.opts.AdminTokens) == 0 {
 		return false, refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
@@ -92,8 +92,8 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 	return false, nil
 }
 
-// acceptsWhileLocked reports whether a request from an address with too many failed logins is
-// accepted: its token is right and may be compared now.
+// acceptsWhileLocked reports whether a request is accepted although its address has too many failed
+// logins: its token is right and may be compared now.
 func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, now time.Time) bool {
 	if token == "" {
 		return false
@@ -102,26 +102,27 @@ func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, 
 	return isRight && isCompared
 }
 
-// longToken is the minimum length, in characters, of a token that cannot be guessed. Tokens that
-// nodes generate are longer.
+// longToken is the minimum length, in characters, of a token that cannot be guessed. The tokens
+// that nodes generate are longer.
 const longToken = 26
 
-// An AdminToken is an additional token of operators. Only its hash is stored.
+// An AdminToken is an additional operator token. Only its hash is stored.
 type AdminToken struct {
 	Name   string
 	SHA256 [sha256.Size]byte
 }
 
-// adminTokenName is the name of the token in Options.AdminToken.
+// adminTokenName is the name of the operator token in Options.AdminToken.
 const adminTokenName = "admin.token"
 
-// operatorName returns the name of an operator's token, or "" if the token is not valid. It
-// compares the token with all valid tokens in constant time.
+// operatorName returns the name of an operator token, or "" if the token is not valid. It compares
+// the token with all valid tokens in constant time.
 func (s *Server) operatorName(token string) (name string) {
 	return s.operatorOfSum(sha256.Sum256([]byte(token)))
 }
 
-// operatorOfSum returns the name of the operator's token with this SHA-256, or "" if there is none.
+// operatorOfSum returns the name of the operator token with the SHA-256 sum shown, or "" if there
+// is none.
 func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	if s.opts.AdminToken != "" {
 		right := sha256.Sum256([]byte(s.opts.AdminToken))
@@ -137,7 +138,7 @@ func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	return name
 }
 
-// aboutActor determines the actor whose queue an operator's request is about.
+// aboutActor determines the actor whose mailbox an operator's request concerns.
 func (s *Server) aboutActor(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		actor, err := domain.ParseActorID(pathparam.Value(r, "actor"))

@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators repair a queue that is stuck. Each order names the operator and the reason. The hub
+// Operators can repair a stuck mailbox. Each order requires the operator and a reason. The hub
 // records the order with its result.
 
-// orderBytes is the size limit of an order in bytes. It suffices for an operator and a reason in
+// orderBytes is the maximum size of an order in bytes. It suffices for an operator and a reason in
 // which every character is escaped.
 const orderBytes = 16 * kilobyte
 
@@ -62,7 +62,7 @@ func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryO
 	return writeNoContent(w)
 }
 
-// replay responds with the bundle that the next Peek will return.
+// replay reopens a bundle, and responds with the bundle that the next Peek will return.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	var name string
 	by, err := readOrder(w, r, jsonFields{"group": &name}, "group")
@@ -82,7 +82,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// abandon responds with the number of events that were lost.
+// abandon skips events that the store has lost, and responds with their number.
 func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	var origin, contentType string
 	by, err := readOrder(w, r, jsonFields{"origin": &origin, "contentType": &contentType}, "origin", "contentType")
@@ -105,7 +105,7 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// records responds with the records of operators' orders on a queue.
+// records responds with the records of operators' orders for a mailbox.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	const usual, limit = 100, 1000
 	values, err := query.Parse(r, "most")
@@ -139,7 +139,7 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readOrder reads an order: the operator, the reason, and the fields of about.
+// readOrder reads an order: the operator, the reason, and the fields in about.
 func readOrder(w http.ResponseWriter, r *http.Request, about jsonFields, required ...string) (by hub.AdminAction, err error) {
 	all := jsonFields{"who": &by.Who, "why": &by.Why}
 	for name, at := range about {

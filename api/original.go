@@ -12,13 +12,13 @@ import (
 
 // The routes under /api are those of the original, the hub that this hub replaces, so that the
 // original's clients work unchanged. They differ from /v1 only in how a request is read (this file,
-// original_words.go) and in the form of an error (original_error.go).
+// original_words.go) and in the format of an error (original_error.go).
 
 // originalPrefix is the prefix of the original's paths, which may be in upper or lower case.
 const originalPrefix = "/api/"
 
-// foldOriginal accepts the paths of the original in upper and lower case, and with a slash at the
-// end. An escaped slash does not separate parts of a path.
+// foldOriginal accepts the paths of the original in upper and lower case, and with a trailing
+// slash. It does not split a path at an escaped slash.
 func foldOriginal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path := r.URL.Path; len(path) >= len(originalPrefix) && strings.EqualFold(path[:len(originalPrefix)], originalPrefix) && !hasEscapedSlash(r.URL) {
@@ -33,7 +33,7 @@ func foldOriginal(next http.Handler) http.Handler {
 	})
 }
 
-// hasEscapedSlash reports whether a path has a slash that is percent-encoded.
+// hasEscapedSlash reports whether a path contains a percent-encoded slash.
 func hasEscapedSlash(u *url.URL) bool {
 	return strings.Contains(strings.ToLower(u.RawPath), "%2f")
 }
@@ -56,7 +56,7 @@ func (s *Server) originalPeek(group string) handler {
 	}
 }
 
-// originalDequeue confirms the bundle in the query.
+// originalDequeue confirms the bundle whose id is in the query.
 func (s *Server) originalDequeue(w http.ResponseWriter, r *http.Request) error {
 	noteCorrelation(r)
 	text := parameter(r, "bundleId")
@@ -70,8 +70,8 @@ func (s *Server) originalDequeue(w http.ResponseWriter, r *http.Request) error {
 	return s.confirm(w, r, id)
 }
 
-// originalRequest reads the parameters of a Peek. The parameter log, with which any actor could
-// make the original search all events, is no longer supported.
+// originalRequest reads the parameters of a Peek. It does not support the original's parameter log,
+// with which any actor could make the hub search all events.
 func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 	noteCorrelation(r)
 	req := hub.PeekRequest{
@@ -88,8 +88,8 @@ func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 	return req, nil
 }
 
-// parameter returns the first value of a query parameter, or "". Its name may be in upper or lower
-// case. A malformed value is returned unchanged.
+// parameter returns the first value of the query parameter called name in upper or lower case, or
+// "". It returns a malformed value unchanged.
 func parameter(r *http.Request, name string) string {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -107,8 +107,8 @@ func unescapeQuery(s string) string {
 	return s
 }
 
-// noteCorrelation logs the correlation id of a request from a client of the original. The original
-// returned 500 if the id was missing.
+// noteCorrelation logs the correlation id of a request from a client of the original. A missing id
+// is no error, although the original responded with 500.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
 		recordOf(r.Context()).note(slog.String("correlation_id", domain.Shorten(id)))
@@ -120,7 +120,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, "Healthy")
 }
 
-// ready responds with the state of /readyz in the format of the original.
+// ready responds with the result of /readyz, in the format of the original.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		rec := recordOf(r.Context())
@@ -134,6 +134,6 @@ func writeHealth(w http.ResponseWriter, status int, text string) error {
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // fails if the client has disconnected
+	_, _ = w.Write([]byte(text)) // Write fails if the client has disconnected
 	return nil
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// original returns h as an http.HandlerFunc, which turns an error of h into the response of the
-// original.
+// original converts h to an http.HandlerFunc, which responds to an error of h as the original does.
 func (s *Server) original(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -19,8 +18,8 @@ func (s *Server) original(h handler) http.HandlerFunc {
 	}
 }
 
-// failOriginal responds with err in the format of the original. It logs and counts the problem of
-// err. The client receives an error that clients of the original know.
+// failOriginal responds to err in the format of the original. It logs and counts the problem for
+// err, but sends an error that clients of the original know.
 func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error) {
 	refused := recordError(r.Context(), err)
 	w.Header().Set("Cache-Control", "no-store")
@@ -28,7 +27,7 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))
 	}
 	if errors.Is(err, hub.ErrOutpaced) {
-		w.WriteHeader(http.StatusNoContent) // the original responded with 204 to a client that lost a race
+		w.WriteHeader(http.StatusNoContent) // the original responded with 204 if a client lost a race
 		return
 	}
 	if refused.problem == contentGone || isUnanswered(err) {
@@ -55,7 +54,8 @@ func isUnanswered(err error) bool {
 	return ok
 }
 
-// An originalError is an error in the form of the original. Its JSON follows the OData convention.
+// An originalError is an error in the format of the original. Its JSON follows the OData
+// convention.
 type originalError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
@@ -65,7 +65,7 @@ type originalError struct {
 
 func (e originalError) Error() string { return e.Message }
 
-// The errors for which the original refused a request before doing anything.
+// Errors with which the original refused a request before it changed anything.
 var (
 	errNoGUID     = inDetail(notGUID())
 	errNoBundleID = inDetail(originalError{Code: "value_not_specified", Message: "'Bundle Id' must not be empty.", Target: "BundleId"}, notGUID())
@@ -83,7 +83,7 @@ func inDetail(details ...originalError) error {
 	}
 }
 
-// asOriginalError returns the error of the original for a problem.
+// asOriginalError returns the original's error that corresponds to a problem.
 func asOriginalError(refused *problemError) originalError {
 	if e, ok := errors.AsType[originalError](refused.cause); ok {
 		return e
@@ -106,7 +106,7 @@ func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e or
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails if the client has disconnected
+	_, _ = w.Write(body) // Write fails if the client has disconnected
 }
 
 // xmlEscaper escapes the special characters in the text of an element. The messages are printable,

@@ -15,11 +15,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// These tests call /api like the clients of the original. ORIGINAL.md maps the tests of the
-// original to these tests.
+// These tests call /api as the original's clients do. ORIGINAL.md lists which of them correspond to
+// the original's tests.
 
-// peekRoutes are the Peek routes of the original in its spelling, with the origins whose data each
-// route returns.
+// peekRoutes maps each Peek route of the original, spelled as there, to the origins whose data it
+// returns.
 var peekRoutes = map[string][]string{
 	"/api/Peek":              {"TimeSeries", "Aggregations", "MarketRoles", "MeteringPoints", "Charges"},
 	"/api/peek/timeseries":   {"TimeSeries"},
@@ -37,7 +37,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, f *hubFixture, route, or
 	}
 }
 
-// ids returns the numbers of the events that a body lists, in its order.
+// ids returns the numbers of the events that a body lists, in order.
 func (a domainAnswer) ids() []string {
 	a.t.Helper()
 	var events []struct{ ID string }

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// originalFormat reads the parameter responseformat like .NET reads an enum of Xml (0) and Json
-// (1): by name in upper or lower case, or by number; unknown numbers mean Xml. Without a valid
-// parameter, the header Accept decides.
+// originalFormat reads the parameter responseformat as .NET reads an enum of Xml (0) and Json (1):
+// by name in upper or lower case, or by number. Unknown numbers mean Xml. Without a valid
+// parameter, it uses the header Accept.
 func originalFormat(r *http.Request) domain.Format {
 	text := strings.TrimSpace(parameter(r, "responseformat"))
 	switch n, err := strconv.ParseInt(text, 10, 32); {
@@ -30,7 +30,7 @@ func originalFormat(r *http.Request) domain.Format {
 	return domain.XML
 }
 
-// originalVersion reads a version as a number. Any other text counts as 1.0.
+// originalVersion parses a version as a number. It returns 1.0 for any other text.
 func originalVersion(text string) string {
 	const (
 		fallback = "1.0"
@@ -50,7 +50,7 @@ func originalVersion(text string) string {
 	return text
 }
 
-// parseGUID reads a bundle id in any form in which .NET reads a GUID.
+// parseGUID parses a bundle id in any format in which .NET reads a GUID.
 func parseGUID(text string) (domain.BundleID, bool) {
 	uuid, ok := domain.FromGUID(text)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// checkOrigins refuses the whole request if any of its events has an origin that the sender may not
-// announce. The error names each such event.
+// checkOrigins refuses the whole request if the sender has no right to announce the origin of an
+// event. The error lists all these events.
 func checkOrigins(ctx context.Context, sent *eventjson.Events) error {
 	p := principalOf(ctx)
 	if p == nil {

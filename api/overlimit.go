@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// refuseOverLimit refuses requests on connections that exceed the limit of the server. It admits
-// only probes, so that operators see that the hub is alive.
+// refuseOverLimit refuses requests on connections above the limit of the server. It admits only
+// probes, so that operators see that the hub is alive.
 func (s *Server) refuseOverLimit(next http.Handler) http.Handler {
 	if s.opts.OverLimit == nil {
 		return next

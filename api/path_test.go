@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In each pair, the first path names an existing resource. The second path would name the same
-// resource if it were decoded twice.
+// In each pair, the first path names an existing resource. The second path must not: it would name
+// the same resource only if it were decoded twice.
 
 func TestAPath_IsDecodedOnce(t *testing.T) {
 	f := serveLetters(t, &letterBus{letters: 3})

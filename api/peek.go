@@ -23,8 +23,8 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	return s.sendPeeked(w, r, req, wait)
 }
 
-// sendPeeked responds with the bundle that req requests. It neither opens a bundle nor waits for
-// one if the method is HEAD, or if the header If-Match names a bundle that the client knows.
+// sendPeeked responds with the bundle that req requests. If the method is HEAD, or if the header
+// If-Match names a bundle, it neither opens a bundle nor waits for one.
 func (s *Server) sendPeeked(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
 	var err error
 	if req.Groups, err = restrictGroups(r.Context(), req.Groups); err != nil {

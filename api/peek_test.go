@@ -176,9 +176,9 @@ func TestBody_IsCutIfAReadFails(t *testing.T) {
 	require.Contains(t, f.logs.String(), "the body broke off")
 }
 
-// savePayloadObjects saves n payloads, each in a separate object. The test sets the returned counter,
-// at first 0, to the number of objects that can be opened. A body opens objects concurrently, so the
-// test must not depend on their order.
+// savePayloadObjects saves n payloads, each in a separate object. The returned counter limits how
+// many of these objects can be opened, at first none. A body opens objects concurrently, so a test
+// must not depend on their order.
 func savePayloadObjects(f *hubFixture, n int) *atomic.Int32 {
 	for number := range n {
 		f.post(202, newEvent(number+1, "weight", 100, "payload", fmt.Sprintf("%d%s", number, strings.Repeat("x", 50_000))))

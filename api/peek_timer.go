@@ -6,10 +6,10 @@ import (
 )
 
 // A peekTimer measures the time that the hub itself needs for a Peek. The duration of the request
-// does not show whether the hub is slow, because it includes waiting for data and for a domain.
+// also includes waiting for data and for a domain.
 type peekTimer struct {
 	clock    func() time.Time
-	start    time.Time // beginning of the current interval; zero while the Peek waits for a domain
+	start    time.Time // start of the current interval; zero while the Peek waits for a domain
 	duration time.Duration
 }
 

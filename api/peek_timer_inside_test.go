@@ -14,7 +14,7 @@ func TestPeekTimer_DoesNotCountTheWaitForADomain(t *testing.T) {
 	timer := startPeekTimer(func() time.Time { return now })
 	pass(2 * time.Second)
 	pause := timer.excludePause(func() func(context.Context) error {
-		return func(context.Context) error { pass(3 * time.Second); return nil } // the timer includes the wait for a store slot
+		return func(context.Context) error { pass(3 * time.Second); return nil } // this wait for a store slot is included in the measured time
 	})
 	resume := pause()
 	pass(time.Minute)

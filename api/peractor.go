@@ -10,34 +10,34 @@ import (
 )
 
 // A perActorLimiter limits each actor to a share of a limiter, so that an actor with slow requests
-// leaves room for other actors.
+// leaves capacity for other actors.
 type perActorLimiter struct {
 	all   *limiter
 	share int64
 
 	mu     sync.Mutex
-	actors map[domain.ActorID]*actorShare // actors with requests that hold room or wait for it
+	actors map[domain.ActorID]*actorShare // actors with requests that hold capacity or wait for it
 }
 
 // An actorShare is the share of one actor.
 type actorShare struct {
 	room  *semaphore.Weighted
-	users int // requests that hold room in the share or wait for it
+	users int // number of requests that hold capacity in the share or wait for it
 }
 
 func newPerActorLimiter(all *limiter, share int64) *perActorLimiter {
 	return &perActorLimiter{all: all, share: share, actors: make(map[domain.ActorID]*actorShare)}
 }
 
-// acquire waits for room in the actor's share and then in the total. It fails with Busy after the
-// limiter's timeout. A request that waits for room in its share holds no room in the total.
+// acquire waits for a unit of the actor's share, and then for a unit of the total. It fails with
+// Busy after the limiter's timeout. While it waits for the share, it holds nothing of the total.
 func (l *perActorLimiter) acquire(ctx context.Context, actor domain.ActorID) error {
 	ctx, cancel := context.WithTimeout(ctx, l.all.timeout)
 	defer cancel()
 	return l.wait(ctx, actor)
 }
 
-// wait is acquire without a timeout.
+// wait is like acquire, without a timeout.
 func (l *perActorLimiter) wait(ctx context.Context, actor domain.ActorID) error {
 	own := l.joinShare(actor)
 	if own.room.Acquire(ctx, 1) != nil {
@@ -52,7 +52,7 @@ func (l *perActorLimiter) wait(ctx context.Context, actor domain.ActorID) error 
 	return nil
 }
 
-// release releases the room that acquire or wait has acquired.
+// release releases the units that acquire or wait has acquired.
 func (l *perActorLimiter) release(actor domain.ActorID) {
 	l.all.room.Release(1)
 	l.mu.Lock()

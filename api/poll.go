@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A request that waits in its handler holds two goroutines, their stacks and the buffers of
+// A request that waits in its handler needs two goroutines, their stacks and the buffers of
 // net/http, 50 KB in all. So a Peek that waits for data is parked: the hub takes its connection
 // from the http.Server and stores it with the text of the request. When there may be data, the wait
 // ends, or the server drains, the http.Server accepts the connection like a new one and reads the
@@ -28,16 +28,16 @@ import (
 //	     ▲                                        │
 //	     └──────── pollListener ◀── resume ◀──────┘
 //
-// To the client, to the log and to the metrics, this is one request with one response.
+// For the client, the log and the metrics, this is one request with one response.
 
-// errParked is the error of a handler whose request was parked and has no response yet.
+// errParked means that a request was parked by its handler and has no response yet.
 var errParked = errors.New("the request waits as a poll")
 
 // maxPollRequest is the maximum length of a request that is parked. A longer request waits in its
 // handler.
 const maxPollRequest = 4 * kilobyte // tokens have up to 2 KB
 
-// polls are the parked requests of a Server, and the channel on which they are resumed.
+// polls contains the parked requests of a Server, and the channel on which they are resumed.
 type polls struct {
 	state   func(net.Conn, http.ConnState) // hook ConnState of the http.Server; may be nil
 	resumed chan *resumedConn
@@ -46,11 +46,11 @@ type polls struct {
 
 	parked sync.WaitGroup // counts parked polls, and resumed polls that no handler serves yet
 	mu     sync.Mutex
-	all    map[*poll]struct{} // polls that wait
-	drains bool               // the server drains, so no request is parked
+	all    map[*poll]struct{} // parked polls that still wait
+	drains bool               // whether the server drains, so that no further request is parked
 }
 
-// ParkPolls lets s park the requests of srv that wait for data. The caller makes srv serve the
+// ParkPolls lets s park the requests of srv that wait for data. The caller must make srv serve the
 // returned listener, in addition to its own listener. ParkPolls must be called after the handler
 // and all hooks of srv were set, and before srv serves.
 func (s *Server) ParkPolls(srv *http.Server) net.Listener {
@@ -61,7 +61,7 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 		}
 		var known *pollConn
 		if resumed, ok := c.(*resumedConn); ok {
-			resumed.resumes = nil // a reference would keep all previous connections in memory
+			resumed.resumes = nil // releases the previous connection, which would otherwise remain in memory
 			known = resumed.known
 		} else {
 			known = &pollConn{}
@@ -102,16 +102,16 @@ func (s *Server) WaitForPolls(ctx context.Context) {
 	}
 }
 
-// A pollConn is the state of polls in the context of a connection. Only the goroutine that serves
-// the connection uses it.
+// A pollConn contains, in the context of a connection, the data that its polls need. Only the
+// goroutine that serves the connection uses it.
 type pollConn struct {
 	poll *poll                // poll that the first request of the connection resumes
-	tls  *tls.ConnectionState // TLS state of a connection that was parked; nil without TLS
+	tls  *tls.ConnectionState // TLS state of the connection, if it was parked; nil without TLS
 }
 
 type pollConnKey struct{}
 
-// takePoll returns the poll that a request resumes, or nil for a new request.
+// takePoll returns the poll that a request resumes, or nil if the request is new.
 func takePoll(ctx context.Context) *poll {
 	c, _ := ctx.Value(pollConnKey{}).(*pollConn)
 	if c == nil {
@@ -142,29 +142,29 @@ func (c *pollConn) takePoll() *poll {
 type poll struct {
 	server   *Server
 	listener *hub.Listener
-	conn     net.Conn             // connection without the wrapper of an earlier resumption
-	known    net.Conn             // the connection that the hooks of the http.Server know
-	tls      *tls.ConnectionState // TLS state of conn; nil: none
-	request  []byte               // text of the request, and bytes that the client has sent after the request
-	hasMore  bool                 // the client has sent bytes after the request
+	conn     net.Conn             // connection, without the wrappers of earlier resumptions
+	known    net.Conn             // connection that the hooks of the http.Server know
+	tls      *tls.ConnectionState // TLS state of conn; nil without TLS
+	request  []byte               // text of the request, followed by bytes that the client has sent after it
+	hasMore  bool                 // whether request contains bytes that the client has sent after the request
 	id       string
 	actor    string
 	route    string
 
-	principal string // verified sender; "": none
+	principal string // verified sender; "" if there is none
 	start     time.Time
-	span      trace.Span // span of the request; nil: none
-	until     time.Time  // end of the wait
+	span      trace.Span // span of the request; nil if there is none
+	until     time.Time  // time at which the wait ends
 
 	mu       sync.Mutex
 	isParked bool
-	hasNews  bool          // there may be data
+	hasNews  bool          // whether there may be data
 	wake     chan struct{} // closed at the end of the wait; set by waitBlindly
 	next     [1]byte       // buffer for the next byte from the client
 }
 
-// park takes the connection of r from the http.Server until there may be data, at most until the
-// time until. If it returns false, the request must wait in its handler.
+// park takes the connection of r from the http.Server until there may be data, or until the time
+// until. If it returns false, the request must wait in its handler.
 func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.Listener, until time.Time, route string) bool {
 	if _, ok := r.Context().Value(pollConnKey{}).(*pollConn); !ok || r.ProtoMajor != 1 || r.ContentLength != 0 {
 		return false
@@ -189,7 +189,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 		p.conn = resumed.Conn
 	}
 	if n := buffered.Reader.Buffered(); n > 0 {
-		more, _ := buffered.Peek(n) // does not fail, because these bytes are buffered
+		more, _ := buffered.Peek(n) // Peek does not fail, because these bytes are already buffered
 		p.request, p.hasMore = append(p.request, more...), true
 	}
 	s.metrics.waiting.Inc()
@@ -209,7 +209,7 @@ func (ps *polls) addActive() bool {
 	return true
 }
 
-// addPoll registers a poll that waits. It returns false if the server drains.
+// addPoll registers a waiting poll. It returns false if the server drains.
 func (ps *polls) addPoll(p *poll) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -240,11 +240,11 @@ func (ps *polls) drain() {
 	}
 }
 
-// requestText returns the header of r in a form in which a client could have sent it.
+// requestText returns the header of r as a client could have sent it.
 func requestText(r *http.Request) []byte {
 	var b bytes.Buffer
 	b.WriteString(r.Method + " " + r.RequestURI + " " + r.Proto + "\r\nHost: " + r.Host + "\r\n")
-	_ = r.Header.Write(&b) // writes to a buffer do not fail
+	_ = r.Header.Write(&b) // writing to a buffer never fails
 	if r.Close && r.Header.Get("Connection") == "" {
 		b.WriteString("Connection: close\r\n")
 	}
@@ -253,7 +253,7 @@ func requestText(r *http.Request) []byte {
 }
 
 // begin arranges that the wait ends at its deadline, when there may be data, or when the server
-// drains. It is separate from run, so that the stack of run stays small.
+// drains. It is separate from run to keep the stack of run small.
 func (p *poll) begin() {
 	_ = p.conn.SetReadDeadline(p.until)
 	p.mu.Lock()
@@ -266,7 +266,7 @@ func (p *poll) begin() {
 	p.listener.Notify(p.server.draining, func() { p.resume(true) })
 }
 
-// run waits, and then returns the connection to the http.Server. Its stack stays at 2 KB while it
+// run waits, and then returns the connection to the http.Server. Its stack remains at 2 KB while it
 // waits.
 func (p *poll) run() {
 	n, err := 0, error(nil)
@@ -308,7 +308,7 @@ func (p *poll) abort(err error) {
 }
 
 // waitBlindly waits without reading from the connection, because the http.Server must read the
-// bytes that the client has sent.
+// bytes that the client has already sent.
 func (p *poll) waitBlindly() {
 	p.mu.Lock()
 	isParked, wake := p.isParked, make(chan struct{})
@@ -325,7 +325,8 @@ func (p *poll) waitBlindly() {
 	}
 }
 
-// end detaches the poll. After this call, no other goroutine uses the connection.
+// end removes the poll from everything that could resume it. Afterwards, no other goroutine uses
+// the connection.
 func (p *poll) end() {
 	p.server.polls.removePoll(p)
 	p.listener.StopNotify()
@@ -337,7 +338,7 @@ func (p *poll) end() {
 
 // returnConn returns the connection to the http.Server.
 func (p *poll) returnConn() error {
-	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection fails at the next read
+	_ = p.conn.SetReadDeadline(time.Time{}) // if this fails, the connection is broken and the next read fails
 	select {
 	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p, p.tls}, resumes: p.known}:
 		return nil
@@ -363,13 +364,13 @@ func (p *poll) resume(hasNews bool) {
 // A resumedConn is a connection whose next request has already been read.
 type resumedConn struct {
 	net.Conn
-	text    []byte // bytes that are read first
+	text    []byte // bytes that Read returns before it reads from the connection
 	known   *pollConn
 	resumes net.Conn // connection that the hooks of the http.Server know; nil after ConnContext
 }
 
 // Resumes returns the connection that the hooks of the http.Server know, so that a hook that counts
-// connections can count a resumed connection once. After ConnContext it returns nil.
+// connections counts a resumed connection only once. After ConnContext it returns nil.
 func (c *resumedConn) Resumes() net.Conn { return c.resumes }
 
 // NetConn returns the underlying connection, like [tls.Conn.NetConn].
@@ -384,7 +385,7 @@ func (c *resumedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// A pollListener accepts the connections of requests that are resumed.
+// A pollListener accepts the connections of parked requests that are resumed.
 type pollListener polls
 
 // Accept implements net.Listener.

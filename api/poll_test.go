@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// countPeeks counts the Peeks that reach the store.
+// countPeeks returns a counter of the Peeks that reach the store.
 func (f *hubFixture) countPeeks() *int {
 	n := new(int)
 	f.store.next = func(context.Context) error { *n++; return nil }
@@ -56,7 +56,8 @@ func TestPoll_KeepsItsConnectionForTheNextRequests(t *testing.T) {
 	})
 }
 
-// A client may pipeline requests: it may send the next request before it has received the response.
+// A client pipelines requests: it sends the next request before it has received the response. The
+// server reads both.
 func TestPoll_LeavesPipelinedRequestsToTheServer(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"sent with it": 0, "sent while it waits": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -116,12 +117,12 @@ func TestPoll_WithALongHeadWaitsInItsHandler(t *testing.T) {
 	})
 }
 
-// openConns counts the connections of a server by its hooks, like a limiter.
+// openConns counts the connections of a server through its hooks, as a connection limit does.
 type openConns struct {
 	mu    sync.Mutex
 	open  map[net.Conn]bool
 	most  int
-	total int // number of new connections, which excludes resumed ones
+	total int // number of new connections; resumed ones are excluded
 }
 
 func (o *openConns) attach(srv *http.Server) {
@@ -173,7 +174,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := new(openConns)
-				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // this cleanup runs after the cleanup that stops the server
+				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // cleanups run in reverse order, so the server has already stopped
 				b := serveBubble(t, newFixture(t), o.attach)
 				clients := make([]net.Conn, conns)
 				for i := range clients {
@@ -182,7 +183,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 					_, err := io.WriteString(clients[i], strings.Replace(waitRequest, "20s", "1s", 1))
 					require.NoError(t, err)
 				}
-				<-time.After(2 * time.Second) // in this time, all connections are resumed once
+				<-time.After(2 * time.Second) // in this time, each connection is resumed once
 				for _, c := range clients {
 					_, err := io.WriteString(c, waitRequest)
 					require.NoError(t, err)

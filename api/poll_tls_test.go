@@ -25,7 +25,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// clientCertificate returns a certificate with a name, and a pool of authorities that accepts it.
+// clientCertificate returns a certificate for name, and a pool with the authority that issued it.
 func clientCertificate(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -43,7 +43,8 @@ func clientCertificate(t *testing.T, name string) (tls.Certificate, *x509.CertPo
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authorities
 }
 
-// After a Peek has waited on a connection, requests still have the certificate of its client.
+// A Peek has waited on a TLS connection. Further requests on this connection still have the
+// client's certificate.
 func TestPoll_KeepsTheClientCertificateOfItsConnection(t *testing.T) {
 	cert, authorities := clientCertificate(t, "actor.example")
 	id5790, err := domain.ParseActorID(actor)
@@ -100,7 +101,7 @@ func TestPoll_KeepsTheClientCertificateOfItsConnection(t *testing.T) {
 	require.Equal(t, http.StatusOK, send(own, http.MethodGet, "/v1/queues", "", ""), "the next request of its connection")
 }
 
-// awaitWaiting waits until a Peek waits for data.
+// awaitWaiting waits until a Peek is waiting for data.
 func (f *hubFixture) awaitWaiting(metrics *prometheus.Registry) {
 	f.t.Helper()
 	tick := time.NewTicker(time.Millisecond)

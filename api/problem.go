@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A problemType names a kind of failure, as the client sees it. It is the last part of the URI in
-// the problem's type. Its meaning never changes.
+// A problemType is a kind of failure, as clients see it. It is the last part of the URI in the
+// problem's type, and its meaning never changes.
 type problemType string
 
 const (
@@ -74,12 +74,12 @@ const (
 	issuerUnavailable problemType = "issuer-unavailable"
 )
 
-// problems is the table of all problems. A row has a detail if the request did not cause the
-// problem: the client then receives the detail, and the error is only logged.
+// problems is the table of all problems. A row has a detail if clients cannot cause the problem:
+// the client receives this detail, and the error itself is only logged.
 var problems = map[problemType]struct {
 	status int
 	title  string
-	retry  bool // repeating the request after Retry-After may succeed
+	retry  bool // whether repeating the request after Retry-After may succeed
 	pause  int  // value of Retry-After in seconds; 0 means 1
 	detail string
 }{
@@ -183,7 +183,7 @@ var problems = map[problemType]struct {
 	},
 }
 
-// problemOfKind maps the kinds of errors of the domain and the stores to problems.
+// problemOfKind maps the kinds of errors from the domain packages and the stores to problems.
 var problemOfKind = map[domain.Kind]problemType{
 	domain.Unknown:     internal,
 	domain.Invalid:     invalid,
@@ -196,33 +196,33 @@ var problemOfKind = map[domain.Kind]problemType{
 	domain.NewerFormat: newerFormat,
 }
 
-// A problemError is an error that describes its problem completely. Handlers return it where the
-// kind of an error does not suffice.
+// A problemError is an error that describes its problem completely. Handlers return it if the kind
+// of an error does not suffice.
 type problemError struct {
 	problem problemType
 	detail  string // text for the client
 	faults  []bodyFault
-	stored  *counts // counts of the stored events
+	stored  *counts // numbers of the stored events
 	checks  []FailedCheck
-	looked  *searchedDocument // stores that were searched without a result
-	close   bool              // close the connection instead of reading the rest of the body
-	cause   error             // error for the log
+	looked  *searchedDocument // extent of a search without a result
+	close   bool              // whether the connection is closed, instead of reading the rest of the body
+	cause   error             // error that is logged
 }
 
-// A bodyFault describes a fault at one position of the body.
+// A bodyFault describes a fault at one position of a request's body.
 type bodyFault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 
-	index  int // index of the event
-	inside int // length of the end of Pointer that lies inside a payload
+	index  int // index of the faulty event
+	inside int // length of the part of Pointer that lies inside a payload, at its end
 }
 
-// logText returns the text of the fault for the log. It omits names inside a payload, because these
+// logText returns the text of the fault for the log. It omits names inside a payload, because they
 // are data.
 func (f *bodyFault) logText() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
-// counts are members of a response to POST /v1/data-available.
+// counts are members of a response to POST /v1/data-available: the numbers of stored events.
 type counts struct {
 	Accepted   int `json:"accepted"`
 	Duplicates int `json:"duplicates"`
@@ -248,8 +248,8 @@ func (r *problemError) Error() string {
 
 func (r *problemError) Unwrap() error { return r.cause }
 
-// asProblem returns the problem of err for the client. If the request did not cause err, the
-// problem describes err only in general words.
+// asProblem returns the problem that the client receives for err. If the request did not cause err,
+// the problem describes err only in general words.
 func asProblem(ctx context.Context, err error) *problemError {
 	if r, ok := errors.AsType[*problemError](err); ok {
 		return r
@@ -297,7 +297,7 @@ func unansweredProblem(e *hub.UnansweredError) *problemError {
 		b.ID, b.Cabinet.Origin, b.ContentFailure.Reason)}
 }
 
-// A problemDocument is the body of a problem in the form of RFC 9457.
+// A problemDocument is the JSON of a problem (RFC 9457).
 type problemDocument struct {
 	Type     string            `json:"type"`
 	Title    string            `json:"title"`
@@ -320,14 +320,14 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	w.WriteHeader(row.status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(documentOf(requestID, r)) // fails if the client has disconnected
+	_ = encoder.Encode(documentOf(requestID, r)) // Encode fails if the client has disconnected
 }
 
 // prepareProblem sets the headers of a response to r, except those that describe the body.
 func prepareProblem(w http.ResponseWriter, r *problemError) {
 	if r.close {
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // without this, net/http waits for the rest of the body
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // with this deadline, net/http does not wait for the rest of the body
 	}
 	if problems[r.problem].retry {
 		w.Header().Set("Retry-After", pauseAfter(r.problem))

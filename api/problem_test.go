@@ -32,7 +32,7 @@ func failPeek(f *hubFixture, err error) domainAnswer {
 	return f.do("GET", "/v1/peek", "")
 }
 
-// provoke has a request that causes the problem, for each problem type.
+// provoke contains, for each problem type, a function that sends a request that causes the problem.
 var provoke = map[string]func(f *hubFixture) domainAnswer{
 	"invalid": func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1, "weight", 0), newEvent(2, "origin", "Gas"), newEvent(3)))
@@ -197,8 +197,8 @@ var provoke = map[string]func(f *hubFixture) domainAnswer{
 	"not-ready": func(f *hubFixture) domainAnswer { return f.do("GET", "/readyz", "") },
 }
 
-// failResend starts a server whose bus fails, and returns the response to a request to resend a
-// dead letter.
+// failResend starts a server whose bus fails. It requests to resend a dead letter, and returns the
+// response.
 func failResend(f *hubFixture, kind domain.Kind) domainAnswer {
 	f = serve(f.t, withLetters(&letterBus{letters: 1, resendErr: domain.Errorf(kind, "dead letters of queue events: the bus cannot be reached")}), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
@@ -206,7 +206,7 @@ func failResend(f *hubFixture, kind domain.Kind) domainAnswer {
 	return f.do("POST", letters+"/events/1/resend", `{`+why+`}`)
 }
 
-// serveBroker starts a server with a broker, which gives all requests the same id.
+// serveBroker starts a server with a broker. All requests get the same id.
 func serveBroker(f *hubFixture) *hubFixture {
 	return serve(f.t, withBroker(f.t), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
@@ -221,10 +221,11 @@ func unansweredProblem(reason, text string) error {
 	return domain.Errorf(domain.Unavailable, "%w", &hub.UnansweredError{Bundle: b})
 }
 
-// cutRequest declares a longer body than it sends.
+// cutRequest declares a longer body than it contains.
 const cutRequest = "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n[{\"id\":"
 
-// Every problem type has a fixed body, on which clients may rely, in a file in testdata/problems.
+// The body of every problem type equals a file in testdata/problems, so that clients can rely on
+// it.
 func TestEveryProblemHasItsBody(t *testing.T) {
 	statuses := api.ProblemStatuses()
 	require.Equal(t, slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(provoke)))
@@ -266,7 +267,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			case name == "not-provisioned", name == "issuer-unavailable":
 				pause = "30"
 			case name == "frozen":
-				pause = "30" // the pause is longer, because an operator has to thaw the queue
+				pause = "30" // the pause is longer, because an operator has to thaw the mailbox
 			case name == "too-many-logins", name == "too-many-tests", name == "resend-uncertain":
 				pause = "60"
 			case name == "newer-format":
@@ -277,7 +278,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "bus-unavailable", "resend-uncertain", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // the tests of these problems use another hub
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "bus-unavailable", "resend-uncertain", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // other tests cover these problems
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})
@@ -362,7 +363,7 @@ func TestBody_IsCutByAPanic(t *testing.T) {
 	f.logs.wait(t, "panic: a bug in a reader")
 }
 
-// A panicking reader yields some bytes and then panics.
+// A panicking reader returns some bytes and then panics.
 type panicking struct{ left int }
 
 func (r *panicking) Read(p []byte) (int, error) {

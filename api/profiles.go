@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// profilesPath is the path of the profiles of the process. The hub omits some profiles of net/http/pprof:
-// cmdline, because a flag may contain a secret by mistake; symbol, because profiles have their
-// symbols; and profiles that the process does not record.
+// profilesPath is the path of the profiles of the process. The hub omits some profiles of
+// net/http/pprof: cmdline, because a flag may contain a secret by mistake; symbol, because profiles
+// contain their symbols; and profiles that the process does not record.
 const profilesPath = "/debug/pprof/{profile}"
 
 const (
@@ -57,7 +57,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
-	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
+	_, _ = w.Write(body.Bytes()) // Write fails if the client has disconnected
 	return nil
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// A groupQueue describes the events that wait for an actor in one group.
+// A groupQueue describes the events of one group that wait for an actor.
 type groupQueue struct {
 	Group      string      `json:"group"`
-	Waiting    int64       `json:"waiting"`              // events, including those of the open bundle
-	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest waiting event; nil: unknown
+	Waiting    int64       `json:"waiting"`              // number of waiting events, including those of the open bundle
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // age of the oldest waiting event; nil if unknown
 	Open       *openBundle `json:"open,omitempty"`
 }
 

@@ -12,12 +12,13 @@ import (
 )
 
 // Reading a body backwards is expensive, because the events of the bundle must be read again from
-// the first. So each request reads a body at most once, in ascending order, whatever ranges it has:
+// the first. So each request reads a body at most once, in ascending order, whatever ranges it
+// requests:
 //
 //   - Ascending ranges that do not overlap are streamed.
-//   - Other ranges of up to maxBufferedRanges bytes in all are read in ascending order
-//     into memory, and sent as parts in the order of the request.
-//   - For all other ranges, the header is ignored, which RFC 9110, section 14.2, allows: the
+//   - Ranges in any other order, of up to maxBufferedRanges bytes in all, are read in ascending
+//     order into memory, and sent as parts in the order of the request.
+//   - In all remaining cases, the header is ignored, which RFC 9110, section 14.2, allows: the
 //     response is the whole body with status 200, which every client that sends ranges must
 //     understand.
 
@@ -31,7 +32,7 @@ type byteRange struct{ start, end int64 }
 
 func (r byteRange) length() int64 { return r.end - r.start }
 
-// A rangeBody has the methods of hub.Body that limitRanges needs.
+// A rangeBody contains the methods of hub.Body that limitRanges uses.
 type rangeBody interface {
 	io.ReadSeeker
 	LimitReadAhead(end int64)
@@ -55,7 +56,7 @@ func limitRanges(r *http.Request, body rangeBody, size int64) (*http.Request, io
 	}
 	switch {
 	case err != nil:
-		return withRange(r, "bytes="+set), body // ServeContent reports all invalid ranges with the same text
+		return withRange(r, "bytes="+set), body // ServeContent reports any invalid range with the same text
 	case len(ranges) < 2, isAscending(ranges):
 		return withRange(r, "bytes="+set), &streamedRanges{rangeBody: body, ranges: ranges}
 	case total <= min(size, maxBufferedRanges) && r.Header.Get("If-Range") == "":
@@ -64,8 +65,8 @@ func limitRanges(r *http.Request, body rangeBody, size int64) (*http.Request, io
 	return withRange(r, ""), body
 }
 
-// withRange returns a copy of r whose header Range is value, or without the header if value is
-// empty.
+// withRange returns a copy of r whose header Range is value. If value is "", the copy has no such
+// header.
 func withRange(r *http.Request, value string) *http.Request {
 	c := *r
 	c.Header = r.Header.Clone()
@@ -108,10 +109,10 @@ func parseRanges(set string, size int64) ([]byteRange, error) {
 				if err != nil || n < rg.start {
 					return nil, errRangeSyntax
 				}
-				rg.end = min(size, max(n, n+1)) // n+1 overflows for the largest int64
+				rg.end = min(size, max(n, n+1)) // for the largest int64, n+1 overflows
 			}
 			if rg.start >= size {
-				continue // RFC 9110: this range is not satisfiable, but other ranges of the set may be
+				continue // RFC 9110: this range is unsatisfiable, but further ranges of the set may be satisfiable
 			}
 		}
 		ranges = append(ranges, rg)
@@ -165,7 +166,7 @@ func (b *streamedRanges) Seek(offset int64, whence int) (int64, error) {
 type bufferedRanges struct {
 	rangeBody
 
-	ranges   []byteRange // in ascending order and without overlaps
+	ranges   []byteRange // ranges in ascending order, without overlaps
 	buffers  [][]byte    // contents of the ranges; nil until the first Read
 	position int64
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parts returns the ranges and the texts of a multipart response's parts.
+// parts returns the ranges and the texts of all parts of a multipart response.
 func (a domainAnswer) parts(t *testing.T) (ranges, texts []string) {
 	t.Helper()
 	media, params, err := mime.ParseMediaType(a.header.Get("Content-Type"))
@@ -40,7 +40,7 @@ func TestRanges_KeepTheirOrderOrGiveTheWholeBody(t *testing.T) {
 	path := "/v1/bundles/" + first.header.Get("MessageId")
 	for _, tc := range []struct {
 		name   string
-		ranges [][2]int // nil: the response has the whole body
+		ranges [][2]int // expected ranges; nil if the response must contain the whole body
 		header string
 	}{
 		{"small ones, descending", [][2]int{{350_000, 350_099}, {200_000, 200_000}, {5, 10}}, "bytes=350000-350099,200000-200000,5-10"},

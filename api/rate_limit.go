@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// limitRequests refuses requests of clients whose bucket is empty. On a hub with an issuer of
-// tokens, authorize does this after it has verified the token, because an unverified request could
-// name any client.
+// limitRequests refuses requests of clients whose bucket is empty. If the hub has an issuer,
+// authorize does this instead, after it has verified the token: an unverified request could name
+// any client.
 func (s *Server) limitRequests(next http.Handler) http.Handler {
 	if s.requests == nil || s.opts.Identity != nil {
 		return next
@@ -29,8 +29,7 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// limitRequest fails if the bucket of the client of r is empty. Probes never
-// fail.
+// limitRequest fails if the bucket of the request's client is empty. It never fails for a probe.
 func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
 	isResumed := recordOf(r.Context()).poll != nil // a resumed request was counted before it waited
 	if s.requests == nil || isResumed || slices.Contains(polledRoutes, r.URL.Path) {
@@ -39,8 +38,8 @@ func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
 	return s.takeFrom(s.requests, w, r, 1)
 }
 
-// failInFormat responds with err in the format of the route: it calls failOriginal on routes of the
-// original, and fail on other routes.
+// failInFormat responds to err in the format of the route: it calls failOriginal on routes of the
+// original, and fail on all others.
 func (s *Server) failInFormat(w http.ResponseWriter, r *http.Request, err error) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		s.failOriginal(w, r, err)
@@ -49,7 +48,8 @@ func (s *Server) failInFormat(w http.ResponseWriter, r *http.Request, err error)
 	s.fail(w, r, err)
 }
 
-// limitEvents takes n tokens for events, and fails if the client of r does not have them.
+// limitEvents takes n tokens for events from the bucket of the request's client. It fails if there
+// are too few.
 func (s *Server) limitEvents(w http.ResponseWriter, r *http.Request, n int) error {
 	if s.events == nil {
 		return nil
@@ -57,8 +57,8 @@ func (s *Server) limitEvents(w http.ResponseWriter, r *http.Request, n int) erro
 	return s.takeFrom(s.events, w, r, n)
 }
 
-// takeFrom takes n tokens of the client of r, and sets the rate limit headers
-// (draft-ietf-httpapi-ratelimit-headers). It fails if the client does not have n tokens.
+// takeFrom takes n tokens from the bucket of the request's client, and sets the rate limit headers
+// (draft-ietf-httpapi-ratelimit-headers). It fails if there are fewer than n tokens.
 func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n int) error {
 	left, pause := b.take(s.clientOf(r), n, s.opts.Clock())
 	seconds := strconv.Itoa(int(math.Ceil(pause.Seconds())))
@@ -72,8 +72,8 @@ func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n 
 	return refuse(tooManyRequests, "This client has sent more than %d %s a second. Nothing of this request was stored; repeat it after the pause.", int(b.rate), b.unit)
 }
 
-// clientOf returns the client whose buckets a request uses: the client of its token. Without an
-// issuer of tokens, this is the actor that the request names, or the address if it names none.
+// clientOf returns the client whose buckets a request uses: the client of its token. If the hub has
+// no issuer, this is the actor that the request names or, if it names none, the address.
 func (s *Server) clientOf(r *http.Request) string {
 	if p := principalOf(r.Context()); p != nil {
 		return "client " + p.Issuer + " " + cmp.Or(p.Client, p.Subject)
@@ -89,7 +89,7 @@ func (s *Server) clientOf(r *http.Request) string {
 	return "address " + s.addressOf(r)
 }
 
-// pauseUntil returns the time until a bucket with this number of tokens has n tokens.
+// pauseUntil returns the time until a bucket that contains the given tokens contains n tokens.
 func pauseUntil(n, tokens, rate float64) time.Duration {
 	return time.Duration(math.Ceil((n - tokens) / rate * float64(time.Second)))
 }

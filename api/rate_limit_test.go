@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A rateFixture is a server with a stopped clock, and clients with any address.
+// A rateFixture is a server whose clock is stopped. Its clients may have any address.
 type rateFixture struct {
 	t      *testing.T
 	server *api.Server
@@ -144,7 +144,7 @@ func TestForwardedFor_CountsOnlyFromTrustedProxies(t *testing.T) {
 		name      string
 		from      string
 		forwarded []string
-		client    string // client whose bucket is used
+		client    string // client whose bucket the request uses
 	}{
 		{"no header", proxy, nil, "10.0.0.9"},
 		{"one proxy", proxy, []string{"192.0.2.1"}, "192.0.2.1"},

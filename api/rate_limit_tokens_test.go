@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// stopClock is an option of a server: its clock does not advance.
+// stopClock stops the clock of a server.
 func stopClock(o *api.Options, _ *hub.Options) {
 	o.Clock = func() time.Time { return time.Unix(1_700_000_000, 0) }
 }
@@ -29,12 +29,12 @@ func TestFailedTokens_StopTheVerificationOfNewOnesFromTheirAddress(t *testing.T)
 	refused.problem(429, "too-many-requests")
 	other := "Bearer " + f.tokens.issuer.Actor("other")
 	f.do("GET", "/v1/peek", "", "Authorization", other).problem(429, "too-many-requests")
-	f.do("GET", "/v1/peek", "").wants(204) // its token was verified before
+	f.do("GET", "/v1/peek", "").wants(204) // the server has already verified this token
 	f.do("GET", "/healthz", "", "Authorization", "").wants(200)
 }
 
-// A request can name any actor. So it uses the bucket of its token's client or, without a token, of
-// its address.
+// A request may name any actor. It nevertheless uses the bucket of its token's client or, without a
+// token, of its address.
 func TestRequests_CountForTheClientOfTheToken(t *testing.T) {
 	f := serveTokens(t, stopClock, func(o *api.Options, _ *hub.Options) { o.Limits.Requests = 2 })
 	for range 5 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dial opens a connection on which a test can break the protocol.
+// dial opens a connection on which a test can violate HTTP.
 func (f *hubFixture) dial() *net.TCPConn {
 	f.t.Helper()
 	var d net.Dialer
@@ -51,7 +51,8 @@ func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(body)}
 }
 
-// Clients of the original compare the names of these headers case-sensitively.
+// The names of some headers are spelled exactly as in the original, because the original's clients
+// compare them case-sensitively.
 func TestHeadersAreSpelledAsTheContractSpellsThem(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1))

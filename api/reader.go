@@ -12,7 +12,8 @@ import (
 type readerKey struct{}
 
 // requireReader determines the reader: the actor in the header X-Actor-Id or, without this header,
-// an operator with a token. A token beside the header is ignored, because it may be for a proxy.
+// an operator with a token. If the header is present, a token is ignored, because it may be for a
+// proxy.
 func (s *Server) requireReader(next http.Handler) http.Handler {
 	actor := s.requireActor(s.handle)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serveReader(w, r, next, inspect.Reader{Actor: actorOf(r.Context())})
@@ -38,7 +39,7 @@ func serveReader(w http.ResponseWriter, r *http.Request, next http.Handler, read
 	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), readerKey{}, reader)))
 }
 
-// readerOf returns the reader that requireReader found.
+// readerOf returns the reader that requireReader has determined.
 func readerOf(ctx context.Context) inspect.Reader {
 	reader, _ := ctx.Value(readerKey{}).(inspect.Reader)
 	return reader

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// A NotReadyError is the error of Options.Ready if checks of the node have failed. Its text is
-// public: clients without a token can read it.
+// A NotReadyError contains the failed checks of a node, if Options.Ready reports any. Its text is
+// public, because /readyz needs no token.
 type NotReadyError struct {
-	Checks []FailedCheck // at least one
+	Checks []FailedCheck // at least one check
 }
 
-// A FailedCheck is a failed check of the node, with the reason and the remedy.
+// A FailedCheck is a failed check of a node, with the reason and the remedy.
 type FailedCheck struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 	Remedy string `json:"remedy"`
 }
 
-// String returns the check as one sentence.
+// String returns the failed check as one sentence.
 func (c FailedCheck) String() string {
 	return fmt.Sprintf("%s: %s; %s", c.Name, c.Reason, c.Remedy)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// tokenEndpoint starts a server that returns a token of issuer for client credentials.
+// tokenEndpoint starts a server that returns a token of issuer to a client with the given
+// credentials.
 func tokenEndpoint(t *testing.T, issuer *identitytest.Issuer, id, secret string) (url string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, password, isBasic := r.BasicAuth() // golang.org/x/oauth2 sends the credentials as basic authentication
@@ -33,7 +34,8 @@ func tokenEndpoint(t *testing.T, issuer *identitytest.Issuer, id, secret string)
 	return server.URL
 }
 
-// Each recipe of IDENTITY.md fetches a bundle, if its programs are installed on this machine.
+// Each recipe in IDENTITY.md fetches a bundle. A recipe whose programs are not installed is
+// skipped.
 func TestRecipes_FetchABundle(t *testing.T) {
 	text, err := os.ReadFile("IDENTITY.md")
 	require.NoError(t, err)

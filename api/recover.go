@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 )
 
-// recoverPanics turns a panic into a 500, or aborts the connection if the response has begun. It
-// logs the panic and its stack.
+// recoverPanics responds to a panic with status 500, or aborts the connection if the response has
+// started. It logs the panic and its stack.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer answerPanic(w, recordOf(r.Context()))

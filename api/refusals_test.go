@@ -28,10 +28,10 @@ type wantedRefusal struct {
 	problem string
 	status  int
 	request func(f *hubFixture) domainAnswer
-	counts  *countedEvents // accepted and duplicates in the problem; nil: neither
-	named   []string       // pointers in the problem, if some events are stored
-	unknown bool           // only a repetition of the request shows whether an event is stored
-	tokens  bool           // the server accepts tokens
+	counts  *countedEvents // members accepted and duplicates of the problem; nil if it must contain neither
+	named   []string       // JSON pointers in the problem, if some events are stored
+	unknown bool           // true if only repeating the request reveals whether an event was stored
+	tokens  bool           // whether the server accepts tokens
 }
 
 type countedEvents struct{ accepted, duplicates int }
@@ -46,8 +46,7 @@ func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
 	}
 }
 
-// toBoth returns a request with the events 1 and 2, and with two events for the recipient "other",
-// whose Saves fail.
+// toBoth sends the events 1 and 2, and two events for the recipient "other", whose Saves fail.
 func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		f.store.save = failingFor(kind)
@@ -58,15 +57,15 @@ func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswe
 	}
 }
 
-// postsTwo returns a request with the events 1 and 2, and further events.
+// postsTwo sends the events 1 and 2, and further events.
 func postsTwo(more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(append([]testEvent{newEvent(1), newEvent(2)}, more...)...))
 	}
 }
 
-// rawPost returns the text of a request with the header Content-Length length, which may differ
-// from the length of body.
+// rawPost returns the text of a request whose header Content-Length is length, even if body has a
+// different length.
 func rawPost(length int, body string) string {
 	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
 }
@@ -152,9 +151,9 @@ var refusals = map[string]wantedRefusal{
 	},
 }
 
-// README and openapi.yaml state the rule: a refused request has stored nothing, unless its problem
-// has the member accepted. In that case, it has stored and counted all events except those that
-// errors names.
+// A refused request has stored nothing, unless its problem contains the member accepted. In that
+// case, it has stored and counted all events except those that errors lists. README and
+// openapi.yaml state this rule.
 func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +202,8 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	}
 }
 
-// The table above has all problems of POST /v1/data-available in openapi.yaml, except those that
-// only a Peek can have.
+// The table of wanted refusals contains all problems that openapi.yaml lists for POST
+// /v1/data-available, except those that only a Peek can cause.
 func TestRefusals_CoverAllProblemsOfTheDocument(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/replay"
 )
 
-// requireReplays refuses requests while the hub has no store for subscriptions.
+// requireReplays refuses requests if the hub has no store for subscriptions.
 func (s *Server) requireReplays(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Replays == nil {
@@ -43,7 +43,7 @@ func (s *Server) replayDelivery(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// A replayDocument is the progress of the replay of a range.
+// A replayDocument is the JSON of a replay's progress.
 type replayDocument struct {
 	ID        string    `json:"id"`
 	State     string    `json:"state"`
@@ -58,7 +58,7 @@ type replayDocument struct {
 	Remaining int64     `json:"remaining"`
 }
 
-// The values of the member "of", which selects the messages of a replay.
+// Values of the member "of", which selects the messages of a replay.
 const (
 	ofDead = "dead"
 	ofAll  = "all"
@@ -75,7 +75,7 @@ func documentOfReplay(p *replay.Progress) replayDocument {
 	return d
 }
 
-// startReplay begins the replay of a range. For a dry run, it only counts the messages.
+// startReplay starts the replay of a range. For a dry run, it only counts the messages.
 func (s *Server) startReplay(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *Server) stopReplay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readReplay reads the range from the body of a request.
+// readReplay reads the range to replay from the body of a request.
 func readReplay(w http.ResponseWriter, r *http.Request) (wanted domain.ReplayRange, isDryRun bool, err error) {
 	text, err := readObject(w, r, maxDraft)
 	if err != nil {

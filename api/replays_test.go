@@ -18,7 +18,7 @@ func TestADelivery_IsReplayedOnceItHasEnded(t *testing.T) {
 	p.deliver(id(7), domain.Answer{Status: 200}, domain.Answer{Status: 500})
 	one := func(n string) string { return deliveries + "/" + id(7) + ".0." + n + "/replay" }
 	require.JSONEq(t, `{"id":"`+id(7)+`.0.0"}`, f.do("POST", one("0"), "").wants(202).body)
-	f.do("POST", one("0"), "").problem(409, "conflict") // a replay is already requested
+	f.do("POST", one("0"), "").problem(409, "conflict") // a replay of this delivery was already requested
 	f.do("POST", one("1"), "").problem(409, "conflict") // this delivery waits for its next attempt
 	f.do("POST", one("2"), "").problem(409, "conflict") // this delivery has not been attempted yet
 	f.do("POST", one("3"), "").problem(404, "not-found")

@@ -26,8 +26,8 @@ func (d *testDomain) Request(ctx context.Context, r hub.ContentRequest) (hub.Rep
 	return d.answer(ctx, r)
 }
 
-// serveContentRequests starts a server whose domain TimeSeries produces the content of its bundles.
-// By default, the content is the format and the version of the request.
+// serveContentRequests starts a server for which the domain TimeSeries produces content. By
+// default, the content consists of the format and the version of the request.
 func serveContentRequests(t *testing.T, change ...func(*api.Options, *hub.Options)) (*hubFixture, *testDomain) {
 	t.Helper()
 	d := &testDomain{exchange: memory.NewExchange()}

@@ -43,7 +43,7 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setResourceVersion sets the headers ETag and Last-Modified of a document.
+// setResourceVersion sets the headers ETag and Last-Modified for a document.
 func setResourceVersion(w http.ResponseWriter, found *watch.Document) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("ETag", etag.Of(found.Version))
@@ -99,7 +99,7 @@ func (s *Server) deleteResource(w http.ResponseWriter, r *http.Request) error {
 	return writeNothing(w)
 }
 
-// resourceCondition returns the condition of a request on the version of the document.
+// resourceCondition returns the condition under which a request may change a document.
 func resourceCondition(r *http.Request) (watch.Condition, error) {
 	exists, versions := etag.Match(r)
 	c := watch.Condition{Exists: exists, Versions: versions}

@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// rights maps each route to roles, for hubs with an issuer of tokens. A request needs one of the
-// roles of its route. An empty row allows every sender: the routes of the broker verify their
-// tokens themselves, and probes need no token. A route without a row is refused. The row for GET
-// also applies to HEAD. The OpenAPI document has the same table, as the security of each operation.
+// rights maps each route to roles, for hubs with an issuer. A request requires one of the roles of
+// its route. An empty row allows every sender: the routes of the broker verify their tokens
+// themselves, and probes need no token. A route without a row is refused. The row for GET also
+// applies to HEAD. The OpenAPI document contains the same table, as the security of each operation.
 var rights = map[string][]identity.Role{
 	"POST /v1/data-available": {identity.RoleDomain},
 	"POST /v1/events":         {identity.RoleActor, identity.RoleDomain},
@@ -101,11 +101,11 @@ var rights = map[string][]identity.Role{
 	"DELETE " + deadLettersPath + "/{queue}":                       {identity.RoleOperator},
 	"POST " + deadLettersPath + "/{queue}/resend":                  {identity.RoleOperator},
 	"GET " + deadLettersPath + "/{queue}/records":                  {identity.RoleOperatorRead},
-	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // the response has the body of the message
+	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // the response contains the body of the message
 	"DELETE " + deadLettersPath + "/{queue}/{sequenceNumber}":      {identity.RoleOperator},
 	"POST " + deadLettersPath + "/{queue}/{sequenceNumber}/resend": {identity.RoleOperator},
 
-	"GET " + profilesPath: {identity.RoleOperator}, // profiles show the memory and the work of the process
+	"GET " + profilesPath: {identity.RoleOperator}, // profiles reveal the memory and the work of the process
 
 	"GET /metrics": {identity.RoleMetrics, identity.RoleOperatorRead},
 
@@ -116,11 +116,11 @@ var rights = map[string][]identity.Role{
 	"GET /openapi.json":      {},
 	"GET /openapi.yaml":      {},
 
-	"GET " + docsRoot:            {}, // the pages have no user data
+	"GET " + docsRoot:            {}, // the pages contain no user data
 	"GET " + docsPath + "{page}": {},
 }
 
-// rightsOf returns the row of a route, and whether the route has a row.
+// rightsOf returns the row of a route, and whether there is one.
 func rightsOf(method, route string) (roles []identity.Role, hasRow bool) {
 	if strings.HasPrefix(route, brokerPrefix) || route == "/" || strings.HasPrefix(route, consolePath) {
 		return nil, true // the packages of these routes identify the sender
@@ -136,16 +136,16 @@ const brokerPrefix = "/broker/"
 
 type principalKey struct{}
 
-// principalOf returns the sender of a request. It returns nil if the hub has no issuer of tokens,
-// or if the route allows every sender.
+// principalOf returns the sender of a request. It returns nil if the hub has no issuer, or if the
+// route allows every sender.
 func principalOf(ctx context.Context) *identity.Principal {
 	p, _ := ctx.Value(principalKey{}).(*identity.Principal)
 	return p
 }
 
-// authorize refuses requests whose sender has none of the roles that the route needs. Without an
-// issuer of tokens it refuses nothing, and the routes require the header X-Actor-Id or the token of
-// the operators.
+// authorize refuses requests whose sender has none of the roles that the route requires. If the hub
+// has no issuer, it refuses nothing, and the routes require the header X-Actor-Id or an operator
+// token.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	if s.opts.Identity == nil {
 		return next
@@ -184,8 +184,8 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// findPrincipal returns the sender of a request to a route that needs one of roles. On routes for
-// operators, it also accepts the operators' tokens of the hub's settings.
+// findPrincipal returns the sender of a request to a route that requires one of roles. If an
+// operator may use the route, it also accepts the operator tokens from the hub's configuration.
 func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []identity.Role) (*identity.Principal, error) {
 	isForOperators := slices.Contains(roles, identity.RoleOperator) || slices.Contains(roles, identity.RoleOperatorRead)
 	if raw, err := identity.Bearer(r); err == nil && raw != "" && isForOperators && !identity.IsSigned(raw) {
@@ -222,7 +222,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 	return p, nil
 }
 
-// The values of the metrics label reason, for refused tokens. The first values are in the order of
+// Values of the metrics label reason, for refused tokens. The first values have the same order as
 // the kinds of identity.Error.
 var tokenRefusals = []string{"missing", "ambiguous", "invalid", "issuer-unavailable", roleMissing, tooManyTokens}
 
@@ -231,7 +231,7 @@ const (
 	tooManyTokens = "too-many"
 )
 
-// refuseSender counts a request whose sender is unknown, and returns the refusal.
+// refuseSender counts a request whose sender is unknown, and returns the error for the response.
 func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
@@ -240,7 +240,7 @@ func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	s.metrics.badTokens.WithLabelValues(tokenRefusals[e.Kind]).Inc()
 	challenge := "Bearer"
 	switch e.Kind {
-	case identity.Missing: // RFC 6750: a request without a token has no error code
+	case identity.Missing: // RFC 6750: if a request contains no token, the response has no error code
 	case identity.Unavailable:
 		return &problemError{problem: issuerUnavailable, cause: err}
 	case identity.Ambiguous:
@@ -252,8 +252,8 @@ func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	return &problemError{problem: invalidToken, detail: e.Description}
 }
 
-// missingRole returns the refusal of a request whose sender has none of the roles that the route
-// needs.
+// missingRole returns the error for a request whose sender has none of the roles that the route
+// requires.
 func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	names := make([]string, len(roles))
 	for i, role := range roles {
@@ -268,7 +268,7 @@ func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	return refuse(missingRight, "The token lacks the role %s. Have the issuer of the token grant it, and get a new token.", strings.Join(names, " or "))
 }
 
-// hasOperatorRole reports whether the token of a request to the broker has an operator's role: for
+// hasOperatorRole reports whether the token of a request to the broker has an operator role: for
 // reading or, if the request changes something, for giving orders.
 func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	shown := r.Clone(r.Context())
@@ -278,7 +278,7 @@ func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token s
 		return false, err
 	}
 	role := identity.RoleOperator
-	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // a peek takes messages, so it is a change
+	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // a peek is a change, because the hub no longer delivers the messages by a call
 		role = identity.RoleOperatorRead
 	}
 	return p.Has(role), nil

@@ -52,7 +52,7 @@ func TestRights_AreThoseOfTheDocument(t *testing.T) {
 	require.Equal(t, documented, api.RightsCount(), "a row of a route that does not exist")
 }
 
-// principals returns senders with different roles, by a name for each.
+// principals returns senders with different roles, by name.
 func principals(k *tokens) map[string]principal {
 	return map[string]principal{
 		"none":    {status: http.StatusUnauthorized},
@@ -75,11 +75,12 @@ var everyRole = []string{"actor", "domain:Charges", "operator.read", "operator",
 type principal struct {
 	token  string
 	roles  []string
-	status int      // status of a refusal; 0: 403
+	status int      // status of a refusal; 0 means 403
 	never  []string // paths that are refused with 403 although the role allows them
 }
 
-// refusal returns the status of the refusal of a request, or 0 if p has one of roles.
+// refusal returns the status with which a request of p is refused. It returns 0 if p has one of
+// roles.
 func (p *principal) refusal(path string, roles []string) int {
 	switch {
 	case slices.Contains(p.never, path):
@@ -99,7 +100,7 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	requests := 0
 	for path, item := range doc.Paths.Map() {
 		if strings.HasPrefix(path, "/broker/") {
-			continue // these routes have separate tokens
+			continue // these routes require tokens of their own
 		}
 		target := parameters.Replace(path)
 		for strings.Contains(target, "{") {
@@ -129,7 +130,7 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	require.Greater(t, requests, 600)
 }
 
-// requireRefusal requires that the refusal a names what is missing. Refusals of the original have
+// requireRefusal requires that the response a names what is missing. Refusals of the original have
 // no body.
 func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	t.Helper()
@@ -200,7 +201,7 @@ func TestDomain_AnnouncesForItsOriginsOnly(t *testing.T) {
 	f.do("GET", "/v1/peek", "").wants(204)
 }
 
-// A reader that may also act for an actor reads as the actor that the request names.
+// A reader that may also act for an actor names this actor. It reads only what the actor may read.
 func TestReader_ReadsAsTheActorThatItNames(t *testing.T) {
 	f := serveTokens(t)
 	both := "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"roles": []string{"actor", "operator.read"}, "actor": "a"})
@@ -235,7 +236,8 @@ func TestOrder_IsRecordedUnderTheSubjectOfItsToken(t *testing.T) {
 	}
 }
 
-// A client that is restricted to some groups of an actor sees nothing of other groups.
+// A client is restricted to some groups of an actor. It cannot fetch or see anything of the
+// remaining groups.
 func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	f := serveBound(t)
 	bound := []string{"Authorization", "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"azp": "bound", "roles": []string{"actor"}})}
@@ -256,7 +258,8 @@ func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	f.do("DELETE", "/v1/dequeue/"+own, "", bound...).wants(200)
 }
 
-// Two tokens are valid at the same time, so that one can be added before the other is removed.
+// Two operator tokens are valid at the same time, so that one can be added before the other is
+// removed.
 func TestOperatorsTokens_AreAllAccepted(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.AdminTokens = []api.AdminToken{{Name: "kim", SHA256: sha256.Sum256([]byte("a-token-of-kim"))}, {Name: "bo", SHA256: sha256.Sum256([]byte("a-token-of-bo"))}}

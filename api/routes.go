@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// routes returns the router of a listener. The router knows all routes, and serves those of set.
+// routes returns the router for a listener. It knows all routes, but serves only those of set.
 func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Router {
 	r := chi.NewRouter()
 	r.Use(foldOriginal, foldDocs, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
@@ -20,7 +20,7 @@ func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Rout
 	return r
 }
 
-// addRoutes adds all routes to r. Each of them has a row in the table rights.
+// addRoutes adds all routes to r. Each of them must have a row in the table rights.
 func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.Use(s.authorize)
 
@@ -45,7 +45,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	// Senders publish events.
 	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
 
-	// Stores report changes of their objects. The CloudEvents handshake needs no token.
+	// Object stores report changes of their objects. The CloudEvents handshake needs no token.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireObjects)
 		r.With(s.requireOperator).Post(objectEventsPath, s.handle(s.postObjectEvents))
@@ -84,8 +84,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.stopReplay))
 	})
 
-	// Actors watch resources, and the hub calls them when a resource changes. Clients' documents are
-	// resources, too.
+	// Actors watch resources: the hub calls them when a resource changes. Documents that clients
+	// store are resources, too.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireWatches, s.hideOtherGroups)
 		r.Get(watchesPath, s.handle(s.listWatches))
@@ -99,7 +99,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
 	})
 
-	// Readers list events about the objects of stores, and the current state of the objects.
+	// Readers list object events, and the current state of the objects.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireObjects, s.requireObjectReader)
 		r.Get(objectsPath, s.handle(s.listObjects))
@@ -110,13 +110,14 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.With(s.requireOperator, s.requireObjects).Patch(objectsPath+"/{objectId}", s.handle(s.patchObject))
 	r.With(s.requireOperator, s.requireObjects).Get(objectsPath+"/{objectId}/link", s.handle(s.linkObject))
 
-	// Producers broadcast to channels of the webhook broker, which calls the consumers of a channel.
+	// Producers send messages to channels of the webhook broker, which calls the consumers of a
+	// channel.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireBroker)
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
 	})
 
-	// Operators compare the objects of stores with the ledger, and change many objects in one job.
+	// Operators compare object stores with the ledger, and change many objects in one job.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator, s.requireObjects)
 		r.Get(crawlsPath, s.handle(s.listJobs(domain.CrawlJob)))
@@ -133,7 +134,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Delete(patchesPath+"/{jobId}", s.handle(s.stopJob(domain.PatchJob)))
 	})
 
-	// Clients of the original peek and dequeue in its format.
+	// Clients of the original peek and dequeue in the original's format.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))
 		handleGetAndHead(r, "/api/peek", s.original(s.originalPeek("")))
@@ -145,7 +146,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	handleGetAndHead(r, "/api/monitor/live", s.handle(s.live))
 	handleGetAndHead(r, "/api/monitor/ready", s.handle(s.ready))
 
-	// Operators repair queues that are stuck, and check the stored data.
+	// Operators repair stuck mailboxes, and check the stored data.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator)
 		r.Post("/v1/admin/check", s.handle(s.check))
@@ -193,13 +194,13 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	handleGetAndHead(r, docsPath+"{page}", s.handle(serveDocsPage(site)))
 }
 
-// patternsOf returns the patterns of a router's routes, with a pattern repeated for each of its
+// patternsOf returns the patterns of a router's routes. A pattern occurs once for each of its
 // methods.
 func patternsOf(router chi.Router) (patterns []string) {
 	_ = chi.Walk(router, func(_ string, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		patterns = append(patterns, pattern)
 		return nil
-	}) // Walk fails only if this function fails
+	}) // Walk fails only if its function fails
 	return patterns
 }
 
@@ -207,7 +208,7 @@ func noSuchRoute(http.ResponseWriter, *http.Request) error {
 	return refuse(noRoute, "There is nothing at this path. GET /openapi.json lists all paths.")
 }
 
-// methodNotAllowed refuses a request whose path has only other methods, and lists these in the
+// methodNotAllowed refuses a request whose path has only other methods, which it lists in the
 // header Allow.
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	path := r.URL.RawPath

@@ -36,51 +36,51 @@ type Options struct {
 	Hub            *hub.Hub
 	Operator       *hub.Operator
 	Backup         func(ctx context.Context, w io.Writer) error // writes an archive of all data
-	NoBackup       string                                       // reason why backups are impossible; "": they are possible
-	Check          hub.Checker                                  // nil: stored data cannot be checked
-	Subscriptions  *subscribe.Service                           // nil: the hub has no subscriptions, and their routes say so
-	Replays        *replay.Service                              // nil: deliveries cannot be replayed
-	Events         *publish.Service                             // nil: the hub accepts no published events
-	Outcomes       *outcome.Service                             // nil: no sender waits for the outcomes of its events
-	Console        *console.Console                             // nil: the hub has no console
+	NoBackup       string                                       // reason why backups are impossible; "" if they are possible
+	Check          hub.Checker                                  // checks the stored data; nil if this is impossible
+	Subscriptions  *subscribe.Service                           // subscriptions; nil if the hub has none
+	Replays        *replay.Service                              // replays deliveries; nil if this is impossible
+	Events         *publish.Service                             // publishes events; nil if the hub accepts none
+	Outcomes       *outcome.Service                             // outcomes of events for waiting senders; nil if no sender waits
+	Console        *console.Console                             // pages for operators; nil if the hub has none
 	Mailboxes      *survey.Service                              // required
-	Deliveries     *inspect.Service                             // nil: deliveries cannot be inspected
-	Find           *find.Service                                // nil: ids cannot be searched
-	Broker         *broker.Service                              // nil: the hub has no broker
-	Watches        *watch.Service                               // nil: the hub has no watches
-	Objects        *ledger.Service                              // nil: the hub has no ledger of objects
-	DeadLetters    *deadletters.Service                         // nil: the hub has no queues on a bus
-	Identity       *identity.Authenticator                      // verifies the senders of requests; nil: the header X-Actor-Id and AdminToken identify them
-	AdminToken     string                                       // bearer token of operators; "": only AdminTokens are accepted
-	AdminTokens    []AdminToken                                 // further tokens with the rights of AdminToken
+	Deliveries     *inspect.Service                             // reads deliveries; nil if this is impossible
+	Find           *find.Service                                // searches for ids; nil if this is impossible
+	Broker         *broker.Service                              // webhook broker; nil if the hub has none
+	Watches        *watch.Service                               // watches; nil if the hub has none
+	Objects        *ledger.Service                              // ledger of objects; nil if the hub has none
+	DeadLetters    *deadletters.Service                         // dead letters of a bus; nil if the hub has no bus
+	Identity       *identity.Authenticator                      // verifies the senders of requests; if nil, the header X-Actor-Id and AdminToken identify them
+	AdminToken     string                                       // bearer token of operators; if "", only AdminTokens are accepted
+	AdminTokens    []AdminToken                                 // further tokens with the same rights as AdminToken
 	Logger         *slog.Logger                                 // default: discards
-	LogLevel       *loglevel.Level                              // level of Logger, which operators may change; default: a level that no log uses
+	LogLevel       *loglevel.Level                              // level of Logger, which operators may change; default: a level that affects no log
 	Registerer     prometheus.Registerer                        // registers the metrics; default: a new registry, which also becomes the Gatherer
 	Gatherer       prometheus.Gatherer                          // source of /metrics; default: Registerer, if it is a Gatherer
-	Ready          func(context.Context) error                  // reports the cached readiness for each /readyz, so it must be cheap; default: ready
-	Warnings       func() []FailedCheck                         // warnings of a ready node for /readyz, so it must be cheap; default: none
-	Build          func() *Build                                // program and store level for /readyz; default: none
+	Ready          func(context.Context) error                  // returns the readiness for each /readyz, and must return a cached result; default: ready
+	Warnings       func() []FailedCheck                         // returns warnings for each /readyz, and must return a cached result; default: none
+	Build          func() *Build                                // describes the program and the store level for /readyz; default: no description
 	Limits         Limits
 	OverLimit      func(context.Context) bool // reports whether the connection of a request exceeds the limit, so that only probes are served; default: false
-	IsOwnHost      func(host string) bool     // reports whether a Host header names this machine; requests for other hosts are refused; default: no check
+	IsOwnHost      func(host string) bool     // reports whether a Host header names this machine; other hosts are refused; default: no check
 	TrustedProxies []netip.Prefix             // proxies whose X-Forwarded-For is trusted; default: none
-	NoProxies      bool                       // refuse requests that a proxy has forwarded
+	NoProxies      bool                       // whether requests that a proxy has forwarded are refused
 	Deadline       time.Duration              // time limit of a request; default 30 s
 	Clock          func() time.Time           // clock for durations in logs and metrics; default time.Now
-	Traces         trace.TracerProvider       // provider of the spans of requests; default: none
+	Traces         trace.TracerProvider       // records the spans of requests; default: no spans are recorded
 	NewRequestID   func() string              // returns the id of a new request; default: 26 random letters and digits
 }
 
-// Limits of requests. A zero limit means the default.
+// Limits contains limits of requests. A zero field selects its default.
 type Limits struct {
-	RequestBody int64 // bytes of a request's body; default 32 MB
-	Payload     int   // bytes of one payload in compact form; default 1 MB
+	RequestBody int64 // maximum bytes of a request's body; default 32 MB
+	Payload     int   // maximum bytes of one payload without insignificant white space; default 1 MB
 
-	PayloadDepth  int // levels of nesting in one payload; default 64
-	PayloadNumber int // characters of a number in a payload; default 400
+	PayloadDepth  int // maximum levels of nesting in one payload; default 64
+	PayloadNumber int // maximum characters of a number in a payload; default 400
 
-	Events int   // events of one request; default 10,000
-	Peeks  int64 // requests that use the store at the same time, of which an actor may have half; default 32
+	Events int   // maximum events of one request; default 10,000
+	Peeks  int64 // maximum concurrent requests that use the store, of which an actor may have half; default 32
 
 	// Bodies is the maximum number of bytes of large request bodies in memory at the same time.
 	// BodiesPerAddress is the maximum from one address. Bodies of up to 64 KB share an additional
@@ -94,15 +94,15 @@ type Limits struct {
 	// is a third of Answers.
 	Answers, AnswersPerActor int64
 
-	MinRate int64 // bytes per second that a client must send or read at least; default 4 KB
+	MinRate int64 // minimum bytes per second that a client must send or read; default 4 KB
 
-	Wait time.Duration // maximum time that a Peek waits for data; default 1 min
+	Wait time.Duration // maximum time for which a Peek waits for data; default 1 min
 
-	Requests        int // requests of one client per second; 0: no limit
-	EventsPerSecond int // events of one client per second, where one request may exceed the rate; 0: no limit
+	Requests        int // maximum requests of one client per second; 0 means no limit
+	EventsPerSecond int // maximum events of one client per second, averaged over requests; 0 means no limit
 
-	FailedLogins int // failed logins of operators per minute, after which an address is refused; default 10
-	FailedTokens int // invalid tokens per second, after which no new token from an address is verified; default 20
+	FailedLogins int // failed logins of operators per minute after which an address is refused; default 10
+	FailedTokens int // invalid tokens per second after which no new token from an address is verified; default 20
 }
 
 const (
@@ -111,7 +111,7 @@ const (
 )
 
 // A Server serves the HTTP requests of domains, actors and operators. It is safe for concurrent
-// use, starts no goroutine and needs no closing.
+// use. It starts no goroutine and need not be closed.
 type Server struct {
 	opts                       Options
 	metrics                    *edgeMetrics
@@ -121,7 +121,7 @@ type Server struct {
 	smallAnswers, largeAnswers *memoryPool
 	checks, backups            *semaphore.Weighted
 	logins                     *failedLogins
-	requests, events           *buckets // per client; nil: no limit
+	requests, events           *buckets // rate limits for each client; nil if there is no limit
 	badTokens                  *buckets // per address
 	refusals                   logSampler
 	polls                      polls
@@ -150,7 +150,7 @@ func New(opts Options) *Server {
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("requests").Inc,
 		full:    "request bodies take all the memory that there is for them",
-		cutsOwn: true, // a proxy may have the address, so the address may belong to many clients
+		cutsOwn: true, // true, because many clients may share the address of a proxy
 	})
 	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("answers").Inc,
@@ -259,7 +259,7 @@ func (o *Options) setDefaults() {
 // idle connections, and the size of headers.
 //
 // It sets neither ReadTimeout nor WriteTimeout, and the caller must not set them. Each is one fixed
-// duration: a duration that is short enough to stop a hanging client would interrupt a large bundle
+// duration: if it is short enough to stop a hanging client, it would also interrupt a large bundle
 // on a slow connection. The deadline of a request handles both cases.
 func Harden(srv *http.Server) {
 	srv.ReadHeaderTimeout = 10 * time.Second

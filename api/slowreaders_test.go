@@ -13,7 +13,7 @@ func TestPeek_IsAnsweredWhileOtherConnectionsReadNothing(t *testing.T) {
 	f := serve(t)
 	n := 0
 	for _, actor := range []string{"first", "second"} {
-		for range 8 { // the bundles together exceed the buffers of a connection
+		for range 8 { // together, these bundles exceed the buffers of a connection
 			n++
 			f.post(202, bigEvent(n, actor))
 		}

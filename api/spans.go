@@ -14,12 +14,12 @@ import (
 )
 
 // Each request has a span, whose parent is the span in the header traceparent. otelhttp is not
-// used: it would end the span when the handler returns, but a parked Peek has no response yet. It
-// would also wrap request and response, which observe does already, and it would add the metrics of
-// OpenTelemetry to the program.
+// used: it would end the span when the handler returns, when a parked Peek has no response yet. It
+// would also wrap the request and the response again, and add the metrics of OpenTelemetry to the
+// program.
 
-// startSpan starts the span of a request, or continues the span of the parked request that the
-// request resumes.
+// startSpan starts the span of a request. If the request resumes a parked request, it continues the
+// parked request's span.
 func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *requestRecord) context.Context {
 	if rec.poll != nil && rec.poll.span != nil {
 		rec.span = rec.poll.span
@@ -43,8 +43,7 @@ func (rec *requestRecord) describe(attrs ...attribute.KeyValue) {
 	}
 }
 
-// describeOperation adds the attributes of the semantic conventions for
-// messaging.
+// describeOperation adds attributes that OpenTelemetry's semantic conventions define for messaging.
 func (rec *requestRecord) describeOperation(name, kind string, actor domain.ActorID) {
 	if rec.span != nil && rec.span.IsRecording() {
 		rec.span.SetAttributes(tracing.System.String(tracing.Hub), tracing.OperationName.String(name), tracing.OperationType.String(kind))
@@ -54,15 +53,15 @@ func (rec *requestRecord) describeOperation(name, kind string, actor domain.Acto
 	}
 }
 
-// linkTo adds links to causes to the span of the request.
+// linkTo adds links to the span of the request, which lead to causes.
 func (rec *requestRecord) linkTo(causes ...domain.TraceContext) {
 	if rec.span != nil {
 		tracing.AddLinks(rec.span, causes...)
 	}
 }
 
-// endSpan ends the span of a request. The name of the span has the pattern of the route and not the
-// path, which may contain ids.
+// endSpan ends the span of a request. The name of the span contains the pattern of the route and
+// not the path, which may contain ids.
 func (rec *requestRecord) endSpan(method, route string, o responseFacts) {
 	if rec.span == nil || !rec.span.IsRecording() {
 		return

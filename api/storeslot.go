@@ -9,15 +9,15 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A storeSlot is the right of one request to use the store. The request releases the slot while it
-// waits for a domain or for its client. The storeSlot also holds the memory of the response until
-// close.
+// A storeSlot is the right of one request to use the store. The request releases it while it waits
+// for a domain or for its client. The storeSlot also holds the memory of the response, until it is
+// closed.
 type storeSlot struct {
 	server *Server
 	of     *perActorLimiter
 	actor  domain.ActorID
 	held   bool
-	memory *memoryHold // nil: no memory is reserved yet
+	memory *memoryHold // memory of the response; nil if none is reserved yet
 }
 
 // newStoreSlot waits for a slot. It fails with Busy if no slot becomes free in time.
@@ -38,7 +38,7 @@ func (s *storeSlot) acquire(ctx context.Context) error {
 	return err
 }
 
-// resume waits for the slot until ctx ends. It has no timeout, because a response that has begun
+// resume waits for the slot until ctx ends. It has no timeout, because a response that has started
 // cannot become a refusal.
 func (s *storeSlot) resume(ctx context.Context) error {
 	if s.held {
@@ -64,7 +64,7 @@ func (s *storeSlot) close() {
 	}
 }
 
-// pause releases the slot and returns a function that acquires it again.
+// pause releases the slot, and returns a function that acquires it again.
 func (s *storeSlot) pause() func(context.Context) error {
 	s.release()
 	return s.acquire
@@ -77,10 +77,10 @@ type slottedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	cancel context.CancelFunc
 
-	mu   sync.Mutex // ServeContent reads the parts of a multipart response in another goroutine
+	mu   sync.Mutex // guards the body, because ServeContent reads multipart responses in another goroutine
 	slot *storeSlot
-	keep int64 // bytes of memory that the body retains after a Read
-	err  error // error with which resume failed
+	keep int64 // maximum bytes of memory that the body may retain after a Read
+	err  error // error with which resume has failed
 }
 
 // openSlotted opens the body of peeked. After a Read, the body retains only keep bytes of memory.
@@ -97,8 +97,8 @@ func openSlotted(ctx context.Context, peeked *hub.PeekedBundle, slot *storeSlot,
 	return b, nil
 }
 
-// growMemory serves as hub.PeekedBundle.GrowMemory, which a Read calls. The bytes are reserved until the
-// slot is closed.
+// growMemory implements hub.PeekedBundle.GrowMemory, which a Read calls. The bytes are reserved
+// until the slot is closed.
 func (b *slottedBody) growMemory(n int64) bool {
 	if b.slot.memory == nil || !b.slot.memory.tryAcquire(n) {
 		return false
@@ -130,7 +130,7 @@ func (b *slottedBody) Err() error {
 	return cmp.Or(b.err, b.Body.Err())
 }
 
-// Close ends a Read that waits, and releases the slot.
+// Close ends a waiting Read, and releases the slot.
 func (b *slottedBody) Close() error {
 	b.cancel()
 	b.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peekAs returns the text of a Peek of an actor.
+// peekAs returns the text of a Peek request of an actor.
 func peekAs(actor string) string {
 	return "GET /v1/peek HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n"
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// maxDraft is the limit for the body of a subscription, in bytes.
+// maxDraft is the maximum size of a subscription in a request, in bytes.
 const maxDraft = 128 << 10
 
 // jmespathType is the only type of an attachment.
 const jmespathType = "jmespath"
 
-// The delivery modes of a subscription.
+// Delivery modes of a subscription.
 const (
-	asyncDelivery = "async" // the sender of an event does not wait
+	asyncDelivery = "async" // the sender of an event does not wait for its delivery
 	syncDelivery  = "sync"
 )
 
@@ -69,7 +69,7 @@ func (d *draftDecoder) report(pointer, detail string) {
 	d.faults = append(d.faults, bodyFault{Pointer: pointer, Detail: detail})
 }
 
-// members calls set for each member of the object in text, with the member's name and pointer.
+// members calls set for each member of the JSON object text, with the member's name and pointer.
 func (d *draftDecoder) members(pointer string, text []byte, set func(name, pointer string, value []byte)) error {
 	if text[0] != '{' {
 		d.report(pointer, "want an object, got "+eventjson.TypeOf(text))

@@ -7,14 +7,14 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A rotatedDocument returns a secret that the hub has generated. No other response contains a
+// A rotatedDocument contains a secret that the hub has generated. No other response contains a
 // secret.
 type rotatedDocument struct {
 	subscriptionDocument
 	Secret string `json:"hmac_secret_key,omitempty"`
 }
 
-// rotateSubscription handles POST …/rotate.
+// rotateSubscription replaces the secret of a subscription.
 func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) error {
 	id, err := subscriptionID(r)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) erro
 	return nil
 }
 
-// readSecret reads the secret in the body of a request. It returns nil for an empty body.
+// readSecret reads the secret from the body of a request. It returns nil for an empty body.
 func readSecret(w http.ResponseWriter, r *http.Request) (*string, error) {
 	if r.ContentLength == 0 {
 		_, err := query.Parse(r)

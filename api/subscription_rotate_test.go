@@ -20,7 +20,7 @@ func TestRotation_ReturnsTheGeneratedSecret(t *testing.T) {
 	require.NotContains(t, a.body, hidden)
 	require.Contains(t, a.body, "previous_secret_until")
 	require.NotContains(t, f.do("GET", path, "").wants(200).body, made)
-	f.do("POST", path+"/rotate", "").problem(400, "invalid") // the secret is a key of another kind
+	f.do("POST", path+"/rotate", "").problem(400, "invalid") // the subscription's secret is a key pair, which the hub does not generate
 	for body, problem := range map[string]string{`{}`: "invalid", `{"a":1}`: "invalid", `{"hmac_secret_key":""}`: "invalid", `[]`: "not-json"} {
 		f.do("POST", path+"/rotate", body).problem(400, problem)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// requireSubscriptions refuses requests while the hub has no store for subscriptions.
+// requireSubscriptions refuses requests if the hub has no store for subscriptions.
 func (s *Server) requireSubscriptions(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Subscriptions == nil {
@@ -26,9 +26,9 @@ func (s *Server) requireSubscriptions(next http.Handler) http.Handler {
 	})
 }
 
-// A subscriptionDocument is a subscription for its owner, without the secret and the values of
-// headers. Members that older clients do not know are present only if they are set: a client
-// refuses to replace a subscription if this would remove an unknown member.
+// A subscriptionDocument is the JSON of a subscription for its owner, without the secret and the
+// values of headers. Members that older clients do not know are present only if they are set: a
+// client refuses to replace a subscription if this would remove an unknown member.
 type subscriptionDocument struct {
 	UUID             string                        `json:"uuid"`
 	Owner            string                        `json:"owner"`
@@ -66,7 +66,8 @@ type deliveryDocument struct {
 	Warnings []deliveryWarningDocument `json:"warnings,omitempty"`
 }
 
-// A deliveryWarningDocument is a warning. Besides its code, it has only the member for this code.
+// A deliveryWarningDocument is the JSON of a warning: a code, and the member that belongs to this
+// code.
 type deliveryWarningDocument struct {
 	Code    string     `json:"code"`
 	Since   *time.Time `json:"since,omitempty"`
@@ -135,7 +136,7 @@ func documentOfWarning(w domain.Warning) deliveryWarningDocument {
 	return d
 }
 
-// timeOrNil returns nil for the zero time.
+// timeOrNil returns a pointer to t, or nil for the zero time.
 func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -220,8 +221,8 @@ func (s *Server) setPaused(w http.ResponseWriter, r *http.Request, isPaused bool
 	})
 }
 
-// answerSubscription responds with the subscription that f returns for the actor and the id in the
-// path.
+// answerSubscription calls f with the actor and the subscription id in the path. It responds with
+// the subscription that f returns.
 func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f func(context.Context, domain.ActorID, domain.SubscriptionID) (*subscribe.Subscription, error)) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -264,7 +265,7 @@ func subscriptionID(r *http.Request) (domain.SubscriptionID, error) {
 	return id, err
 }
 
-// asSubscriptionProblem returns the problem for an error whose text may begin with a JSON pointer.
+// asSubscriptionProblem returns the problem for an error whose text may start with a JSON pointer.
 func asSubscriptionProblem(ctx context.Context, err error) error {
 	if errors.Is(err, subscribe.ErrLimit) {
 		return &problemError{

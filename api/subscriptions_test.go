@@ -33,13 +33,13 @@ const (
 	hidden        = "a very secret key"
 )
 
-// fullDraft has every field.
+// fullDraft contains every field of a subscription.
 const fullDraft = `{"topic":"orders","callback_url":"https://example.org/hook","method":"PUT","encoding":"multipart/form-data",
 	"form_fields":{"a":"b"},"payload_form_field":"data","hmac_key_id":"my key","hmac_secret_key":"` + hidden + `",
 	"jmespath_query":"type == 'made'","attachments":{"n":{"type":"jmespath","expression":"n"}},
 	"delivery":"sync","max_rate":2.5,"max_concurrency":1,"ordered":true,"headers":{"X-Key":"` + hidden + `","X-Also":"b"}}`
 
-// shownDraft maps members of fullDraft that responses do not have to the members that replace them.
+// shownDraft maps members of fullDraft that responses omit to the members that replace them.
 var shownDraft = map[string]map[string]any{
 	"hmac_secret_key": {"signed": true},
 	"delivery":        {"delivery_mode": "sync"},
@@ -188,7 +188,7 @@ func TestABadSubscription_IsNamedByItsPointer(t *testing.T) {
 	f.do("POST", subscriptions, `[]`).problem(400, "not-json")
 	f.do("POST", subscriptions, `{"form_fields":{"a"`).problem(400, "not-json")
 	f.do("POST", subscriptions, `{}`, "Content-Type", "text/plain").problem(415, "unsupported-media-type")
-	f.do("POST", subscriptions, fmt.Sprintf(`{"callback_url":%q}`, strings.Repeat("a", 128<<10))).problem(413, "body-too-large") // the server closes the connection unless almost all of the body is read
+	f.do("POST", subscriptions, fmt.Sprintf(`{"callback_url":%q}`, strings.Repeat("a", 128<<10))).problem(413, "body-too-large") // unless almost all of the body is read, the server closes the connection
 	f.do("GET", subscriptions, "", "X-Actor-Id", "").problem(401, "missing-actor")
 	require.JSONEq(t, `{"subscriptions":[]}`, f.do("GET", subscriptions, "").wants(200).body)
 }

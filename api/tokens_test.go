@@ -12,14 +12,14 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// tokens has the issuer, a token and the clock of a server that accepts tokens.
+// tokens contains the issuer, a token and the clock of a server that accepts tokens.
 type tokens struct {
 	issuer *identitytest.Issuer
 	all    string        // token with the rights of the usual actor, of the domain TimeSeries and of operators
 	ahead  *atomic.Int64 // how far the clock that checks the expiry of tokens is ahead, in nanoseconds
 }
 
-// advance moves the clock for the expiry of tokens by d from now.
+// advance moves the clock that checks the expiry of tokens ahead by d.
 func (k *tokens) advance(d time.Duration) { k.ahead.Add(int64(d)) }
 
 // serveTokens starts a server that accepts the tokens of an issuer. change may modify its options.
@@ -29,7 +29,7 @@ func serveTokens(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubF
 	return serveIdentity(t, nil, change...)
 }
 
-// serveIdentity is serveTokens with options for package identity.
+// serveIdentity is like serveTokens. alter may modify the options of package identity.
 func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	k := &tokens{issuer: identitytest.Start(t), ahead: new(atomic.Int64)}
@@ -46,7 +46,7 @@ func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*
 		o.Identity = identity.New(options)
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		if o.Limits.FailedTokens == 0 {
-			o.Limits.FailedTokens = 1_000_000 // the tests send many invalid tokens
+			o.Limits.FailedTokens = 1_000_000 // the limit does not apply, because tests send many invalid tokens
 		}
 	})...)
 	f.tokens = k

@@ -20,8 +20,8 @@ import (
 )
 
 func init() {
-	// Bodies of these types are not validated here: the tests of a check validate each of its lines,
-	// a domain produces XML, and package docs tests the pages.
+	// Bodies of these types are not validated here: the tests of a check validate each of its
+	// lines, a domain produces XML, and package docs tests the pages.
 	for _, mediaType := range []string{"application/x-ndjson", "application/xml", "text/html", "text/css"} {
 		openapi3filter.RegisterBodyDecoder(mediaType, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 			text, err := io.ReadAll(body)
@@ -41,25 +41,25 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	if err != nil {
 		panic(err)
 	}
-	doc.Servers = nil // with servers, the router would treat "/" as the prefix of each path
-	// The library does not allow null where a schema has no type.
+	doc.Servers = nil // with servers, the router would accept "/" as a prefix of every path
+	// The library refuses null if a schema does not state a type.
 	doc.Components.Schemas["Event"].Value.Properties["payload"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
-	router, err := legacy.NewRouter(doc) // validates the document, including its examples
+	router, err := legacy.NewRouter(doc) // also validates the document, including its examples
 	if err != nil {
 		panic(err)
 	}
 	return doc, router
 })
 
-// A validatingTransport fails the test if an exchange does not match openapi.yaml. It validates all
-// responses, and all requests that succeeded.
+// A validatingTransport fails the test if a request or response does not match openapi.yaml. It
+// validates all responses, and all requests that succeeded.
 type validatingTransport struct {
 	t    *testing.T
 	next http.RoundTripper
 }
 
-// maxValidated is the maximum size of a body that is validated: validating 50 MB takes far longer
-// than the test itself.
+// maxValidated is the maximum size of a body that is validated. Validating 50 MB would take far
+// longer than the test itself.
 const maxValidated = 1 << 20
 
 func (v *validatingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -80,7 +80,7 @@ func (v *validatingTransport) RoundTrip(req *http.Request) (*http.Response, erro
 	return resp, nil
 }
 
-// A replayedBody returns the bytes and the error of a body that was read before.
+// A replayedBody returns the bytes and the error of a body that was already read.
 type replayedBody struct {
 	r   io.Reader
 	err error
@@ -113,10 +113,10 @@ func (v *validatingTransport) validate(req *http.Request, resp *http.Response, b
 	if resp.Header.Get("Content-Encoding") == "gzip" && req.Method == "GET" {
 		body = gunzipped(v.t, body)
 	}
-	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // the router ignores a slash at the end
+	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // the router ignores a trailing slash
 		input.Route = missingRoute(v.t, doc, resp.StatusCode)
 	} else if resp.StatusCode < 400 {
-		// The hub must accept only valid requests. A refused request need not be valid.
+		// A request that was accepted must be valid. A refused request need not be valid.
 		if err := openapi3filter.ValidateRequest(req.Context(), input); err != nil {
 			v.t.Errorf("%s %s: the request was taken, but openapi.yaml forbids it: %v", req.Method, req.URL, err)
 		}
@@ -147,8 +147,8 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// foldPath returns req with its path in the spelling of openapi.yaml. Paths of the original may be
-// in upper or lower case.
+// foldPath returns req with its path spelled as in openapi.yaml. Paths of the original may be in
+// upper or lower case.
 func foldPath(req *http.Request) *http.Request {
 	if path := strings.ToLower(req.URL.Path); strings.HasPrefix(path, "/api/") && !strings.Contains(strings.ToUpper(req.URL.RawPath), "%2F") {
 		req = req.Clone(req.Context())
@@ -170,8 +170,8 @@ func gunzipped(t *testing.T, body []byte) []byte {
 	return plain
 }
 
-// missingRoute returns a route for the response to a request that matches no route. openapi.yaml
-// describes this response only under components.
+// missingRoute returns a route that validates the response to a request for an unknown path.
+// openapi.yaml describes this response only under components.
 func missingRoute(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	t.Helper()
 	name := map[int]string{404: "NotListed", 405: "NotListed"}[status]
@@ -197,8 +197,7 @@ func isManifest(t *testing.T, body string) {
 	}
 }
 
-// TestValidator_FindsFaults tests the validator itself, because a validator that accepts everything
-// would hide all faults.
+// The validator itself must find faults. A validator that accepts everything would hide them.
 func TestValidator_FindsFaults(t *testing.T) {
 	whole := http.Header{"X-Request-Id": {"a"}, "Cache-Control": {"no-store"}, "Content-Length": {"0"}, "Retry-After": {"1"}, "Messagehub-Backlog": {"0"}}
 	with := func(name, value string) http.Header {

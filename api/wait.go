@@ -11,9 +11,10 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// fetch returns a bundle, and the store slot with which it was read. The caller closes the slot. If
-// no data is available, fetch waits up to wait, or until the server drains. A waiting request holds
-// no store slot. After errParked, the request has no response yet, and the caller must not use w.
+// fetch returns a bundle, and the store slot with which it was read. The caller must close the
+// slot. If no data is available, fetch waits up to wait, or until the server drains. A waiting
+// request holds no store slot. If fetch returns errParked, the request has no response yet, and the
+// caller must not use w.
 func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.PeekedBundle, slot *storeSlot, err error) {
 	ctx := r.Context()
 	if wait == 0 {
@@ -92,7 +93,7 @@ func (s *Server) contentDeadline() time.Time {
 	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
 }
 
-// parseWait accepts a duration such as 20s or 1m30s, or a number of seconds.
+// parseWait parses a duration such as 20s or 1m30s, or a number of seconds.
 func parseWait(text string, limit time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, serr := strconv.ParseUint(text, 10, 16); serr == nil {

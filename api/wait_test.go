@@ -29,7 +29,7 @@ func (b *bubble) sendWaiting(text string) <-chan *http.Response {
 	return answered
 }
 
-// after requires that a response with this status arrives at the time want after start.
+// after requires that a response with the given status arrives at the time want after start.
 func (b *bubble) after(start time.Time, want time.Duration, status int, answered <-chan *http.Response) {
 	b.t.Helper()
 	require.Equal(b.t, status, (<-answered).StatusCode)

@@ -22,17 +22,17 @@ import (
 // watchesPath is the path of an actor's watches.
 const watchesPath = "/v1/_notifications/watch"
 
-// maxWatch is the limit for the body of a watch, in bytes.
+// maxWatch is the maximum size of a watch in a request, in bytes.
 const maxWatch = 64 << 10
 
-// The default and the maximum number of watches in a list.
+// Default and maximum number of watches in a list.
 const (
 	defaultWatches = 25
 	maxWatches     = 100
 	maxWatchOffset = 1_000_000
 )
 
-// requireWatches refuses requests while the hub has no store for watches.
+// requireWatches refuses requests if the hub has no store for watches.
 func (s *Server) requireWatches(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.Watches == nil {
@@ -43,7 +43,7 @@ func (s *Server) requireWatches(next http.Handler) http.Handler {
 	})
 }
 
-// A watchDocument is a watch for its owner. It has only the member names of the specification.
+// A watchDocument is the JSON of a watch for its owner. Its members are those of the specification.
 type watchDocument struct {
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
@@ -57,7 +57,7 @@ func documentOfWatch(w *watch.Watch) watchDocument {
 	return watchDocument{w.Resource, w.CallbackURL, w.Created.Unix(), w.Triggered, w.Delivered, w.Errored}
 }
 
-// A listedWatch is a watch in a list, with its path.
+// A listedWatch is the JSON of a watch in a list, with its path.
 type listedWatch struct {
 	ID string `json:"id"`
 	watchDocument
@@ -129,7 +129,7 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 	p := principalOf(r.Context())
 	if p != nil {
 		draft.IsOperator = p.Has(identity.RoleOperatorRead)
-	} else if token := bearerOf(r); token != "" { // a request without a token must not count as a failed login
+	} else if token := bearerOf(r); token != "" { // a request without a token does not count as a failed login
 		if draft.IsOperator, err = s.isOperator(w, r, token); err != nil {
 			return err
 		}
@@ -250,8 +250,8 @@ func (s *Server) listWatches(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// numberOf returns text, the value of the query parameter name, as a number from least to limit. It
-// returns byDefault if text is "".
+// numberOf parses text, the value of the query parameter called name, as a number from least to
+// limit. It returns byDefault if text is "".
 func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	if text == "" {
 		return byDefault, nil
@@ -263,7 +263,7 @@ func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	return n, nil
 }
 
-// watchID returns the id in the path of a request. The query must be empty. A malformed id is
+// watchID returns the watch id in the path of a request. The query must be empty. A malformed id is
 // reported as an unknown watch.
 func watchID(r *http.Request) (domain.WatchID, error) {
 	if _, err := query.Parse(r); err != nil {
@@ -288,7 +288,7 @@ func writeNothing(w http.ResponseWriter) error {
 	return nil
 }
 
-// asWatchProblem returns the problem for an error whose text may begin with a JSON pointer.
+// asWatchProblem returns the problem for an error whose text may start with a JSON pointer.
 func asWatchProblem(ctx context.Context, err error) error {
 	p := asProblem(ctx, err)
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && p.problem == invalid && strings.HasPrefix(pointer, "/") {

@@ -14,18 +14,18 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// The headers of a request to broadcast a message.
+// Headers of a request that broadcasts a message.
 const (
 	PriorityHeader  = "X-Broker-Message-Priority"
 	MessageIDHeader = "X-Broker-Message-Id"
-	// MetadataHeader lists the names of the headers that are delivered with the
-	// message, separated by commas.
+	// MetadataHeader contains the names of the headers that are delivered with the message,
+	// separated by commas.
 	MetadataHeader = "X-Broker-Metadata-Headers"
 )
 
 const defaultContentType = "application/octet-stream"
 
-// broadcast stores a message, and then responds.
+// broadcast stores a message before it responds.
 func (e *edge) broadcast(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 	channel, err := e.channelOf(r)
 	if err != nil {
@@ -77,21 +77,20 @@ func messageIDOf(h http.Header) (string, error) {
 	return lines[0], nil
 }
 
-// priorityOf returns the priority of a message. It replaces an integer outside the range by the
-// nearest end of the range.
+// priorityOf returns the priority of a message. It replaces an integer outside of the permitted
+// range with the nearest permitted one.
 func priorityOf(lines []string) (int, error) {
 	if len(lines) == 0 {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // an out-of-range number is parsed as the nearest int64
+	n, err := strconv.ParseInt(strings.TrimSpace(lines[0]), 10, 64) // ParseInt replaces an out-of-range number with the nearest int64
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(lines) > 1 {
 		return 0, domain.Errorf(domain.Invalid, "%s: want an integer of 0 to %d, got %q", PriorityHeader, domain.Priorities-1, domain.Shorten(strings.Join(lines, ", ")))
 	}
 	return int(min(max(n, 0), domain.Priorities-1)), nil
 }
 
-// metadataOf returns the headers of the request that X-Broker-Metadata-Headers
-// lists.
+// metadataOf returns those headers of the request that X-Broker-Metadata-Headers names.
 func metadataOf(h http.Header) map[string]string {
 	metadata := make(map[string]string)
 	for _, line := range h.Values(MetadataHeader) {

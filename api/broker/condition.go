@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// conditionOf returns the condition of a PUT. As RFC 9110 requires, If-Match takes precedence over
-// If-Unmodified-Since.
+// conditionOf returns the condition that the headers of a PUT request contain. As RFC 9110
+// requires, If-Match takes precedence over If-Unmodified-Since.
 func conditionOf(r *http.Request) (broker.Condition, error) {
 	var c broker.Condition
 	if c.Exists, c.Versions = etag.Match(r); c.Exists || c.Versions != nil {

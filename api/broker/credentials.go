@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// The headers with the credentials of a request.
+// Headers that contain the credentials of a request.
 const (
 	AdminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
 	ChannelTokenHeader  = "X-Broker-Channel-Token"
@@ -17,7 +17,7 @@ const (
 )
 
 // credentials returns the credentials of a request. It fails with [broker.ErrForbidden] if the
-// credentials include a wrong token of operators.
+// request contains a wrong operator token.
 func (e *edge) credentials(w http.ResponseWriter, r *http.Request) (*broker.Credentials, error) {
 	creds := &broker.Credentials{
 		ChannelToken: r.Header.Get(ChannelTokenHeader),

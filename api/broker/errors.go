@@ -6,12 +6,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A FormError reports what is wrong with a field of a form.
+// A FormError describes what is wrong with one field of a form.
 type FormError struct{ Field, Detail string }
 
 func (e *FormError) Error() string { return e.Field + ": " + e.Detail }
 
-// A MediaTypeError reports a body whose media type or content coding the route does not accept.
+// A MediaTypeError means that the route does not accept the media type or content coding of a body.
 type MediaTypeError struct{ Header, Got, Want string }
 
 func (e *MediaTypeError) Error() string {

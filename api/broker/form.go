@@ -16,8 +16,8 @@ const (
 	maxForm  = 64 << 10 // bytes
 )
 
-// readForm reads the form of a request that creates or changes a party. The fields callbackUrl and
-// type are valid only for consumers.
+// readForm reads the form of a request that creates or changes a party. It accepts the fields
+// callbackUrl and type only for a consumer.
 func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool) (broker.Draft, error) {
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)
@@ -35,7 +35,7 @@ func (e *edge) readForm(w http.ResponseWriter, r *http.Request, isConsumer bool)
 	return parseForm(string(body), isConsumer)
 }
 
-// checkCoding refuses a compressed body.
+// checkCoding returns an error for a compressed body.
 func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
@@ -44,7 +44,7 @@ func checkCoding(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseForm decodes a form. It fails with a [FormError], which contains no value of the form,
+// parseForm decodes a form. Its error is a [FormError], which does not contain the field's value,
 // because the value may be a token.
 func parseForm(text string, isConsumer bool) (broker.Draft, error) {
 	var d broker.Draft

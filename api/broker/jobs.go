@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A jobDocument is the delivery of a message to a consumer.
+// A jobDocument is the JSON of a message's delivery to one consumer.
 type jobDocument struct {
 	ID         string            `json:"id"`                // id of the consumer
 	Channel    string            `json:"channel,omitempty"` // set only in a list of jobs of several channels
@@ -47,7 +47,7 @@ func documentOfJob(j *broker.Job) jobDocument {
 	return d
 }
 
-// lastAttempt returns the start of the last known attempt of a job, or the zero time if there is
+// lastAttempt returns the time of the last known attempt of a job, or the zero time if there is
 // none.
 func lastAttempt(j *broker.Job) time.Time {
 	if n := len(j.History); n > 0 {

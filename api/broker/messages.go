@@ -11,21 +11,21 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A messageDocument is a message in a response.
+// A messageDocument is the JSON of a message in a response.
 type messageDocument struct {
 	ID                string            `json:"id"`
-	ProducerMessageID string            `json:"producerMessageId,omitempty"` // id chosen by the producer
+	ProducerMessageID string            `json:"producerMessageId,omitempty"` // id that the producer has chosen
 	Producer          string            `json:"producer"`
 	Priority          int               `json:"priority"`
 	ContentType       string            `json:"contentType"`
 	Metadata          map[string]string `json:"metadata,omitempty"`
 	Received          time.Time         `json:"received"`
-	Status            string            `json:"status,omitempty"` // not set in a bundle
-	*payloadDocument                    // nil in a list
-	Jobs              *[]jobDocument    `json:"jobs,omitempty"` // set only for a single message
+	Status            string            `json:"status,omitempty"` // omitted in a bundle
+	*payloadDocument                    // payload; nil in a list
+	Jobs              *[]jobDocument    `json:"jobs,omitempty"` // set only in a response with a single message
 }
 
-// A payloadDocument is a payload as text or in Base64.
+// A payloadDocument contains a payload as text or in Base64.
 type payloadDocument struct {
 	Payload       *string `json:"payload,omitempty"`
 	PayloadBase64 []byte  `json:"payloadBase64,omitempty"`
@@ -101,7 +101,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 		return err
 	}
 	if p.values.Has("statusChangedSince") {
-		// The decoding of the query has turned a plus sign that was not percent-encoded into a blank.
+		// Decoding the query has turned a plus sign that was not percent-encoded into a blank.
 		text := strings.ReplaceAll(p.values.Get("statusChangedSince"), " ", "+")
 		if q.StatusChangedSince, err = time.Parse(time.RFC3339, text); err != nil {
 			return domain.Errorf(domain.Invalid, "statusChangedSince: want a time of RFC 3339, such as 2026-11-25T20:41:08Z, got %q", domain.Shorten(text))
@@ -125,7 +125,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 	return nil
 }
 
-// latestReceived returns the latest time at which the hub received one of messages.
+// latestReceived returns the latest of the times at which the hub received messages.
 func latestReceived(messages []*broker.Message) (latest time.Time) {
 	for _, m := range messages {
 		latest = laterOf(latest, m.Received)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// The default and the maximum value of the parameter delay.
+// Default and maximum of the query parameter delay.
 const (
 	defaultDelay = 2 * time.Second
 	maxDelay     = 24 * time.Hour
@@ -46,7 +46,7 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 		Next string        `json:"next,omitempty"`
 	}{Jobs: make([]jobDocument, len(jobs))}
 	for i := range jobs {
-		jobs[i].History = nil // histories are removed to limit the size of the list
+		jobs[i].History = nil // the history of a job is omitted to limit the size of the list
 		answer.Jobs[i] = documentOfJob(&jobs[i])
 		answer.Jobs[i].Channel = jobs[i].Consumer.Channel().String()
 	}
@@ -58,7 +58,7 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 	return nil
 }
 
-// formatOverduePlace returns the position p, at which a page begins, as text.
+// formatOverduePlace encodes p, the position of a page's first job, as text.
 func formatOverduePlace(p broker.OverduePosition) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.Shard) + " " + p.Cursor))
 }

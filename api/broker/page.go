@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The default and the maximum number of elements in a page.
+// Default and maximum number of elements in a page.
 const (
 	defaultSize = 25
 	maxSize     = 100
@@ -19,10 +19,11 @@ const (
 type listPage struct {
 	values url.Values
 	size   int
-	first  string // position of the first element; "": the beginning of the list
+	first  string // position of the first element; "" for the start of the list
 }
 
-// pageOf reads the query of a list, which may have the parameters size, first and known.
+// pageOf reads the page that the query selects. The query may contain the parameters size, first
+// and known.
 func pageOf(r *http.Request, known ...string) (*listPage, error) {
 	values, err := query.Parse(r, append([]string{"first", "size"}, known...)...)
 	if err != nil {
@@ -44,7 +45,7 @@ func sizeOf(values url.Values, byDefault, limit int) (int, error) {
 	return n, nil
 }
 
-// nextPath returns the path of the page that begins with first, or "" if first is "".
+// nextPath returns the path of the page whose first element is first, or "" if first is "".
 func (p *listPage) nextPath(path, first string) string {
 	if first == "" {
 		return ""
@@ -57,7 +58,7 @@ func (p *listPage) nextPath(path, first string) string {
 	return path + "?" + values.Encode()
 }
 
-// firstEntry returns the entry of the first message in the page.
+// firstEntry returns the entry id of the page's first message.
 func (p *listPage) firstEntry() (domain.EntryID, error) {
 	if p.first == "" {
 		return domain.EntryID{}, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A partyDocument is a producer, a channel or a consumer, without its token.
+// A partyDocument is the JSON of a producer, a channel or a consumer, without its token.
 type partyDocument struct {
 	ID          string    `json:"id"`
 	Channel     string    `json:"channel,omitempty"` // set only for a consumer
@@ -33,7 +33,7 @@ func writeParty(w http.ResponseWriter, status int, p *broker.Party) {
 	writeJSON(w, status, p.Changed, documentOfParty(p))
 }
 
-// A partyFinder returns the party in the path of a request.
+// A partyFinder returns the id of the party in the path of a request.
 type partyFinder func(*http.Request) (domain.PartyID, error)
 
 // put returns a handler that creates or changes a party.
@@ -111,7 +111,7 @@ func (e *edge) listConsumers(w http.ResponseWriter, r *http.Request, creds *brok
 	return e.list(w, r, creds, channel.Consumers(), "consumers", channelPath(channel)+"/consumers")
 }
 
-// list responds with a page of a list: an object with one array, named member.
+// list responds with a page of a list: an object whose array is called member.
 func (e *edge) list(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, list domain.PartyList, member, path string) error {
 	p, err := pageOf(r)
 	if err != nil {

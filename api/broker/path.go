@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// producerOf, channelOf and consumerOf return the party in the path of a request. They fail with
-// Invalid if the id of the party is not valid.
+// producerOf, channelOf and consumerOf return the id of the party in the path of a request. They
+// fail with Invalid if the id is invalid.
 
 func (e *edge) producerOf(r *http.Request) (domain.PartyID, error) {
 	id, err := domain.Producers.Parse(pathparam.Value(r, "producerId"))
@@ -49,8 +49,8 @@ func (e *edge) messageOf(r *http.Request) string {
 	return id
 }
 
-// The functions below return paths for responses. Neither the names of parties nor the ids of
-// messages need percent-encoding.
+// Functions that return paths for responses. The paths need no percent-encoding, because the names
+// of parties and the ids of messages contain only safe characters.
 
 func partyPath(id domain.PartyID) string {
 	switch {

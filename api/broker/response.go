@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// writeJSON responds with a document, and with the time of its last change unless that time is
-// zero.
+// writeJSON responds with a document. Unless changed is zero, it adds the header Last-Modified.
 func writeJSON(w http.ResponseWriter, status int, changed time.Time, body any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -17,8 +16,8 @@ func writeJSON(w http.ResponseWriter, status int, changed time.Time, body any) {
 	}
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // payloads are often XML, whose brackets need no escapes
-	_ = encoder.Encode(body)     // fails if the client has disconnected
+	encoder.SetEscapeHTML(false) // escaping angle brackets would enlarge payloads, which are often XML
+	_ = encoder.Encode(body)     // Encode fails if the client has disconnected
 }
 
 // writeEmpty responds without a body.
@@ -27,7 +26,7 @@ func writeEmpty(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 }
 
-// timeOrNil returns nil for the zero time.
+// timeOrNil returns a pointer to t, or nil for the zero time.
 func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -10,25 +10,25 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A Host is the server that contains the routes of the broker.
+// A Host is the server to which the routes of the broker are added.
 type Host interface {
 	// Handle returns a handler that calls h. If h returns an error, the handler responds with a
 	// problem.
 	Handle(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc
 
-	// IsOperator reports whether token is an operator's token. If the client has sent too many wrong
+	// IsOperator reports whether token is an operator token. If the client has sent too many wrong
 	// tokens, it fails with the error for the response.
 	IsOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error)
 
-	// ReadBody reads a body of up to limit bytes. The memory of the body remains reserved until
-	// release is called. After a failure, the caller need not call release.
+	// ReadBody reads a body of up to limit bytes. It reserves memory for the body until the caller
+	// calls release, which is unnecessary after an error.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// ReserveAnswer acquires n bytes of the memory for responses, of which each owner has a share.
-	// It fails with Busy if it cannot acquire them in time.
+	// ReserveAnswer acquires n bytes of the memory for responses. Each owner has a share of this
+	// memory. It fails with Busy if it cannot acquire them in time.
 	ReserveAnswer(ctx context.Context, owner string, n int64) (release func(), err error)
 
-	// Note adds attributes to the log line of the request.
+	// Note adds attributes to the request's log line.
 	Note(ctx context.Context, attrs ...slog.Attr)
 }
 
@@ -37,12 +37,12 @@ type edge struct {
 	host    Host
 }
 
-// Mount adds the routes of the broker to r. If service is nil, the caller must prevent requests to
+// Mount adds the routes of the broker to r. If service is nil, the caller must not pass requests to
 // these routes.
 func Mount(r chi.Router, service *broker.Service, host Host) {
 	e := &edge{service, host}
 
-	// Operators manage producers and consumers.
+	// Operators manage producers, channels and consumers.
 	r.Put("/broker/producer/{producerId}", e.handle(e.put(e.producerOf)))
 	r.Get("/broker/producer/{producerId}", e.handle(e.get(e.producerOf)))
 	r.Get("/broker/producers", e.handle(e.listProducers))
@@ -73,8 +73,8 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	r.Delete("/broker/channel/{channelId}/consumer/{consumerId}/dequeue/{bundleId}", e.handle(e.dequeue))
 }
 
-// A handler responds to a request with these credentials. If it returns an error, it has written
-// nothing.
+// A handler responds to a request that has the credentials creds. If it returns an error, it must
+// not have written a response.
 type handler func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error
 
 func (e *edge) handle(h handler) http.HandlerFunc {

@@ -19,15 +19,15 @@ import (
 var assetFiles embed.FS
 
 // An asset is a file that pages load. Its path contains a part of its SHA-256, so browsers may
-// cache it for as long as they like.
+// cache it without limit.
 type asset struct {
-	name        string // name in paths
+	name        string // name in the path of the asset
 	contentType string
 	plain, gzip []byte
 }
 
-// assetTypes are the media types of assets. They are listed here because the types that package
-// mime knows depend on the machine.
+// assetTypes maps file extensions to media types. The types that package mime knows depend on the
+// machine.
 var assetTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -61,16 +61,16 @@ func compressAsset(plain []byte) []byte {
 	if err != nil {
 		panic(err) // the level is valid
 	}
-	_, _ = w.Write(plain) // writes to memory do not fail
+	_, _ = w.Write(plain) // writing to memory never fails
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// assetPath returns the path of an asset by the name of its file.
+// assetPath returns the path of the asset whose file is called file.
 func assetPath(file string) string { return link("assets", assets()[file].name) }
 
-// serveAsset responds with an asset. If the path names another version of the asset, the response has
-// the version of this node and must not be cached: during an upgrade, a page and its assets may come
+// serveAsset responds with an asset. If the path names another version of the asset, serveAsset
+// sends this node's version and forbids caching: during an upgrade, a page and its assets may come
 // from different nodes.
 func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
 	name := chi.URLParam(r, "file")
@@ -98,6 +98,6 @@ func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails if the client has disconnected
+		_, _ = w.Write(body) // Write fails if the client has disconnected
 	}
 }

@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	maxShownBody = 100 << 10 // limit for the bytes of a body on a page
-	maxBodyHTML  = 200 << 10 // limit for the bytes of the HTML for the body
+	maxShownBody = 100 << 10 // maximum bytes of a body on a page
+	maxBodyHTML  = 200 << 10 // maximum bytes of the HTML for a body
 )
 
-// shownBody returns a body as text, with indentation if the body is JSON. A binary body is shown as
-// escaped bytes.
+// shownBody returns a body as text. It indents JSON, and escapes the bytes of a binary body.
 func shownBody(body []byte) g.Node {
 	note := g.Node(nil)
 	if len(body) > maxShownBody {
@@ -43,7 +42,7 @@ func textOfBody(body []byte) string {
 	return strconv.QuoteToASCII(string(body))
 }
 
-// trimRune removes an incomplete character from the end of a truncated text.
+// trimRune removes an incomplete UTF-8 character from the end of a truncated text.
 func trimRune(text []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

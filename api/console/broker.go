@@ -18,13 +18,13 @@ import (
 
 // Broker is the webhook broker. [broker.Service] implements it.
 type Broker interface {
-	// ListParties returns up to limit parties of a list in the order of their names. It begins at the name
-	// first. next is the name at which the next page begins, or "" at the end of the list.
+	// ListParties returns up to limit parties of a list, sorted by name, starting with the name
+	// first. next is the first name of the following page, or "" at the end of the list.
 	ListParties(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
 	// GetParty returns a party.
 	GetParty(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
-	// DeadLetters returns up to limit dead letters of a consumer: the jobs after an entry whose
-	// attempts have all failed.
+	// DeadLetters returns up to limit dead letters of a consumer, starting after the entry after. A
+	// dead letter is a job whose attempts have all failed.
 	DeadLetters(ctx context.Context, creds *broker.Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]broker.Job, error)
 	// Overdue returns jobs that wait because the node that served their consumers has died.
 	Overdue(ctx context.Context, creds *broker.Credentials, q broker.OverdueQuery) (jobs []broker.Job, next broker.OverduePosition, more bool, err error)
@@ -33,13 +33,13 @@ type Broker interface {
 }
 
 const (
-	shownParties = 50 // parties of each list on a page
-	shownDead    = 50 // dead letters on a page
+	shownParties = 50 // maximum number of parties of each list on a page
+	shownDead    = 50 // maximum number of dead letters on a page
 
-	overdueDelay = time.Minute // time for which a job must be overdue before it is shown
+	overdueDelay = time.Minute // a job is shown once it is overdue for this time
 )
 
-// operatorCredentials are the credentials with which a signed-in operator uses the broker.
+// operatorCredentials are the credentials that signed-in operators use for the broker.
 var operatorCredentials = &broker.Credentials{IsAdmin: true}
 
 func consumerPath(id domain.PartyID) string {
@@ -82,7 +82,7 @@ func (v *visit) brokerOverview() error {
 	}})
 }
 
-// overdueJobs returns a notice about jobs that no node works on; nil without such jobs.
+// overdueJobs returns a notice about jobs that no node works on, or nil if there are none.
 func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	if len(jobs) == 0 {
 		return nil
@@ -95,8 +95,8 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	return notice(bad, h.P(g.Text("The node that served these consumers has died, and no other node has taken over. Deliver one of the jobs again: a node then takes over all consumers of its shard.")), t.render())
 }
 
-// partyTable returns one page of a list of parties as a table. The value of the query parameter is
-// the first name of the page.
+// partyTable returns one page of a list of parties as a table. The query parameter called parameter
+// contains the first name on the page.
 func (v *visit) partyTable(title string, list domain.PartyList, parameter string) (g.Node, error) {
 	first := v.r.URL.Query().Get(parameter)
 	found, next, err := v.opts.Broker.ListParties(v.ctx(), operatorCredentials, list, first, shownParties)
@@ -257,8 +257,8 @@ func consumerSubject(id domain.PartyID) journal.Subject {
 	return journal.SubjectOf("consumer", id.Channel().String(), id.String())
 }
 
-// retriggerJob shows the form that delivers a message to a consumer again, or executes the form's
-// order.
+// retriggerJob handles the form that delivers a message to a consumer again: it shows the form, or
+// executes its order.
 func (v *visit) retriggerJob() error {
 	id, err := v.consumer()
 	if err != nil {
@@ -294,7 +294,7 @@ func (v *visit) retriggerJob() error {
 	})
 }
 
-// consumerRecords shows the records of the orders about a consumer.
+// consumerRecords shows the records of orders that concern a consumer.
 func (v *visit) consumerRecords() error {
 	id, err := v.consumer()
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	adminToken = "token-of-the-operators" // token of the operators of a test's hub
+	adminToken = "token-of-the-operators" // token of the operators of the tested hub
 	actor      = "5790001330552"
 )
 
@@ -87,8 +87,8 @@ func (l *logCapture) String() string {
 	return l.text.String()
 }
 
-// open starts a hub with pages, and returns a browser that has not signed in.
-// change may alter the options.
+// open starts a hub with pages, and returns a browser that has not signed in. change may modify the
+// options.
 func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
 	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &testClock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logCapture{}, bus: newQueueBus()}
@@ -163,7 +163,7 @@ func (b *browser) signIn() (location string) {
 	return a.header.Get("Location")
 }
 
-// save stores n events of an origin for an actor.
+// save stores n events from origin for an actor.
 func (b *browser) save(recipient, origin string, n int) {
 	b.t.Helper()
 	var events []domain.Event
@@ -222,7 +222,8 @@ func (b *browser) get(path string, header ...string) *pageAnswer {
 	return b.do(http.MethodGet, path, "", header...)
 }
 
-// post submits a form to a path, with the headers that a browser would set.
+// post submits a form to path with the headers that a browser would set. header contains further
+// names and values.
 func (b *browser) post(path string, form url.Values, header ...string) *pageAnswer {
 	b.t.Helper()
 	return b.do(http.MethodPost, path, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.url}, header...)...)
@@ -253,7 +254,7 @@ func (a *pageAnswer) wants(status int) *pageAnswer {
 	return a
 }
 
-// elements returns the elements with a name.
+// elements returns all elements with the given tag name.
 func (a *pageAnswer) elements(name string) []*html.Node { return elementsOf(a.root, name) }
 
 func elementsOf(n *html.Node, name string) (found []*html.Node) {
@@ -275,7 +276,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// textOf returns the text inside an element, with single blanks.
+// textOf returns the text inside an element, with each run of white space replaced by one blank.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -286,7 +287,7 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// text returns the text of the page below its header.
+// text returns the text of the page without its header.
 func (a *pageAnswer) text() string {
 	a.t.Helper()
 	mains := a.elements("main")
@@ -294,7 +295,7 @@ func (a *pageAnswer) text() string {
 	return textOf(mains[0])
 }
 
-// form returns the fields of the form for a path, with the values on the page.
+// form returns the fields of the form that is submitted to path, with their values on the page.
 func (a *pageAnswer) form(path string) url.Values {
 	a.t.Helper()
 	for _, f := range a.elements("form") {

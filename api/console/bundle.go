@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// bundlePage is the number of events of a bundle on a page.
+// bundlePage is the maximum number of events of a bundle on one page.
 const bundlePage = 200
 
-// bundleKinds are the badges of the states of bundles.
+// bundleKinds maps the state of a bundle to the style of its badge.
 var bundleKinds = map[repository.BundleState]badgeKind{
 	repository.BundleOpen: warn, repository.BundleDequeued: good, repository.BundleSkipped: bad, repository.BundleReleased: mild,
 }
@@ -73,7 +73,7 @@ func (v *visit) bundle() error {
 	return v.show(&view{title: "Bundle", about: id.String(), body: append(body, events...)})
 }
 
-// offset reads from the query the index of the first event on the page.
+// offset returns the index of the first event on the page, which it reads from the query.
 func (v *visit) offset() (int, error) {
 	text := v.r.URL.Query().Get("from")
 	if text == "" {
@@ -86,7 +86,7 @@ func (v *visit) offset() (int, error) {
 	return from, nil
 }
 
-// factsOfBundle returns the stored facts about a bundle, without its events.
+// factsOfBundle returns what is stored about a bundle, without its events.
 func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 	now := v.opts.Clock()
 	all := []fact{
@@ -117,7 +117,7 @@ func (v *visit) factsOfBundle(b *hub.RetainedBundle) g.Node {
 	return facts(all...)
 }
 
-// eventsOfBundle returns the events of a bundle in their order, beginning at an index.
+// eventsOfBundle returns a page of the events of a bundle, in order, starting at index from.
 func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error) {
 	if !b.HasEvents() {
 		return []g.Node{h.P(h.Class("empty"), g.Text("The events of the bundle are no longer retained."))}, nil
@@ -159,7 +159,7 @@ func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error
 	return []g.Node{g.If(first+next != "" && len(t.rows) > 0, shown), t.render(), pager(first, next)}, nil
 }
 
-// viewBundle shows the body of a bundle. It first records the operator and the reason.
+// viewBundle shows the body of a bundle, after it has recorded the operator and the reason.
 func (v *visit) viewBundle() error {
 	actor, err := v.actor()
 	if err != nil {

@@ -72,7 +72,7 @@ func TestBundle_ShowsItsBodyAfterTheViewIsRecorded(t *testing.T) {
 	b.peekAs(actor, sampleBundle)
 	form := b.get(bundlePath + "/look").wants(http.StatusOK).form(bundlePath + "/look")
 	require.False(t, form.Has("typed"))
-	a := b.post(bundlePath+"/look", form).wants(http.StatusUnprocessableEntity) // the form has no reason
+	a := b.post(bundlePath+"/look", form).wants(http.StatusUnprocessableEntity) // the submitted form contains no reason
 	require.NotContains(t, a.text(), "kwh")
 	form.Set("why", "its actor asks")
 	a = b.post(bundlePath+"/look", form).wants(http.StatusOK)

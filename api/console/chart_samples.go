@@ -13,15 +13,15 @@ const (
 	maxSamples  = 180 // one hour
 )
 
-// A seriesKind is one line of the charts.
+// A seriesKind describes one line of the charts.
 type seriesKind struct {
 	title  string
 	metric string
-	isRate bool // the metric is a counter, of which the chart shows the growth per second
-	isMax  bool // the chart shows the maximum over the metric's labels; if false, the sum
+	isRate bool // whether the metric is a counter, of which the chart shows the growth per second
+	isMax  bool // whether the chart shows the maximum of the metric over all its labels; if false, the sum
 }
 
-// seriesKinds are the columns of the table beside the charts.
+// seriesKinds are the lines of the charts, and the columns of the table beside the charts.
 var seriesKinds = []seriesKind{
 	{title: "Accepted events a second", metric: "messagehub_events_accepted_total", isRate: true},
 	{title: "Dequeued events a second", metric: "messagehub_events_dequeued_total", isRate: true},
@@ -31,22 +31,22 @@ var seriesKinds = []seriesKind{
 	{title: "Request units a second", metric: "messagehub_cosmos_request_units_total", isRate: true},
 }
 
-// A metricReading is the value of a metric, if the metric exists.
+// A metricReading is the value of a metric. If the metric does not exist, there is no value.
 type metricReading struct {
 	value   float64
 	isKnown bool
 }
 
-// A sample has a value for each of seriesKinds, in the unit of the charts.
+// A sample contains a value for each of seriesKinds, in the unit of the charts.
 type sample struct {
 	at     time.Time
 	values []metricReading
 }
 
-// samples are the samples of the last hour, in memory.
+// samples contains the samples of the last hour, in memory.
 type samples struct {
 	mu     sync.Mutex
-	before []metricReading // readings of the metrics for the last sample
+	before []metricReading // metric readings from which the last sample was computed
 	all    []sample
 }
 
@@ -57,7 +57,7 @@ func (s *samples) allSamples() []sample {
 	return append([]sample(nil), s.all...)
 }
 
-// add computes a sample from the metrics at a time.
+// add computes a sample from metrics that were read at the given time.
 func (s *samples) add(at time.Time, gathered []metricReading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func readFamily(family *dto.MetricFamily, isMax bool) (r metricReading) {
 	return r
 }
 
-// Run takes the samples of the charts until ctx ends. Before it returns, it cancels a running check
-// and waits for the end of the check.
+// Run adds samples to the charts until ctx ends. Before it returns, it cancels a running check and
+// waits until the check has ended.
 func (c *Console) Run(ctx context.Context) {
 	defer c.work.Wait()
 	defer c.endCheck()

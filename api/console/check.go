@@ -19,16 +19,16 @@ import (
 // shownFindings is the maximum number of findings on a page.
 const shownFindings = 200
 
-// checkRefresh is the time after which the page of a running check refreshes.
+// checkRefresh is the interval at which the page of a running check refreshes.
 const checkRefresh = 2 * time.Second
 
-// A check is the last check that was started on a page. A node runs one check at a time, whether it
-// was started on a page or through the API.
+// A check is the last check that was started on a page. A node runs one check at a time, which is
+// started on a page or through the API.
 type check struct {
 	mu      sync.Mutex
 	cancel  context.CancelFunc // nil before the first check
 	isDone  bool
-	actor   domain.ActorID // zero for all actors
+	actor   domain.ActorID // actor that is checked; zero for all actors
 	repair  bool
 	by      string
 	began   time.Time
@@ -46,7 +46,7 @@ func (c *Console) endCheck() {
 	}
 }
 
-// showCheck shows the form that starts a check, and the last check.
+// showCheck shows the form that starts a check, and the state of the last check.
 func (v *visit) showCheck() error { return v.showCheckWith(0, "") }
 
 func (v *visit) showCheckWith(status int, fault string) error {
@@ -65,11 +65,11 @@ func (v *visit) showCheckWith(status int, fault string) error {
 	return v.show(&view{status: status, title: "Check", body: body})
 }
 
-// checkPart responds with the state of the check, which replaces the state on the page.
+// checkPart responds with the state of the last check, for the part of the page that shows it.
 func (v *visit) checkPart() error { return v.showFragment(v.checkState()) }
 
-// checkState returns the progress of the check, or its result. While the check
-// runs, the part refreshes itself.
+// checkState returns the progress or the result of the last check. While the check runs, this part
+// of the page refreshes itself.
 func (v *visit) checkState() g.Node {
 	c := &v.check
 	c.mu.Lock()
@@ -150,7 +150,7 @@ func tableOfFindings(findings []hub.Finding) g.Node {
 	return t.render()
 }
 
-// startCheck starts a check, which continues after the request.
+// startCheck starts a check that continues after the request has ended.
 func (v *visit) startCheck() error {
 	if v.opts.Check == nil {
 		return v.redirect(link("check"))

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// checkThatWaits returns a check that reports progress, and then waits until found is closed or the
+// checkThatWaits returns a check that reports progress. It then waits until found is closed or the
 // context of the check ends.
 func checkThatWaits(found <-chan struct{}) hub.Checker {
 	return func(ctx context.Context, opts hub.CheckOptions) (report hub.CheckReport, err error) {
@@ -37,7 +37,7 @@ func TestCheck_EndsWithTheConsole(t *testing.T) {
 	b.post("/console/check", b.get("/console/check").form("/console/check")).wants(http.StatusSeeOther)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b.console.Run(ctx) // waits for the end of the check
+	b.console.Run(ctx) // Run waits for the end of the check
 	require.Contains(t, b.get("/console/check").text(), "The node was asked to stop.")
 }
 

@@ -5,10 +5,10 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A Setting is a key of the configuration. The value of a secret is not shown.
+// A Setting is a key of the configuration, with its value. The value of a secret is hidden.
 type Setting struct {
 	Name      string
-	Value     string // value that may be shown
+	Value     string // value, unless it is secret
 	Origin    string // default, file, environment or flag
 	From      string // exact source of the value
 	Usage     string

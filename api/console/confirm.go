@@ -24,25 +24,26 @@ const (
 )
 
 // A confirmation is a form with which an operator gives an order. It shows the state on which the
-// operator decides, and asks for a reason and a typed name. A hidden field contains the shown state.
-// If the state has changed when the form is submitted, the order is not executed, and the form shows
-// the change.
+// operator decides, and asks for a reason and a typed name. A hidden field contains the shown
+// state. If that state has changed when the form is submitted, the order is not executed, and the
+// form shows the differences.
 type confirmation struct {
-	title, about string   // heading of the page, and the name of its object
-	effect       string   // what the order does, as sentences
-	button       string   // verb and object
-	isDanger     bool     // the order cannot be undone
-	state        []fact   // state on which the decision is based; the values are texts
-	more         []g.Node // further fields, such as hidden ones
+	title, about string   // heading of the page, and the name of the order's object
+	effect       string   // effect of the order, as sentences
+	button       string   // text of the button: verb and object
+	isDanger     bool     // whether the order cannot be undone
+	state        []fact   // state on which the operator decides, as names and texts
+	more         []g.Node // further fields of the form, such as hidden ones
 
-	typed, typedLabel string // the name that must be typed, and its label; "" if no name must be typed
+	typed, typedLabel string // name that must be typed, and its label; "" if the operator need not type a name
 
 	carryOut func(by hub.AdminAction) error
-	after    string       // path of the page that shows the record
-	show     func() error // responds with the result; nil: redirect to after
+	after    string       // path of the page that lists the record of the order
+	show     func() error // shows the result of the order; if nil, the browser is redirected to after
 }
 
-// A seenFact is a fact in the hidden field of a form.
+// A seenFact is a name and a value of the state that the operator has seen. A hidden field contains
+// it.
 type seenFact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -102,8 +103,8 @@ func (v *visit) confirm(c *confirmation) error {
 	return v.redirect(c.after)
 }
 
-// changedFacts returns the differences between the current state and the state that the form
-// contains. It returns nil if the states are equal.
+// changedFacts returns the differences between the current state and saw, the state in the
+// submitted form. It returns nil if there are none.
 func (c *confirmation) changedFacts(saw string) []g.Node {
 	var before []seenFact
 	if json.Unmarshal([]byte(saw), &before) != nil {
@@ -132,7 +133,7 @@ func (c *confirmation) changedFacts(saw string) []g.Node {
 	}
 }
 
-// showConfirmation shows the form with the faults of its fields, or with the failure of the order.
+// showConfirmation shows the form with the faults of its fields, or with the failure of its order.
 func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]string, failure []g.Node) error {
 	saw, err := json.Marshal(c.seenFacts())
 	if err != nil {
@@ -140,7 +141,7 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 	}
 	typed := v.value(typedField)
 	if failure != nil || !v.isPost() {
-		typed = "" // a link must not fill in the typed name
+		typed = "" // a link must not fill in the name that the operator has to type
 	}
 	send := button(c.button)
 	if c.isDanger {

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Options configure a Console. If a use case is nil, its pages say that the hub does not offer it.
+// Options configure a Console. If a use case is nil, its pages say that this hub does not support
+// it.
 type Options struct {
 	Version string // version of the program
 
@@ -26,28 +27,28 @@ type Options struct {
 	DeadLetters DeadLetters
 	Check       hub.Checker
 
-	Receivers     ReceiverLister // the pages of receivers also need Journal
+	Receivers     ReceiverLister // required for the pages of receivers, together with Journal
 	Subscriptions Subscriptions
 	Deliveries    Deliveries
 	Replays       Replayer
 	Watches       Watches
 	Broker        Broker
-	Objects       Objects // the pages of objects also need Journal
+	Objects       Objects // required for the pages of objects, together with Journal
 	Journal       Journal
 
 	Nodes      NodeLister
 	SendSample SampleSender
 	Settings   []Setting
-	Gatherer   prometheus.Gatherer   // source of the charts' values; default: the charts are empty
-	Registerer prometheus.Registerer // counts sample traffic; default: nothing is counted
+	Gatherer   prometheus.Gatherer   // metrics from which the charts are drawn; default: the charts are empty
+	Registerer prometheus.Registerer // counts sample traffic; default: sample traffic is not counted
 
-	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same
-	// secret share sessions. It must be long enough to resist guessing, because the owner of a
-	// cookie can test guesses on that cookie. Default: a random secret, so sessions end with the
-	// process.
+	// SessionKey is the secret from which the key for session cookies is derived. Nodes with the
+	// same secret accept each other's sessions. It must be long enough to resist guessing, because
+	// the owner of a cookie can test guesses offline. Default: a random secret, so sessions end
+	// with the process.
 	SessionKey string
-	SignIn     *identity.CodeFlow // signs in at an issuer; default: operators sign in only with a token
-	IsSecure   bool               // browsers reach the hub only over HTTPS
+	SignIn     *identity.CodeFlow // signs operators in at an issuer; default: operators sign in only with a token
+	IsSecure   bool               // whether browsers reach the hub only over HTTPS
 
 	Clock  func() time.Time // default: time.Now
 	Random io.Reader        // default: crypto/rand
@@ -58,15 +59,15 @@ type Options struct {
 type Operator interface {
 	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
-	// Bundle returns a retained bundle, open or closed.
+	// Bundle returns an open or closed bundle that is still stored.
 	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
-	// ViewBundle records that an operator reads the body of a bundle, and returns up
-	// to limit bytes of it.
+	// ViewBundle records that an operator reads the body of a bundle, and returns up to limit bytes
+	// of the body.
 	ViewBundle(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.AdminAction) (*hub.BodyExcerpt, error)
 	// Notices returns the notices in the outbox of the actor.
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
-	// PendingRequest returns the pending content request of this node for a bundle, and whether
-	// such a request exists.
+	// PendingRequest returns this node's pending content request for a bundle. It returns false if
+	// there is none.
 	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
 	// Records returns up to limit records of orders, newest first.
 	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
@@ -76,9 +77,10 @@ type Operator interface {
 	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
 	// Replay reopens the bundle that was closed last.
 	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.AdminAction) (domain.Bundle, error)
-	// Freeze stops Peek and Dequeue.
+	// Freeze makes Peek and Dequeue fail for an actor.
 	Freeze(ctx context.Context, actor domain.ActorID, by hub.AdminAction) error
-	// FindFreeze returns the record of the order that has frozen the mailbox, or nil.
+	// FindFreeze returns the record of the order that froze the mailbox, or nil if it is not
+	// frozen.
 	FindFreeze(ctx context.Context, actor domain.ActorID) (*hub.Record, error)
 	// Thaw ends a freeze.
 	Thaw(ctx context.Context, actor domain.ActorID, by hub.AdminAction) error
@@ -91,10 +93,10 @@ type Console struct {
 	opts   Options
 	sealer *sealer
 
-	sampled *hubmetrics.Events // counters of sample traffic
+	sampled *hubmetrics.Events // counts the events of sample traffic
 	samples samples
 	check   check
-	work    sync.WaitGroup // goroutines that requests have started
+	work    sync.WaitGroup // counts the goroutines that requests have started
 }
 
 // New returns a Console, without starting goroutines.
@@ -111,13 +113,13 @@ func New(opts Options) *Console {
 	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random), sampled: hubmetrics.NewEvents(opts.Registerer, hubmetrics.Console)}
 }
 
-// An edge is a Console with its Host.
+// An edge is a Console together with the Host that serves it.
 type edge struct {
 	*Console
 	host Host
 }
 
-// Mount adds the pages to r, and the redirect from / to them.
+// Mount adds the pages to r, and a redirect from / to the first page.
 func (c *Console) Mount(r chi.Router, host Host) {
 	e := &edge{c, host}
 	r.Get("/", redirectToConsole)

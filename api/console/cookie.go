@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// cookieName returns the name of a cookie. With TLS, a prefix of the name makes browsers refuse a
-// cookie that was set without TLS or by another host.
+// cookieName returns the full name of a cookie. With TLS, the name has a prefix because of which
+// browsers refuse a cookie that was set without TLS or by another host.
 //
-// Browsers send the cookies of a host to all of its ports. So the name contains the port of the
-// request, unless it is the default port of the scheme: hubs on one machine must not overwrite each
-// other's cookies.
+// Browsers send the cookies of a host to all its ports. Hubs on different ports of one machine must
+// not overwrite each other's cookies, so the name contains the port of the request, unless it is
+// the default port.
 func (v *visit) cookieName(name string) string {
 	name = "messagehub-" + name
 	if _, text, err := net.SplitHostPort(v.r.Host); err == nil {

@@ -18,7 +18,7 @@ import (
 type DeadLetters interface {
 	// Queues returns the queues that may have dead letters.
 	Queues() []deadletters.QueueState
-	// Queue returns the queue with a name.
+	// Queue returns the queue called name.
 	Queue(name string) (deadletters.Queue, error)
 	// List returns a page of the dead letters of a queue, without bodies.
 	List(ctx context.Context, queue string, q deadletters.Query) (deadletters.Page, error)
@@ -29,17 +29,17 @@ type DeadLetters interface {
 	Resend(ctx context.Context, queue string, number int64, by hub.AdminAction) error
 	// Delete deletes a dead letter.
 	Delete(ctx context.Context, queue string, number int64, by hub.AdminAction) error
-	// ResendSome resends the dead letters of a selection as Resend does, up to a limit.
+	// ResendSome resends selected dead letters as Resend does, up to a limit.
 	ResendSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
-	// DeleteSome deletes the dead letters of a selection as Delete does, up to a limit.
+	// DeleteSome deletes selected dead letters as Delete does, up to a limit.
 	DeleteSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
-	// Records returns up to limit records of orders about a queue, newest first.
+	// Records returns up to limit records of orders for dead letters of a queue, newest first.
 	Records(ctx context.Context, queue string, limit int) ([]deadletters.Record, error)
 }
 
 var errNoQueues = &pageError{http.StatusNotFound, "This hub has no queues", "It reaches no Service Bus, so it has no dead letters."}
 
-// deadLetterPage is the number of dead letters on a page.
+// deadLetterPage is the maximum number of dead letters on one page.
 const deadLetterPage = 50
 
 // deadLetterQueues lists the queues whose dead letters the hub can read.
@@ -113,7 +113,7 @@ func (v *visit) deadLetters() error {
 	return v.show(&view{title: "Dead letters of", about: queue.Name, body: body})
 }
 
-// queue returns the queue that the path names.
+// queue returns the queue whose name is in the path.
 func (v *visit) queue() (deadletters.Queue, error) {
 	if v.opts.DeadLetters == nil {
 		return deadletters.Queue{}, errNoQueues
@@ -142,7 +142,8 @@ func (v *visit) rowOfDeadLetter(queue *deadletters.Queue, d *deadletters.DeadLet
 	return []g.Node{g.Text(name), reason, description, moment(d.EnqueuedAt), code(d.MessageID), number(d.Size), number(int64(d.DeliveryCount)), orders}
 }
 
-// orderDeadLetter shows the form of an order about one dead letter, or executes the order.
+// orderDeadLetter handles the form of an order for one dead letter: it shows the form, or executes
+// the order.
 func (v *visit) orderDeadLetter() error {
 	queue, err := v.queue()
 	if err != nil {
@@ -185,7 +186,7 @@ func (v *visit) orderDeadLetter() error {
 	return v.confirm(c)
 }
 
-// confirmDeadLetter shows a dead letter with its body. The operator must give a reason first.
+// confirmDeadLetter shows a dead letter with its body, once the operator has given a reason.
 func (v *visit) confirmDeadLetter(queue string, n int64, c *confirmation) error {
 	var found *deadletters.Content
 	c.carryOut = func(by hub.AdminAction) (err error) {
@@ -225,7 +226,8 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 	}})
 }
 
-// orderDeadLetters shows the form of an order about several dead letters, or executes the order.
+// orderDeadLetters handles the form of an order for several dead letters: it shows the form, or
+// executes the order.
 func (v *visit) orderDeadLetters() error {
 	queue, err := v.queue()
 	if err != nil {
@@ -282,7 +284,7 @@ func (v *visit) orderDeadLetters() error {
 	return v.confirm(c)
 }
 
-// deadLetterRecords shows the records of the orders about a queue's dead letters.
+// deadLetterRecords shows the records of orders for dead letters of a queue.
 func (v *visit) deadLetterRecords() error {
 	queue, err := v.queue()
 	if err != nil {

@@ -24,7 +24,7 @@ type queueBus struct {
 	failure error
 }
 
-// newQueueBus returns a bus with three dead letters, two of them with the reason undecodable.
+// newQueueBus returns a bus with three dead letters. Two of them have the reason undecodable.
 func newQueueBus() *queueBus {
 	b := &queueBus{}
 	for i, reason := range []string{"undecodable", "expired", "undecodable"} {
@@ -102,7 +102,7 @@ func TestDeadLetter_IsShownAfterTheViewIsRecorded(t *testing.T) {
 	require.NotContains(t, page.body, "alert(1)")
 	form := page.form(letterPath + "look")
 	require.False(t, form.Has("typed"))
-	b.post(letterPath+"look", form).wants(http.StatusUnprocessableEntity) // the form has no reason
+	b.post(letterPath+"look", form).wants(http.StatusUnprocessableEntity) // the submitted form contains no reason
 	form.Set("why", "its sender asks")
 	a := b.post(letterPath+"look", form).wants(http.StatusOK)
 	require.Contains(t, a.text(), `"id": "<script>alert(1)</script>"`)

@@ -12,16 +12,16 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// The elements of pages. Functions that are called often are not inlined: the compiler would copy
-// the functions of package gomponents into each call, which added 0.1 MB to the program.
+// The HTML elements of pages. Functions that are called often are not inlined: inlining would copy
+// the functions of package gomponents into each call, and the program would grow by 0.1 MB.
 
-// bdi returns a text from outside, isolated so that its direction does not
-// reorder its surroundings.
+// bdi returns an untrusted text as an isolated element, so that right-to-left text does not reorder
+// its surroundings.
 //
 //go:noinline
 func bdi(text string) g.Node { return g.El("bdi", g.Text(text)) }
 
-// code returns an id, or another text that operators copy exactly.
+// code returns an element for a text that operators copy exactly, such as an id.
 //
 //go:noinline
 func code(text string) g.Node { return h.Code(bdi(text)) }
@@ -44,7 +44,7 @@ func groupDigits(n int64) string {
 	}
 	text := sign + digits
 	for _, group := range slices.Backward(groups) {
-		text += "\u202f" + group // a narrow no-break space
+		text += "\u202f" + group // U+202F is a narrow no-break space
 	}
 	return text
 }
@@ -88,7 +88,7 @@ func duration(d time.Duration) string {
 	return ""
 }
 
-// sortedKeys returns the keys of a map in alphabetical order.
+// sortedKeys returns the keys of a map, sorted.
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // indentJSON returns JSON with one member per line.
@@ -100,7 +100,7 @@ func indentJSON(text []byte) string {
 	return b.String()
 }
 
-// anchor returns a link whose text comes from outside.
+// anchor returns a link with an untrusted text.
 //
 //go:noinline
 func anchor(href, text string) g.Node { return h.A(h.Href(href), bdi(text)) }
@@ -115,7 +115,7 @@ const (
 	mild badgeKind = "mild"
 )
 
-// badge returns the badge of a state.
+// badge returns a badge: a highlighted word, such as a state.
 //
 //go:noinline
 func badge(kind badgeKind, word string) g.Node {
@@ -134,7 +134,7 @@ func notice(kind badgeKind, nodes ...g.Node) g.Node {
 	return h.Div(h.Class("notice "+string(kind)), h.Role(role), g.Group(nodes))
 }
 
-// A fact is a name and a value.
+// A fact is a name with a value, for the list that facts returns.
 type fact struct {
 	name  string
 	value g.Node
@@ -149,18 +149,18 @@ func facts(all ...fact) g.Node {
 	}))
 }
 
-// A column is the heading of a table.
+// A column is the heading of a table's column.
 type column struct {
 	title    string
 	isNumber bool
 }
 
-// A tableView is rows under columns. Its first column is the heading of each row.
+// A tableView is a table. Its first column contains the headings of the rows.
 type tableView struct {
 	caption string
 	columns []column
 	rows    [][]g.Node
-	empty   string // sentence that replaces a table without rows
+	empty   string // sentence that replaces the table if it has no rows
 }
 
 func (t *tableView) render() g.Node {
@@ -191,8 +191,8 @@ func (t *tableView) render() g.Node {
 	)
 }
 
-// pager returns links to the first and the next part of a list. It leaves out the link for an empty
-// path.
+// pager returns links to the first and the next page of a list. It omits a link whose path is
+// empty.
 //
 //go:noinline
 func pager(first, next string) g.Node {

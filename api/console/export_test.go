@@ -8,11 +8,11 @@ import (
 // ShownBody returns the HTML of a body.
 func ShownBody(body []byte) string {
 	var b strings.Builder
-	_ = shownBody(body).Render(&b) // writes to memory do not fail
+	_ = shownBody(body).Render(&b) // writing to memory never fails
 	return b.String()
 }
 
-// PathsOf returns the paths of the pages with a method, below root.
+// PathsOf returns the paths of all pages with the given method, relative to root.
 func PathsOf(method string) (paths []string) {
 	for _, p := range pages {
 		if p.method == method {

@@ -17,13 +17,13 @@ import (
 
 // A Finder finds ids. [find.Service] implements it.
 type Finder interface {
-	// Find returns all that the hub knows about an id.
+	// Find returns everything that the hub stores about an id.
 	Find(ctx context.Context, q find.Query) (*find.Answer, error)
 }
 
 var errNoFind = &pageError{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
 
-// find shows all that the hub knows about an id.
+// find shows everything that the hub stores about an id.
 func (v *visit) find() error {
 	if v.opts.Find == nil {
 		return errNoFind
@@ -66,7 +66,7 @@ func (v *visit) find() error {
 	return v.showFind(http.StatusOK, nil, a)
 }
 
-// showFind shows the form, the faults of its fields, and an answer.
+// showFind shows the search form, the faults of its fields, and an answer.
 func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) error {
 	query := v.r.URL.Query()
 	kinds := []navigationEntry{{"", "whatever it may be"}}
@@ -95,7 +95,7 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 	return v.show(&view{status: status, title: "Find", body: body})
 }
 
-// showAnswer returns the found entries, and the list of the searched places.
+// showAnswer returns the found entries, and the list of the places that were searched.
 func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	switch {
 	case a.IsUnknown():
@@ -151,7 +151,7 @@ func (v *visit) showResult(r *find.Result) g.Node {
 	return h.Section(h.Class("found"), append(nodes, t.render(), sentences(r.Notes)))
 }
 
-// showDetail returns the value of a detail. A bundle is a link to its page.
+// showDetail returns the value of a detail. If the detail is a bundle, the value links to its page.
 func (v *visit) showDetail(r *find.Result, d *find.Detail) g.Node {
 	if id, err := domain.ParseBundleID(d.Value); err == nil && d.Name == "bundle" && !r.Actor.IsZero() {
 		return bundleAnchor(r.Actor, id)
@@ -159,7 +159,7 @@ func (v *visit) showDetail(r *find.Result, d *find.Detail) g.Node {
 	return bdi(d.Value)
 }
 
-// sentences returns a list of sentences; nil for an empty list.
+// sentences returns a list of sentences, or nil for an empty list.
 func sentences(all []string) g.Node {
 	if len(all) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/find"
 )
 
-// A finder returns the answer that a test has set.
+// A finder returns a fixed answer to each query.
 type finder struct {
 	answer find.Answer
 	err    error

@@ -9,10 +9,10 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// tokenField is the name of the field with the token of the session.
+// tokenField is the name of the form field that contains the token of the session.
 const tokenField = "form-token"
 
-// tokenInput returns the hidden field with the token of the session.
+// tokenInput returns a hidden field that contains the token of the session.
 func (v *visit) tokenInput() g.Node {
 	v.needSession()
 	return hidden(tokenField, v.session.formToken())
@@ -43,10 +43,10 @@ func dangerButton(text string) g.Node {
 // A field is an input with its label.
 type field struct {
 	name, label  string
-	hint         string // sentence; "" for no hint
+	hint         string // hint below the field, as a sentence; "" if there is none
 	value        string
-	fault        string // sentence; "" for no fault
-	kind         string // text (default), password, search, lines
+	fault        string // fault of the value, as a sentence; "" if there is none
+	kind         string // text (default), password, search or lines
 	autocomplete string // default: off
 	limit        int    // maximum number of characters; 0 means no limit
 	isOptional   bool
@@ -95,7 +95,7 @@ func (f field) render() g.Node {
 type choiceField struct {
 	name, label string
 	value       string
-	options     []navigationEntry // the value of an option is the path of its entry
+	options     []navigationEntry // the path of an entry is the value of its option
 }
 
 func (c choiceField) render() g.Node {
@@ -109,7 +109,8 @@ func (c choiceField) render() g.Node {
 	)
 }
 
-// faults returns a summary of the faults of a form, with a link to each field; nil without faults.
+// faults returns a summary of the faults in a form, with a link to each faulty field. It returns
+// nil if there are none.
 func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (v *visit) faults(faults map[string]string) g.Node {
 	return faultList(faults)
 }
 
-// faultList returns the faults of the fields of a form.
+// faultList returns a list of the faults in a form.
 func faultList(faults map[string]string) g.Node {
 	return notice(bad,
 		h.P(g.Text("Nothing was done. Correct this, and send the form again:")),

@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/journal"
 )
 
-// A Journal records orders that are not about a mailbox. [journal.Journal]
-// implements it.
+// A Journal records orders that do not concern a mailbox. [journal.Journal] implements it.
 type Journal interface {
 	// CarryOut records an order, calls do, and records the outcome.
 	CarryOut(ctx context.Context, subject journal.Subject, what, about string, by hub.AdminAction, do func(context.Context) error) error
@@ -19,7 +18,7 @@ type Journal interface {
 	Records(ctx context.Context, subject journal.Subject, limit int) ([]journal.Record, error)
 }
 
-// showRecords shows the records of the orders about a subject. back is the path of the subject's
+// showRecords shows the records of orders that concern a subject. back is the path of the subject's
 // page.
 func (v *visit) showRecords(title, about string, subject journal.Subject, back string) error {
 	found, err := v.opts.Journal.Records(v.ctx(), subject, shownRecords)
@@ -46,8 +45,8 @@ func (v *visit) showRecords(title, about string, subject journal.Subject, back s
 	}})
 }
 
-// actionLinks returns links to pages as a list. It leaves out nil links: orderLink returns nil if
-// the operator may not give the order.
+// actionLinks returns a list of links. It omits nil links, which orderLink returns if the operator
+// may not give the order.
 func actionLinks(links ...g.Node) g.Node {
 	return h.Ul(h.Class("actions"), g.Map(links, func(n g.Node) g.Node {
 		if n == nil {
@@ -57,7 +56,7 @@ func actionLinks(links ...g.Node) g.Node {
 	}))
 }
 
-// orderLink returns a link to the form of an order, or nil if the operator may not give the order.
+// orderLink returns a link to the form of an order, or nil if the operator may not give orders.
 func (v *visit) orderLink(href, text string) g.Node {
 	if !v.mayOrder() {
 		return nil

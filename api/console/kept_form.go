@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// If the session has ended when a form is submitted, the text of the form is stored in sealed cookies
-// of the browser until the form is shown again.
+// A form may be submitted after its session has ended. Its text is then stored in encrypted cookies
+// until the form is shown again.
 const (
 	keptCookie = "form-"
 	keptTime   = 15 * time.Minute
-	keptChunk  = 3500 // bytes in one cookie; browsers accept 4096, including the name
+	keptChunk  = 3500 // maximum bytes in one cookie; browsers accept 4096, including the name
 	keptChunks = 4
 )
 
-// A keptForm is the text of a form, and the path of its page.
+// A keptForm contains the text of a form, and the path of its page.
 type keptForm struct {
 	Path   string     `json:"path"`
 	Fields url.Values `json:"fields"`
 }
 
-// keepForm stores the text of the submitted form in cookies. It does not store a text that needs more
-// than 4 cookies.
+// keepForm stores the text of the submitted form in cookies. It does not store a text that requires
+// more than 4 cookies.
 func (v *visit) keepForm() {
 	fields := url.Values{}
 	for name, values := range v.form {
@@ -47,8 +47,7 @@ func (v *visit) keepForm() {
 	}
 }
 
-// readKept reads the text of a form that was kept for the page, and deletes the cookies with the
-// text.
+// readKept reads the stored text of this page's form from the cookies, and deletes these cookies.
 func (v *visit) readKept() {
 	text := ""
 	for i := range keptChunks {
@@ -60,7 +59,7 @@ func (v *visit) readKept() {
 	var form keptForm
 	_, isValid := v.sealer.open(keptCookie, text, &form)
 	if isValid && form.Path != v.r.URL.EscapedPath() {
-		return // the text belongs to another page
+		return // the stored text belongs to another page
 	}
 	if isValid {
 		v.kept = form.Fields

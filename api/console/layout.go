@@ -10,20 +10,20 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A view is the content of a page inside the layout.
+// A view is the content of a page, without the layout that all pages share.
 type view struct {
 	status    int    // default: 200
-	title     string // title of the window and heading
-	about     string // name of the page's object, such as an actor; "" for no object
+	title     string // title of the window, and heading of the page
+	about     string // object that the page describes, such as an actor; "" if there is none
 	body      []g.Node
 	hasCharts bool
 	refresh   string // path to which the browser is redirected without a click; "" for no redirect
 }
 
-// htmxConfig turns off features that the policy of the pages does not permit.
+// htmxConfig disables htmx features that the Content-Security-Policy forbids.
 const htmxConfig = `{"includeIndicatorCSS": false, "allowEval": false, "history": false}`
 
-// show responds with a page.
+// show responds with a whole page.
 func (v *visit) show(s *view) error {
 	title := s.title
 	if s.about != "" {
@@ -61,7 +61,7 @@ func (v *visit) show(s *view) error {
 	return v.write(s.status, document)
 }
 
-// showFragment responds with a part of a page. On the page, htmx replaces the previous part with it.
+// showFragment responds with a part of a page, with which htmx replaces the previous version.
 func (v *visit) showFragment(node g.Node) error { return v.write(0, node) }
 
 func (v *visit) write(status int, node g.Node) error {
@@ -76,7 +76,7 @@ func (v *visit) write(status int, node g.Node) error {
 	}
 	v.w.WriteHeader(status)
 	if v.r.Method != http.MethodHead {
-		_, _ = v.w.Write(b.Bytes()) // fails if the client has disconnected
+		_, _ = v.w.Write(b.Bytes()) // Write fails if the client has disconnected
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (v *visit) header() g.Node {
 	)
 }
 
-// isBelow reports whether the requested page is at path or below path.
+// isBelow reports whether the path of the request is path or below it.
 func (v *visit) isBelow(path string) bool {
 	at := strings.TrimPrefix(v.r.URL.Path, root)
 	return at == path || path != "/" && strings.HasPrefix(at, path+"/")

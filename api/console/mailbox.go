@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// mailbox shows the mailbox of an actor as it is stored: its groups, and its cabinets with their drawers.
+// mailbox shows what is stored for an actor: its groups, and its cabinets with their drawers.
 func (v *visit) mailbox() error {
 	actor, err := v.actor()
 	if err != nil {
@@ -80,7 +80,7 @@ func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, is
 	}
 	if open == nil {
 		all = append(all, fact{"Open bundle", g.Text("none")})
-		if group.Generation > 0 { // a bundle was opened in the group
+		if group.Generation > 0 { // at least one bundle was opened in the group
 			actions = append(actions, orderLink("replay", "group", group.Group.String()))
 		}
 	} else {
@@ -101,7 +101,7 @@ func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, is
 	)
 }
 
-// effectOfGate returns a sentence that says what a Peek of the group returns.
+// effectOfGate returns a sentence that says how a Peek of the group will end.
 func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
 	switch open := group.Open; {
 	case isFrozen:
@@ -159,7 +159,7 @@ func stateOfDomain(b *domain.Bundle) g.Node {
 	return badge(mild, "is asked for the content")
 }
 
-// cabinet shows a cabinet, with its drawers as a row of boxes.
+// cabinet shows a cabinet with its drawers.
 func (v *visit) cabinet(actor domain.ActorID, found *hub.Inspection, i int) g.Node {
 	c := &found.Cabinets[i]
 	t := tableView{

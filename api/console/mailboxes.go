@@ -11,14 +11,13 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// A MailboxLister lists the mailboxes of all actors. [survey.Service]
-// implements it.
+// A MailboxLister lists mailboxes of all actors. [survey.Service] implements it.
 type MailboxLister interface {
-	// List returns a page of the list.
+	// List returns a page of the mailboxes that match q.
 	List(ctx context.Context, q survey.Query) (survey.Page, error)
 }
 
-// mailboxes lists the mailboxes of all actors as of the last survey.
+// mailboxes lists the mailboxes of all actors, as the last survey found them.
 func (v *visit) mailboxes() error {
 	query := v.r.URL.Query()
 	if name := strings.TrimSpace(query.Get("actor")); name != "" {
@@ -91,7 +90,7 @@ func stateOptions() []navigationEntry {
 	return options
 }
 
-// stateKinds are the badges of the states of mailboxes.
+// stateKinds maps the state of a mailbox to the style of its badge.
 var stateKinds = map[domain.MailboxState]badgeKind{
 	domain.MailboxEmpty: mild, domain.MailboxWaiting: good, domain.MailboxOpen: good,
 	domain.MailboxFailing: bad, domain.MailboxFrozen: warn, domain.MailboxDamaged: bad,

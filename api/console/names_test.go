@@ -21,18 +21,18 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// Names and texts that an attacker could choose, each with the word "planted". Names have a limited
-// set of characters; texts may contain any character.
+// Names and texts that an attacker could choose. Each contains the word "planted". Names are
+// limited to certain characters, but texts are not.
 const (
 	plantedLabel = `planted "'><planted onload=x><script>planted()</script>`                 // printable ASCII
-	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // with letters of scripts that are written from right to left
-	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // with characters that change the direction of text
+	plantedName  = plantedLabel + " \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627" // letters of scripts that are written from right to left
+	plantedText  = plantedName + " \u202e\u2067\u200f\u0000{{.}} </bdi></pre></table>&lt;"   // characters that change the direction of text
 )
 
-// plantedActor has the maximum length of the name of an actor.
+// plantedActor has the maximum length of an actor id.
 var plantedActor = strings.Repeat("Planted-", 8)
 
-// openPlanted starts a hub whose texts are all planted.
+// openPlanted starts a hub in which every text is planted.
 func openPlanted(t *testing.T) *browser {
 	t.Helper()
 	b := open(t, func(o *console.Options, _ *api.Options) {
@@ -98,7 +98,8 @@ func groupOf(t *testing.T, name string) domain.Group {
 	return group
 }
 
-// dequeueAndReplay creates records and a pending notice for an actor whose bundle remains open.
+// dequeueAndReplay dequeues a bundle, which leaves a pending notice, and reopens it, which leaves a
+// record.
 func (b *browser) dequeueAndReplay(name, id, why string) {
 	b.t.Helper()
 	ctx, actor := b.t.Context(), parseActor(b.t, name)
@@ -114,8 +115,8 @@ func (b *browser) dequeueAndReplay(name, id, why string) {
 	require.NoError(b.t, err)
 }
 
-// checkPlanted requires that the planted texts of a page are text nodes, each
-// isolated from its surroundings.
+// checkPlanted requires that each planted text on a page is a text node that is isolated from its
+// surroundings. It returns their number.
 func (a *pageAnswer) checkPlanted() (n int) {
 	a.t.Helper()
 	require.Empty(a.t, a.elements("planted"), "%s: a name has become an element: %s", a.path, a.body)
@@ -166,12 +167,12 @@ func TestForeignNames_AreTextsOnEveryPage(t *testing.T) {
 		form := b.get(page(path) + queryOf(path)).wants(http.StatusOK).form(page(path))
 		form.Set("typed", plantedText)
 		form.Set("why", " ")
-		visit(path, b.post(page(path), form)) // the hub refuses the form, and shows it with its text
+		visit(path, b.post(page(path), form)) // the hub refuses the form, and shows it again with its text
 		form.Set("why", plantedName)
 		if form.Has("saw") {
 			form.Set("saw", `[{"name":"Actor","value":"planted <planted>"}]`)
 		}
-		visit(path, b.post(page(path), form)) // the hub refuses the form, because the state has changed
+		visit(path, b.post(page(path), form)) // the hub refuses the form, because the shown state has changed
 	}
 	for _, path := range []string{"/mailboxes/{actor}/bundles/{bundle}/look", "/dead-letters/{queue}/letters/{number}/look"} {
 		form := b.get(page(path)).wants(http.StatusOK).form(page(path))

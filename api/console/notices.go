@@ -13,7 +13,7 @@ import (
 // shownNotices is the maximum number of notices on a page.
 const shownNotices = 20
 
-// audiences are the kinds of receivers of notices, as text.
+// audiences maps each kind of recipient of notices to its text on the page.
 var audiences = map[domain.Audience]string{
 	domain.ForDomain: "the domain", domain.ForSubscribers: "subscriptions of the actor",
 	domain.ForWatchers: "watches of the bundle", domain.ForWatchersOfRemoval: "watches of the bundle, which was removed",

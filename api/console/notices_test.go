@@ -21,12 +21,13 @@ func (unreachable) Notify(context.Context, domain.Notice) error {
 	return errors.New("its queue is away")
 }
 
-// A silentDomain replies to a content request with a failure, after release is closed.
+// A silentDomain replies to a content request only after release is closed, and then with a
+// failure.
 type silentDomain struct {
 	mu        sync.Mutex
-	requested chan struct{} // receives an element for each request; nil: requests fail immediately
+	requested chan struct{} // receives an element for each request; if nil, requests fail immediately
 	release   chan struct{}
-	failure   domain.ContentFailure // reported failure; zero for a default failure
+	failure   domain.ContentFailure // failure that the domain reports; zero for a default failure
 }
 
 func (d *silentDomain) hold() (requested <-chan struct{}, release func()) {

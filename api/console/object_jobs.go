@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/journal"
 )
 
-// A jobTitle is the heading of the jobs of one kind.
+// A jobTitle is the heading for the jobs of one kind.
 type jobTitle struct {
 	kind  domain.JobKind
 	title string
@@ -21,7 +21,7 @@ type jobTitle struct {
 // jobKinds are the kinds of jobs on objects.
 var jobKinds = []jobTitle{{domain.CrawlJob, "Crawls"}, {domain.InventoryJob, "Inventories"}, {domain.PatchJob, "Patches"}}
 
-// jobStates are the badges of the states of jobs.
+// jobStates maps the state of a job to the style of its badge.
 var jobStates = map[domain.JobState]badgeKind{
 	domain.JobRunning: good, domain.JobCompleted: mild, domain.JobFailed: bad, domain.JobStopped: warn,
 }
@@ -44,8 +44,7 @@ func (v *visit) jobTable(title string, jobs []domain.Job) g.Node {
 
 func jobPath(id domain.JobID) string { return link("objects", "jobs", string(id.Kind), id.UUID()) }
 
-// stateOfJob returns the state of a job. For a running job that does not progress, it returns the
-// reason.
+// stateOfJob returns the state of a job. For a running job without progress, it adds the reason.
 func (v *visit) stateOfJob(j *domain.Job) g.Node {
 	now := v.opts.Clock()
 	switch {
@@ -61,7 +60,7 @@ func (v *visit) stateOfJob(j *domain.Job) g.Node {
 	return badge(jobStates[j.State], string(j.State))
 }
 
-// jobKind returns the kind of jobs that the path names.
+// jobKind returns the kind of job whose name is in the path.
 func (v *visit) jobKind() (jobTitle, error) {
 	if v.opts.Objects == nil {
 		return jobTitle{}, errNoObjects
@@ -74,7 +73,7 @@ func (v *visit) jobKind() (jobTitle, error) {
 	return jobTitle{}, errNoPage
 }
 
-// jobs lists the jobs of a kind.
+// jobs lists the jobs of one kind.
 func (v *visit) jobs() error {
 	kind, err := v.jobKind()
 	if err != nil {
@@ -101,7 +100,7 @@ func (v *visit) jobs() error {
 	return v.show(&view{title: kind.title, body: []g.Node{v.jobTable(kind.title, found), pager(first, next)}})
 }
 
-// findJob returns the job that the path names.
+// findJob returns the job whose id is in the path.
 func (v *visit) findJob() (domain.Job, error) {
 	kind, err := v.jobKind()
 	if err != nil {
@@ -152,7 +151,7 @@ func jobSubject(id domain.JobID) journal.Subject {
 	return journal.SubjectOf("job", string(id.Kind), id.UUID())
 }
 
-// stopJob shows the form that stops a job, or executes the form's order.
+// stopJob handles the form that stops a job: it shows the form, or executes its order.
 func (v *visit) stopJob() error {
 	j, err := v.findJob()
 	if err != nil {
@@ -180,7 +179,7 @@ func (v *visit) stopJob() error {
 	})
 }
 
-// jobRecords shows the records of the orders about a job.
+// jobRecords shows the records of orders that concern a job.
 func (v *visit) jobRecords() error {
 	j, err := v.findJob()
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// Objects are the use cases for the objects of reporting stores, and for the jobs on them.
-// [ledger.Service] implements it.
+// Objects are the use cases for the objects in the ledger, and for the jobs that read or change
+// them. [ledger.Service] implements it.
 type Objects interface {
-	// List returns a page of rows.
+	// List returns a page of the rows that match q.
 	List(ctx context.Context, q ledger.Query) (ledger.Page, error)
-	// History returns a page of the rows of an object, from the newest to the oldest.
+	// History returns a page of the rows of one object, newest first.
 	History(ctx context.Context, id ledger.RowID, limit int, token string) (ledger.Page, error)
 	// ListJobs returns up to limit jobs that have the kind of before and began earlier than before,
 	// newest first.
@@ -31,12 +31,12 @@ type Objects interface {
 var errNoObjects = &pageError{http.StatusNotFound, "This hub keeps no objects", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
 
 const (
-	shownObjects = 50 // rows on a page
-	overviewJobs = 5  // jobs of each kind on the first page
-	shownJobs    = 50 // jobs on a page of one kind
+	shownObjects = 50 // maximum number of rows on a page
+	overviewJobs = 5  // maximum number of jobs of each kind on the first page
+	shownJobs    = 50 // maximum number of jobs on a page of one kind
 )
 
-// objects searches objects by bucket and key, and shows the newest jobs.
+// objects shows a search for objects by bucket and key, and the newest jobs.
 func (v *visit) objects() error {
 	if v.opts.Objects == nil {
 		return errNoObjects
@@ -96,7 +96,8 @@ func (v *visit) searchObjects(bucket, key, rows, page string) (g.Node, error) {
 	return g.Group{damagedRows(&found), objectTable("No object is in this part of the list.", found.Rows), pager(first, next)}, nil
 }
 
-// damagedRows returns a notice that rows are missing on a page; nil if no row is missing.
+// damagedRows returns a notice if rows are missing on a page because they are damaged. Otherwise it
+// returns nil.
 func damagedRows(page *ledger.Page) g.Node {
 	if len(page.Damaged) == 0 {
 		return nil
@@ -104,7 +105,7 @@ func damagedRows(page *ledger.Page) g.Node {
 	return notice(bad, h.P(g.Text("Objects with rows that cannot be read: "), number(int64(len(page.Damaged))), g.Text(". A check of the store names them.")))
 }
 
-// objectTable returns a table of rows, without the attributes set by users.
+// objectTable returns a table of rows. It omits the attributes that users have set.
 func objectTable(empty string, rows []ledger.Row) g.Node {
 	t := tableView{
 		caption: "Rows, in UTC",

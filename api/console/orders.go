@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An orderKind is a kind of order about the mailbox of an actor.
+// An orderKind is a kind of order for the mailbox of an actor.
 type orderKind struct {
 	name, title string
 	button      string
@@ -19,7 +19,7 @@ type orderKind struct {
 	isDanger    bool
 
 	// state returns the facts on which the operator's decision is based. It fails if the order is
-	// not possible.
+	// impossible in the current state.
 	state func(*orderTarget, *hub.Inspection) ([]fact, error)
 
 	carryOut func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error
@@ -28,12 +28,12 @@ type orderKind struct {
 // An orderTarget is the object of an order.
 type orderTarget struct {
 	actor   domain.ActorID
-	bundle  domain.BundleID   // set for release and skip
-	group   domain.Group      // set for replay
-	cabinet domain.CabinetKey // set for abandon
+	bundle  domain.BundleID   // set for the orders release and skip
+	group   domain.Group      // set for the order replay
+	cabinet domain.CabinetKey // set for the order abandon
 }
 
-// orderKinds are the kinds of orders. The name of a kind is a part of the path of its page.
+// orderKinds contains the kinds of orders. Their names are parts of page paths.
 var orderKinds = []orderKind{
 	{
 		name: "freeze", title: "Freeze", button: "Freeze the mailbox",
@@ -87,7 +87,7 @@ var orderKinds = []orderKind{
 	},
 }
 
-// giveOrder shows the form of an order about a mailbox, or executes the order.
+// giveOrder handles the form of an order for a mailbox: it shows the form, or executes the order.
 func (v *visit) giveOrder() error {
 	actor, err := v.actor()
 	if err != nil {
@@ -126,8 +126,8 @@ func findOrder(name string) *orderKind {
 	return nil
 }
 
-// orderTarget reads the target of an order from the fields of the form or the link. It also returns
-// the hidden fields with which the form sends the target again.
+// orderTarget reads the target of an order from the form or the link. It also returns hidden fields
+// with which the form submits the target again.
 func (v *visit) orderTarget(actor domain.ActorID) (t *orderTarget, fields []g.Node, err error) {
 	t = &orderTarget{actor: actor, cabinet: domain.CabinetKey{Recipient: actor}}
 	for _, f := range []struct {

@@ -15,7 +15,7 @@ import (
 
 const freezePath = "/console/mailboxes/" + actor + "/orders/freeze"
 
-// filled returns the form of an order with a reason and the typed actor.
+// filled returns the fields of an order's form, with a reason and the typed actor.
 func filled(a *pageAnswer, path string) url.Values {
 	form := a.form(path)
 	form.Set("why", "the actor asked for it")

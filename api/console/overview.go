@@ -10,13 +10,13 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// A Node is a hub that uses the same store.
+// A Node is a hub process that uses the same store.
 type Node struct {
 	ID      string
 	Host    string
 	Version string
 	Level   int  // highest store level that the node supports
-	IsThis  bool // the node serves this page
+	IsThis  bool // whether this node serves the page
 }
 
 // A NodeLister returns the nodes that use the store, and the level of the
@@ -25,7 +25,7 @@ type NodeLister func(ctx context.Context) (nodes []Node, level int, err error)
 
 const chartTable = "last-hour"
 
-// overview shows the figures of the node for the last hour, and all nodes.
+// overview shows the load of this node during the last hour, and all nodes.
 func (v *visit) overview() error {
 	body := []g.Node{
 		h.Div(h.ID("rates"), hx("get", link("part", "rates")), refreshEvery(sampleEvery), hx("swap", "innerHTML"), v.rates()),
@@ -39,10 +39,10 @@ func (v *visit) overview() error {
 	return v.show(&view{title: "Overview", body: body, hasCharts: true})
 }
 
-// ratesPart responds with the rates and charts, which replace those on the page.
+// ratesPart responds with the current rates and charts, for the part of the page that shows them.
 func (v *visit) ratesPart() error { return v.showFragment(v.rates()) }
 
-// rates shows the newest values, the charts, and the table that the charts are drawn from.
+// rates returns the newest values, the charts, and a table of the values in the charts.
 func (v *visit) rates() g.Node {
 	all := v.samples.allSamples()
 	if len(all) == 0 {
@@ -95,7 +95,7 @@ func tableOfSamples(all []sample) g.Node {
 	)
 }
 
-// text returns a value for display, or "–" if the metric does not exist.
+// text returns the value as text, or "–" if the metric does not exist.
 func (r metricReading) text() string {
 	switch {
 	case !r.isKnown:
@@ -129,8 +129,7 @@ func (v *visit) nodes() (g.Node, error) {
 // hx returns an attribute of htmx.
 func hx(name, value string) g.Node { return g.Attr("data-hx-"+name, value) }
 
-// refreshEvery returns the htmx trigger that refreshes a part of a page
-// periodically.
+// refreshEvery returns the htmx trigger that periodically refreshes a part of a page.
 func refreshEvery(d time.Duration) g.Node {
 	return hx("trigger", "every "+strconv.Itoa(int(d/time.Second))+"s")
 }

@@ -41,7 +41,7 @@ func TestOverview_ShowsRatesAndATableOfTheLastHour(t *testing.T) {
 	}
 	require.Equal(t, 181, rows, "those of an hour, and the heading")
 	require.Less(t, len(a.body), 150<<10)
-	counter.Reset() // simulates a restarted process, whose counters begin at 0
+	counter.Reset() // simulates a process restart, after which counters begin at 0
 	b.clock.advance(20 * time.Second)
 	b.console.TakeSample()
 	require.Contains(t, b.get("/console/part/rates").wants(http.StatusOK).body, "–")

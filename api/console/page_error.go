@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A pageError is the reason why a page is not served, as text for its operator.
+// A pageError is a reason why a page is not shown, as text for the operator.
 type pageError struct {
 	status int
-	title  string // text without a full stop
+	title  string // short description without a full stop
 	detail string // sentences
 }
 

@@ -14,15 +14,15 @@ const (
 	post = http.MethodPost
 )
 
-// A pageRoute is the page at one path.
+// A pageRoute is the method and path of a page, with its handler.
 type pageRoute struct {
 	method, path string        // path is below root
-	role         identity.Role // role that an operator needs; "" also serves requests without a session
+	role         identity.Role // role that the operator must have; if "", the page is public
 	serve        func(*visit) error
 }
 
-// isFragment reports whether the page is a part of another page, which htmx fetches repeatedly.
-// Requests for such parts do not extend a session.
+// isFragment reports whether the response is a part of a page that htmx fetches repeatedly. Such
+// requests do not extend a session.
 func (p *pageRoute) isFragment() bool { return strings.HasPrefix(p.path, "/part/") }
 
 // The roles of operators.
@@ -31,8 +31,8 @@ const (
 	order = identity.RoleOperator
 )
 
-// pages is the table of all pages. A path with POST also has GET, which shows
-// the form; so a form whose session has ended can be shown again.
+// pages lists all pages. Each path with POST also has GET, which shows the form, so that a form
+// whose session has ended can be shown again.
 var pages []pageRoute
 
 func init() { // an initializer of pages would be an initialization cycle, because handlers refer to pages
@@ -104,10 +104,10 @@ func init() { // an initializer of pages would be an initialization cycle, becau
 	}
 }
 
-// A navigationEntry is a link of the navigation.
+// A navigationEntry is a link at the top of each page.
 type navigationEntry struct{ path, name string }
 
-// navigation has the links at the top of each page.
+// navigation contains the links at the top of each page.
 var navigation = []navigationEntry{
 	{"/", "Overview"},
 	{"/mailboxes", "Mailboxes"},

@@ -2,5 +2,5 @@
 
 package console_test
 
-// raced is true with the race detector, which makes measured times meaningless.
+// raced reports whether the race detector is enabled, which makes measured times meaningless.
 const raced = true

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A ReceiverLister reports the state of the calls to receivers.
-// [receiverlist.Service] implements it.
+// A ReceiverLister reports the state of receivers and of the calls to them. [receiverlist.Service]
+// implements it.
 type ReceiverLister interface {
-	// List returns a page of the receivers of a kind.
+	// List returns a page of the receivers that match q.
 	List(ctx context.Context, q receiverlist.Query) (receiverlist.Page, error)
 	// SubscriptionsOf returns the subscriptions of an owner.
 	SubscriptionsOf(ctx context.Context, owner domain.ActorID) ([]receiverlist.Receiver, error)
 	// Subscription returns a subscription of an owner.
 	Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (receiverlist.Receiver, error)
-	// Consumers returns the consumers of the broker with these ids, in the order of ids.
+	// Consumers returns the consumers of the broker with the given ids, in the order of ids.
 	Consumers(ctx context.Context, ids []domain.PartyID) ([]receiverlist.Receiver, error)
 }
 
@@ -43,7 +43,7 @@ var receiverColumns = []column{
 	{title: "Host"},
 }
 
-// receiverTable returns a table of receivers, whose names are links.
+// receiverTable returns a table of receivers. The name of a receiver links to its page.
 func (v *visit) receiverTable(caption, empty string, found []receiverlist.Receiver) g.Node {
 	t := tableView{caption: caption, columns: receiverColumns, empty: empty}
 	for i := range found {
@@ -77,13 +77,13 @@ func nameOfReceiver(r *receiverlist.Receiver) g.Node {
 	default:
 		id := r.Subscription.String()
 		if r.Owner == (domain.ActorID{}) {
-			return code(id) // the receiver's definition could not be read
+			return code(id) // the definition of the receiver could not be read
 		}
 		return g.Group{bdi(r.Owner.String()), g.Text(" "), anchor(link("subscriptions", r.Owner.String(), id), id)}
 	}
 }
 
-// receiverStates are the badges of the states of receivers.
+// receiverStates maps the state of a receiver to the style of its badge.
 var receiverStates = map[string]badgeKind{
 	subscribe.DeliveryActive: good, subscribe.DeliveryPaused: warn, subscribe.DeliveryGone: bad, subscribe.DeliveryHeld: warn,
 	subscribe.DeliveryFailing: bad, subscribe.DeliveryClosed: mild,
@@ -96,7 +96,7 @@ func receiverState(r *receiverlist.Receiver) g.Node {
 	return badge(receiverStates[r.State], r.State)
 }
 
-// streamName returns the topic of a stream, or a description of a stream without a topic.
+// streamName returns the topic of a stream. For a stream without a topic it returns a description.
 func streamName(s domain.StreamName) string {
 	if topic, isTopic := s.Topic(); isTopic {
 		return topic
@@ -117,7 +117,7 @@ func receiverStateOptions() []navigationEntry {
 }
 
 // receiverFacts returns the state of the calls to a receiver. If the receiver is not called, the
-// reason precedes the state.
+// reason comes first.
 func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	now := v.opts.Clock()
 	ago := func(text string) g.Node {
@@ -143,8 +143,8 @@ func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	return g.Group{receiverAdvice(r), facts(all...)}
 }
 
-// receiverAdvice returns the reason why a receiver is not called, and advice for the operator; nil
-// if the receiver is called.
+// receiverAdvice returns the reason why a receiver is not called, with advice for the operator. It
+// returns nil if the receiver is called.
 func receiverAdvice(r *receiverlist.Receiver) g.Node {
 	say := func(nodes ...g.Node) g.Node { return notice(warn, h.P(nodes...)) }
 	switch {
@@ -166,7 +166,7 @@ func receiverAdvice(r *receiverlist.Receiver) g.Node {
 	return nil
 }
 
-// attemptTable returns a table of calls.
+// attemptTable returns a table of calls to a receiver.
 func attemptTable(attempts []domain.Attempt) g.Node {
 	t := tableView{
 		caption: "Last calls, the newest first, in UTC",

@@ -11,7 +11,7 @@ import (
 // shownRecords is the maximum number of records on a page.
 const shownRecords = 200
 
-// records shows the orders of operators about the mailbox of an actor.
+// records shows the records of operators' orders for the mailbox of an actor.
 func (v *visit) records() error {
 	actor, err := v.actor()
 	if err != nil {

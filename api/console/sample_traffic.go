@@ -10,12 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A SampleSender stores a few events for an actor, as if a domain had announced
-// them, and returns the actor and the number of stored events. It is for hubs
-// without real users.
+// A SampleSender stores a few events for an actor, as if a domain had announced them. It returns
+// the actor and the number of stored events. Only hubs without real users should have one.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
-// showSample shows the form that sends sample traffic. After it was submitted, it shows the events.
+// showSample shows the form that sends sample traffic, and the events once the form was submitted.
 func (v *visit) showSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample
@@ -40,8 +39,8 @@ const SampleActor = "sample-actor"
 
 var errNoSample = &pageError{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
 
-// sampleMailbox returns a table of the actor's cabinets with their numbers of events, and the commands
-// that fetch the events.
+// sampleMailbox returns a table of the actor's cabinets with their numbers of events, and commands
+// with which an operator can fetch the events.
 func (v *visit) sampleMailbox(actor domain.ActorID) (g.Node, error) {
 	found, err := v.opts.Operator.Inspect(v.ctx(), actor)
 	if err != nil {
@@ -70,7 +69,7 @@ func (v *visit) sendSample() error {
 		return errNoSample
 	}
 	_, n, err := v.opts.SendSample(v.ctx())
-	v.sampled.AddAccepted(n) // counted also after a failure, which may affect only some events
+	v.sampled.AddAccepted(n) // counted even after an error, because some events may have been stored
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A sealer encrypts and authenticates texts with AES-256-GCM. Clients store these texts, and can
+// A sealer encrypts and authenticates texts with AES-256-GCM. Clients store these texts, but can
 // neither read nor change them.
 type sealer struct {
 	aead   cipher.AEAD
@@ -27,15 +27,15 @@ func newSealer(secret string, clock func() time.Time, random io.Reader) *sealer 
 	}
 	key, err := hkdf.Key(sha256.New, raw, nil, "messagehub console, format 1", 32)
 	if err != nil {
-		panic(err) // the length is valid
+		panic(err) // a length of 32 bytes is valid
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		panic(err) // the length is valid
+		panic(err) // a key of 32 bytes is valid
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // the block size is valid
+		panic(err) // the block size of AES is valid
 	}
 	return &sealer{aead, clock, random}
 }
@@ -49,28 +49,28 @@ func randomBytes(random io.Reader, n int) []byte {
 	return b
 }
 
-// A sealedContent is the decrypted content of a sealed text.
+// A sealedContent is the plaintext of an encrypted text.
 type sealedContent struct {
-	Expires int64           `json:"expires"` // seconds since 1970
+	Expires int64           `json:"expires"` // expiry in seconds since 1970
 	Content json.RawMessage `json:"content"`
 }
 
-// seal returns content as a text that open accepts for the same purpose until expires.
+// seal encrypts content into a text that open accepts, for the same purpose, until expires.
 func (s *sealer) seal(purpose string, content any, expires time.Time) string {
 	inner, err := json.Marshal(content)
 	if err != nil {
-		panic(err) // contents are structs of texts and numbers, which can be encoded
+		panic(err) // contents are structs of texts and numbers, which can always be encoded
 	}
 	plain, err := json.Marshal(sealedContent{expires.Unix(), inner})
 	if err != nil {
-		panic(err) // the content is valid JSON
+		panic(err) // content is valid JSON, so encoding never fails
 	}
 	nonce := randomBytes(s.random, s.aead.NonceSize())
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, []byte(purpose)))
 }
 
-// open decrypts a sealed text into content, and returns the time when the text expires. It returns
-// false if the text was not sealed with the same key for the same purpose, or if it has expired.
+// open decrypts a text into content, and returns the expiry. It returns false if the text has
+// expired or was not encrypted with the same key for the same purpose.
 func (s *sealer) open(purpose, text string, content any) (expires time.Time, isValid bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) < s.aead.NonceSize() {

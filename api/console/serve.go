@@ -11,7 +11,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// policy permits scripts, styles, requests and forms of the console only.
+// policy permits only scripts, styles, requests and forms of the console.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // formBytes is the maximum size of a form's body.
@@ -25,8 +25,8 @@ func redirectToConsole(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// serve returns the handler of a page. It identifies the operator, and calls
-// the page if the operator may see it.
+// serve returns the HTTP handler of a page. It identifies the operator, and calls the page only if
+// the operator may see it.
 func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{edge: e, page: p, w: w, r: r}
@@ -42,12 +42,12 @@ func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	}
 }
 
-// errAnswered reports that the response has already been sent.
+// errAnswered means that the response has already been sent.
 var errAnswered = errors.New("the request is answered")
 
-// setHeaders sets the headers of each response. Pages are not compressed, because a page contains the
-// session's form token and also text that an attacker can choose: the length of the compressed page
-// would reveal whether parts of the two are equal.
+// setHeaders sets the headers of each response. Pages are not compressed, because a page contains
+// the session's form token and text that an attacker can choose. The size of a compressed page
+// would reveal whether parts of the text and the token are equal.
 func (v *visit) setHeaders() {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -59,7 +59,8 @@ func (v *visit) setHeaders() {
 	header.Set("Cache-Control", "no-store")
 }
 
-// authorize reads the form, and refuses requests that the page must not serve.
+// authorize reads the form, and returns an error if the operator or browser may not make the
+// request.
 func (v *visit) authorize() error {
 	if v.isFromOtherSite() {
 		return v.continueHere(v.r.URL.RequestURI())
@@ -91,16 +92,16 @@ func (v *visit) authorize() error {
 	return nil
 }
 
-// isFromOtherSite reports whether the request came from a link on another site. Browsers send such a
-// request without the cookie of the session.
+// isFromOtherSite reports whether the request came from a link on another site. Browsers send such
+// a request without the session cookie.
 func (v *visit) isFromOtherSite() bool {
 	site := v.r.Header.Get("Sec-Fetch-Site")
 	return !v.isPost() && v.cookie(sessionCookie) == "" && v.page.path != callbackPath &&
 		(site == "cross-site" || site == "same-site") && v.r.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// continueHere responds with a page that redirects to a path of the console. The redirected request
-// comes from the console, so the browser sends the cookie of the session.
+// continueHere responds with a page that redirects to a path of the console. The browser sends the
+// session cookie with the redirected request, which comes from the console.
 func (v *visit) continueHere(path string) error {
 	if err := v.show(&view{title: "One moment", refresh: path, body: []g.Node{h.P(h.A(h.Href(path), g.Text("Continue")))}}); err != nil {
 		return err
@@ -108,8 +109,8 @@ func (v *visit) continueHere(path string) error {
 	return errAnswered
 }
 
-// askToSignIn redirects the browser to the sign-in page. It first stores the text of a submitted form
-// in cookies, so that the form can be shown again after signing in.
+// askToSignIn redirects the browser to the sign-in page. It first stores the text of a submitted
+// form in cookies, so that the form can be shown again after signing in.
 func (v *visit) askToSignIn() error {
 	next := v.r.URL.RequestURI()
 	if v.isPost() {
@@ -117,7 +118,7 @@ func (v *visit) askToSignIn() error {
 		next = v.r.URL.EscapedPath()
 	}
 	if v.page.isFragment() {
-		v.w.Header().Set("HX-Refresh", "true") // htmx then reloads the page, which redirects to the sign-in page
+		v.w.Header().Set("HX-Refresh", "true") // with this header, htmx reloads the page, which redirects to the sign-in page
 		v.w.WriteHeader(http.StatusNoContent)
 		return errAnswered
 	}
@@ -140,7 +141,7 @@ func (v *visit) readForm() error {
 	return nil
 }
 
-// noteRefusal logs the reason why a request was refused.
+// noteRefusal adds the reason for refusing a request to the request's log line.
 func (v *visit) noteRefusal(why string) { v.host.Note(v.ctx(), slog.String("refused", why)) }
 
 // showError responds with a page about an error.
@@ -152,7 +153,7 @@ func (v *visit) showError(err error) {
 	} else {
 		p = v.host.Problem(v.w, v.r, err)
 	}
-	back := link("") // path of the overview
+	back := link("") // path of the overview page
 	if v.isPost() {
 		back = v.r.URL.EscapedPath()
 	}

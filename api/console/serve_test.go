@@ -17,8 +17,7 @@ import (
 // sampleBundle is the id of a bundle.
 const sampleBundle = "0190b5c0-0000-4000-8000-00000000abcd"
 
-// samplePath returns the path of a page, with values for the parameters of its
-// pattern.
+// samplePath returns the path of a page, with sample values for the parameters of its pattern.
 func (b *browser) samplePath(pattern string) string {
 	name := "freeze"
 	if strings.HasPrefix(pattern, "/dead-letters/") {
@@ -203,7 +202,7 @@ func TestSession_CookieIsOnlyForTheServer(t *testing.T) {
 func TestSession_EndsWhenIdleAndAtItsMaximum(t *testing.T) {
 	b := openSignedIn(t)
 	b.clock.advance(console.SessionIdle - time.Minute)
-	b.get("/console/").wants(http.StatusOK) // the request renews the session
+	b.get("/console/").wants(http.StatusOK) // this request renews the session
 	b.clock.advance(console.SessionIdle - time.Minute)
 	b.get("/console/").wants(http.StatusOK)
 	b.clock.advance(console.SessionIdle)
@@ -239,7 +238,7 @@ func TestSession_IsSharedByNodesWithTheSameKey(t *testing.T) {
 
 func TestSession_OfAnotherHubOnTheMachineIsKept(t *testing.T) {
 	first, second := openSignedIn(t), open(t)
-	second.client.Jar = first.client.Jar // cookie jars distinguish hosts and not ports, as browsers do
+	second.client.Jar = first.client.Jar // a cookie jar distinguishes hosts but not ports, as browsers do
 	second.get("/console/").wants(http.StatusSeeOther)
 	second.signIn()
 	second.get("/console/").wants(http.StatusOK)
@@ -265,8 +264,8 @@ func TestSession_CookieIsNamedAfterThePortOfTheBrowser(t *testing.T) {
 	}
 }
 
-// moveCookies copies the cookies of one browser to another hub, and returns the
-// hub's address.
+// moveCookies copies the cookies of one browser to the hub of another, and returns the address of
+// that hub.
 func moveCookies(t *testing.T, from, to *browser) string {
 	t.Helper()
 	source, err := url.Parse(from.url)

@@ -14,24 +14,24 @@ import (
 const (
 	sessionCookie = "session"
 
-	sessionIdle   = 30 * time.Minute // maximum time without a request
+	sessionIdle   = 30 * time.Minute // maximum time between two requests of a session
 	sessionTime   = 8 * time.Hour    // maximum duration
-	accountTime   = time.Hour        // maximum duration for an account of an issuer, which may lose its roles during the session
-	renewalPeriod = time.Minute      // minimum interval between two cookies of a session
+	accountTime   = time.Hour        // maximum duration of a session for an issuer's account, which may lose its roles meanwhile
+	renewalPeriod = time.Minute      // minimum interval between two renewals of a session cookie
 )
 
-// A browserSession is the content of the sealed cookie of a browser. Before the
-// operator signs in, it has only the token of forms.
+// A browserSession is the content of a browser's encrypted session cookie. Before the operator
+// signs in, it contains only the form token.
 type browserSession struct {
-	Form  []byte `json:"form"`            // token of the session's forms
-	Ends  int64  `json:"ends"`            // latest end, in seconds since 1970
+	Form  []byte `json:"form"`            // token that the session's forms contain
+	Ends  int64  `json:"ends"`            // time at which the session ends at the latest, in seconds since 1970
 	Token []byte `json:"token,omitempty"` // SHA-256 of the operator's token
-	Name  string `json:"name,omitempty"`  // name that the operator has typed, or that the issuer shows for the account; it proves nothing
+	Name  string `json:"name,omitempty"`  // name from the operator or from the issuer; it is not verified
 
 	Account *identity.Account `json:"account,omitempty"` // account at the issuer
 }
 
-// readSession reads the session of the request. A request without a session starts a new one, whose
+// readSession reads the session of the request. A request without a session starts a new one. Its
 // cookie is set only if a form needs it.
 func (v *visit) readSession() {
 	s := new(browserSession)
@@ -51,7 +51,7 @@ func (v *visit) readSession() {
 }
 
 // operatorOf returns the operator of a session. It returns nil if no operator has signed in, or if
-// the login is no longer valid.
+// the operator's token or account is no longer valid.
 func (v *visit) operatorOf(s *browserSession) *identity.Principal {
 	switch {
 	case len(s.Token) == sha256.Size:
@@ -68,14 +68,14 @@ func (v *visit) newSession(s browserSession, limit time.Duration) *browserSessio
 	return &s
 }
 
-// beginSession replaces the browser's session by a new one.
+// beginSession replaces the browser's session with a new one.
 func (v *visit) beginSession(s browserSession, limit time.Duration) {
 	v.session = v.newSession(s, limit)
 	v.operator = v.operatorOf(v.session)
 	v.sendSession()
 }
 
-// sendSession sets the cookie of the session, whose idle time begins now.
+// sendSession sets the session cookie, and restarts the idle time.
 func (v *visit) sendSession() {
 	end := time.Unix(v.session.Ends, 0)
 	expires := v.opts.Clock().Add(sessionIdle)
@@ -86,15 +86,15 @@ func (v *visit) sendSession() {
 	v.isSessionSent = true
 }
 
-// needSession ensures that the browser receives the cookie of the session, because a form contains
-// the session's token.
+// needSession ensures that the browser receives the session cookie. Each form needs it, because the
+// form contains the session's token.
 func (v *visit) needSession() {
 	if !v.isSessionSent && v.isNewSession() {
 		v.sendSession()
 	}
 }
 
-// isNewSession reports whether the browser has not received the session's cookie yet.
+// isNewSession reports whether the browser has not yet received the session cookie.
 func (v *visit) isNewSession() bool {
 	shown := new(browserSession)
 	_, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), shown)
@@ -104,7 +104,7 @@ func (v *visit) isNewSession() bool {
 // formToken returns the token that the session's forms contain.
 func (s *browserSession) formToken() string { return base64.RawURLEncoding.EncodeToString(s.Form) }
 
-// hasFormToken reports whether a form contains the token of the session.
+// hasFormToken reports whether token is the session's form token.
 func (s *browserSession) hasFormToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.formToken())) == 1
 }

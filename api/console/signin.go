@@ -24,7 +24,7 @@ func (v *visit) showSignIn() error {
 	return v.showSignInForm(http.StatusOK, nil)
 }
 
-// showSignInForm shows the form with the faults of its fields.
+// showSignInForm shows the sign-in form, with the faults of its fields.
 func (v *visit) showSignInForm(status int, faults map[string]string) error {
 	return v.show(&view{
 		status: status, title: "Sign in",
@@ -69,7 +69,7 @@ func (v *visit) signIn() error {
 	return v.redirect(v.pathAfterSignIn())
 }
 
-// faultOfName returns the fault in an operator's name, or "" if the name is valid.
+// faultOfName returns what is wrong with an operator's name, or "" if the name is valid.
 func faultOfName(name string) string {
 	switch {
 	case name == "":
@@ -91,17 +91,16 @@ func (v *visit) pathAfterSignIn() string {
 	return root + "/"
 }
 
-// operatorName returns the name of the operator in records and logs: the
-// account, with the typed name in parentheses.
+// operatorName returns the name of the operator for records and logs: the account, with the typed
+// name in parentheses.
 func (v *visit) operatorName() string { return v.operator.RecordName(v.session.Name) }
 
-// showSignOut asks whether to sign out. It is shown if the sign-out form belongs to another
-// session.
+// showSignOut asks whether to sign out, if the sign-out form came from another session.
 func (v *visit) showSignOut() error {
 	return v.show(&view{title: "Sign out", body: []g.Node{v.formTo(link("sign-out"), button("Sign out"))}})
 }
 
-// signOut ends the session in this browser.
+// signOut ends the session of this browser.
 func (v *visit) signOut() error {
 	v.beginSession(browserSession{}, sessionTime)
 	return v.redirect(link("sign-in"))

@@ -18,7 +18,7 @@ const (
 	attemptTime   = 10 * time.Minute
 )
 
-// A pendingAttempt is an attempt to sign in at the issuer, and the path of the page that is shown
+// A pendingAttempt is an attempt to sign in at the issuer, with the path of the page to show
 // afterwards.
 type pendingAttempt struct {
 	identity.Attempt
@@ -37,13 +37,13 @@ func (v *visit) startSignIn() error {
 		return v.showFailedSignIn(err)
 	}
 	expires := v.opts.Clock().Add(attemptTime)
-	// The issuer redirects the browser from another site, and with such a request browsers do not
-	// send cookies with SameSite=Strict.
+	// The issuer redirects the browser back from another site. Browsers send no cookies with
+	// SameSite=Strict with such a request.
 	v.setCookie(attemptCookie, v.sealer.seal(attemptCookie, pendingAttempt{attempt, v.pathAfterSignIn()}, expires), expires, http.SameSiteLaxMode)
 	return v.redirect(address)
 }
 
-// callbackURL returns the address to which the issuer redirects the browser.
+// callbackURL returns the URL to which the issuer redirects the browser.
 func (v *visit) callbackURL() string {
 	scheme := "http://"
 	if v.isSecure() {
@@ -52,8 +52,8 @@ func (v *visit) callbackURL() string {
 	return scheme + v.r.Host + root + callbackPath
 }
 
-// finishSignIn begins the session of the account with which the operator has
-// signed in at the issuer.
+// finishSignIn begins a session for the account with which the operator has signed in at the
+// issuer.
 func (v *visit) finishSignIn() error {
 	if v.opts.SignIn == nil {
 		return errNoIssuer
@@ -76,7 +76,7 @@ func (v *visit) finishSignIn() error {
 	return v.continueHere(attempt.Next)
 }
 
-// showFailedSignIn shows the reason why an account was not signed in.
+// showFailedSignIn shows why an account could not sign in.
 func (v *visit) showFailedSignIn(err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {

@@ -103,9 +103,9 @@ func TestSignIn_AtAnIssuerRequiresItsAttempt(t *testing.T) {
 	b := openWithIssuer(t, "operator")
 	path := b.begin("/console/")
 	other := openWithIssuer(t, "operator")
-	other.get(path).wants(http.StatusUnauthorized) // another browser cannot complete the attempt
+	other.get(path).wants(http.StatusUnauthorized) // a different browser cannot complete the attempt
 	b.get(strings.Replace(path, "state=", "state=x", 1)).wants(http.StatusUnauthorized)
-	b.get(path).wants(http.StatusUnauthorized) // the attempt has ended
+	b.get(path).wants(http.StatusUnauthorized) // the attempt has already ended
 
 	b = openWithIssuer(t, "operator")
 	path = b.begin("/console/")

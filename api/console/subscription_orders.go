@@ -13,7 +13,8 @@ func subscriptionSubject(id domain.SubscriptionID) journal.Subject {
 	return journal.SubjectOf("subscription", id.String())
 }
 
-// pauseSubscription shows the form that pauses a subscription, or executes the form's order.
+// pauseSubscription handles the form that pauses a subscription: it shows the form, or executes its
+// order.
 func (v *visit) pauseSubscription() error {
 	return v.orderSubscription("pause", true, &confirmation{
 		title: "Pause subscription", button: "Pause the subscription",
@@ -21,7 +22,8 @@ func (v *visit) pauseSubscription() error {
 	})
 }
 
-// resumeSubscription shows the form that resumes a subscription, or executes the form's order.
+// resumeSubscription handles the form that resumes a subscription: it shows the form, or executes
+// its order.
 func (v *visit) resumeSubscription() error {
 	return v.orderSubscription("resume", false, &confirmation{
 		title: "Resume subscription", button: "Resume the subscription",
@@ -54,7 +56,8 @@ func (v *visit) orderSubscription(what string, isPaused bool, c *confirmation) e
 	return v.confirm(c)
 }
 
-// replayDelivery shows the form that repeats a delivery, or executes the form's order.
+// replayDelivery handles the form that repeats a delivery: it shows the form, or executes its
+// order.
 func (v *visit) replayDelivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {
@@ -78,7 +81,7 @@ func (v *visit) replayDelivery() error {
 	})
 }
 
-// subscriptionRecords shows the records of the orders about a subscription.
+// subscriptionRecords shows the records of orders that concern a subscription.
 func (v *visit) subscriptionRecords() error {
 	owner, id, err := v.subscriptionOf()
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 // Subscriptions are the use cases for the subscriptions of all owners. [subscribe.Service]
 // implements it.
 type Subscriptions interface {
-	// Get returns a subscription of an owner with its delivery.
+	// Get returns a subscription of owner, with the state of its deliveries.
 	Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subscribe.Subscription, error)
-	// SetPaused pauses or resumes a subscription of an owner.
+	// SetPaused pauses or resumes a subscription of owner.
 	SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*subscribe.Subscription, error)
 }
 
@@ -36,17 +36,17 @@ type Deliveries interface {
 
 // A Replayer repeats deliveries. [replay.Service] implements it.
 type Replayer interface {
-	// ReplayOne repeats a delivery of an owner's subscription.
+	// ReplayOne repeats a delivery of one of the owner's subscriptions.
 	ReplayOne(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error
 }
 
-// shownDeliveries is the number of deliveries on a page.
+// shownDeliveries is the maximum number of deliveries on one page.
 const shownDeliveries = 50
 
-// operatorReader is the reader for operators, who may read the deliveries of all subscriptions.
+// operatorReader is the identity with which operators read the deliveries of all subscriptions.
 var operatorReader = inspect.Reader{IsOperator: true}
 
-// subscriptions lists the subscriptions of one owner, or all subscriptions in a state.
+// subscriptions lists the subscriptions of one owner, or all subscriptions in one state.
 func (v *visit) subscriptions() error {
 	if v.opts.Receivers == nil {
 		return errNoReceivers
@@ -153,7 +153,7 @@ func (v *visit) subscription() error {
 	}})
 }
 
-// warnings returns warnings about problems that a delivery will have.
+// warnings returns warnings about expected problems of deliveries.
 func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 	if d == nil || len(d.Warnings) == 0 {
 		return nil
@@ -170,8 +170,8 @@ func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 	})))
 }
 
-// subscriptionFacts returns the definition of a subscription. It leaves out what may be secret: the
-// values of headers and of form fields, and the path and query of the URL.
+// subscriptionFacts returns the definition of a subscription. It omits possible secrets: the values
+// of headers and form fields, and the path and query of the URL.
 func subscriptionFacts(s *subscribe.Subscription) g.Node {
 	yesNo := func(is bool) g.Node {
 		if is {
@@ -215,13 +215,13 @@ func subscriptionFacts(s *subscribe.Subscription) g.Node {
 	return facts(all...)
 }
 
-// deliveryStates are the badges of the states of deliveries.
+// deliveryStates maps the state of a delivery to the style of its badge.
 var deliveryStates = map[inspect.State]badgeKind{
 	inspect.Waiting: mild, inspect.Calling: good, inspect.Retrying: warn, inspect.Delivered: good, inspect.Dead: bad,
 	inspect.Filtered: mild, inspect.Expired: bad, inspect.Ended: mild,
 }
 
-// deliveryTable returns a table of deliveries of the subscription at a path.
+// deliveryTable returns a table of the deliveries of the subscription whose page is at path.
 func (v *visit) deliveryTable(path string, page *inspect.Page) g.Node {
 	t := tableView{
 		caption: "Deliveries, in the order of their messages, in UTC",
@@ -259,7 +259,7 @@ func (v *visit) deliveryOf() (owner domain.ActorID, id domain.DeliveryID, err er
 	return owner, id, nil
 }
 
-// delivery shows a delivery, and the explanation of its state.
+// delivery shows a delivery, with an explanation of its state.
 func (v *visit) delivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {
@@ -292,8 +292,8 @@ func (v *visit) delivery() error {
 	}})
 }
 
-// replayLink returns a link to the form that repeats a delivery, or nil for a delivery that has not
-// ended.
+// replayLink returns a link to the form that repeats a delivery. It returns nil if the delivery has
+// not ended.
 func (v *visit) replayLink(path string, x *inspect.Explanation) g.Node {
 	if !slices.Contains([]inspect.State{inspect.Dead, inspect.Delivered, inspect.Ended}, x.State) {
 		return nil

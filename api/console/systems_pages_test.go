@@ -94,7 +94,7 @@ func TestSubscription_ShowsItsDeliveries(t *testing.T) {
 	b.get(path + "/deliveries/0190b5c0-0000-7000-8000-000000000001.0.0").wants(http.StatusNotFound)
 }
 
-// order gives an order with the form at a path, and returns the response.
+// order submits the order form at path, and returns the response.
 func (b *browser) order(path, typed string) *pageAnswer {
 	b.t.Helper()
 	form := b.get(path).wants(http.StatusOK).form(path)
@@ -230,7 +230,7 @@ func TestReceivers_ManyAreListedFastInASmallPage(t *testing.T) {
 		b.systems.addObject("bucket", fmt.Sprintf("%s%06d", strings.Repeat("k", 1000), i), "[C@C1]")
 	}
 	for _, path := range []string{"/console/subscriptions", "/console/subscriptions?state=held", "/console/broker", "/console/watches", "/console/objects?bucket=bucket"} {
-		fastest := time.Hour // the minimum of several attempts, because other programs share the machine
+		fastest := time.Hour // the test uses the minimum of several attempts, because other programs share the machine
 		for range 5 {
 			began := time.Now()
 			a := b.get(path).wants(http.StatusOK)

@@ -25,7 +25,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// Secrets that no page may show.
+// Secrets that no page may contain.
 const (
 	secretQuery  = "token-in-the-query"
 	secretHeader = "value-of-a-header"
@@ -35,11 +35,11 @@ const (
 	secretBody   = "payload-of-a-message"
 )
 
-// oddName would break or reorder a page that does not escape and isolate it.
+// oddName breaks or reorders a page that does not escape and isolate it.
 const oddName = "a\"b'<script>alert(1)</script>\u202eevil"
 
-// systems has the parts of a hub other than its mailboxes, in memory. It runs no engine that would
-// call receivers.
+// systems contains the stores of a hub in memory, except for its mailboxes. No engine calls the
+// receivers.
 type systems struct {
 	t             *testing.T
 	clock         func() time.Time
@@ -54,11 +54,11 @@ type systems struct {
 	rows          *memory.Objects
 	objects       *ledger.Service
 
-	subscription domain.SubscriptionID // subscription of actor; has a dead letter, a retry and a delivery
+	subscription domain.SubscriptionID // subscription of actor, with a dead letter, a retry and a delivery
 	watch        domain.WatchID        // watch of actor
 	consumer     domain.PartyID        // consumer with a dead letter
 	message      string                // message of the consumer's dead letter
-	object       string                // id of a row of an object
+	object       string                // id of the row of an object
 	crawl        domain.JobID          // a running job
 }
 
@@ -97,7 +97,7 @@ func newSystems(t *testing.T, clock func() time.Time) *systems {
 	return s
 }
 
-// options adds the systems to the options of a console.
+// options adds the use cases of the systems to the options of a console.
 func (s *systems) options(o *console.Options, records repository.DeadLetterActions) {
 	o.Receivers = receiverlist.New(receiverlist.Ports{Definitions: s.definitions, Cursors: s.cursors, Shards: s.cursors, Streams: s.streams, Parties: s.parties}, s.clock)
 	o.Subscriptions, o.Replays, o.Broker, o.Watches, o.Objects = s.subscriptions, s.replays, s.broker, s.watches, s.objects
@@ -105,7 +105,7 @@ func (s *systems) options(o *console.Options, records repository.DeadLetterActio
 	o.Journal = journal.New(records, nil)
 }
 
-// samples returns a replacer that replaces the parameters of a path with values.
+// samples returns a replacer that replaces path parameters with sample values.
 func (s *systems) samples() *strings.Replacer {
 	return strings.NewReplacer(
 		"{subscription}", s.subscription.String(), "{delivery}", s.subscription.String()+".0.0", "{watch}", s.watch.String(),
@@ -178,8 +178,8 @@ func (s *systems) addObject(bucket, key, script string) {
 	s.object = ledger.RowID{Name: name}.String()
 }
 
-// call calls the receiver of a cursor as a node does. It makes one call for each answer, up to a
-// limit of attempts.
+// call calls the receiver of a cursor as a node does. The receiver gives each of the answers once.
+// attempts limits how often a delivery is attempted.
 func (s *systems) call(id domain.CursorID, attempts int, answers ...domain.Answer) {
 	policy := domain.QueuePolicy(slices.Repeat([]time.Duration{24 * time.Hour}, attempts), attempts)
 	c, version, err := s.cursors.Load(s.t.Context(), id, domain.Owner{Incarnation: "node", Limit: 8, Policy: policy}, s.clock)

@@ -18,11 +18,11 @@ type visit struct {
 	r       *http.Request
 	session *browserSession
 
-	isSessionSent bool // the response sets the session's cookie
+	isSessionSent bool // whether the response sets the session cookie
 
 	operator *identity.Principal // nil if no operator has signed in
-	form     url.Values          // fields of a POST
-	kept     url.Values          // text of a form whose session had ended; nil without such a form
+	form     url.Values          // fields of a submitted form
+	kept     url.Values          // stored text of a form whose session had ended; nil if there is none
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
@@ -30,11 +30,10 @@ func (v *visit) ctx() context.Context { return v.r.Context() }
 // isPost reports whether the request submits a form.
 func (v *visit) isPost() bool { return v.r.Method == http.MethodPost }
 
-// mayOrder reports whether the operator may give orders.
+// mayOrder reports whether the operator has the right to give orders.
 func (v *visit) mayOrder() bool { return v.operator != nil && v.operator.Has(order) }
 
-// path returns a parameter of the path by its name in the pattern, such as
-// actor.
+// path returns the path parameter called name, such as actor.
 func (v *visit) path(name string) string {
 	return pathparam.Value(v.r, name)
 }
@@ -57,8 +56,8 @@ func (v *visit) bundleID() (domain.BundleID, error) {
 	return id, nil
 }
 
-// value returns the text of a field of the submitted form or of the kept form. Without such a form, it
-// returns the value in the query, because a link can fill in a form.
+// value returns a field of the submitted form, or of the stored form. If there is no such form, it
+// returns a value from the query, with which a link can fill in a form.
 func (v *visit) value(name string) string {
 	switch {
 	case v.form != nil:
@@ -69,8 +68,7 @@ func (v *visit) value(name string) string {
 	return v.r.URL.Query().Get(name)
 }
 
-// link returns the path of a page from its parts, which are escaped and joined
-// by slashes.
+// link returns the path of a page. Its parts are escaped and joined by slashes.
 func link(parts ...string) string {
 	path := root
 	for _, part := range parts {
@@ -79,7 +77,7 @@ func link(parts ...string) string {
 	return path
 }
 
-// withQuery returns a path with pairs of names and values in its query. Empty values are left out.
+// withQuery adds a query to path. pairs are names and values alternately; empty values are omitted.
 func withQuery(path string, pairs ...string) string {
 	query := make(url.Values)
 	for i := 0; i+1 < len(pairs); i += 2 {

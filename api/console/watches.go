@@ -25,11 +25,11 @@ type Watches interface {
 }
 
 const (
-	shownWatches   = 50 // watches on a page
+	shownWatches   = 50 // maximum number of watches on a page
 	maxWatchOffset = 1_000_000
 )
 
-// watches lists the watches of an owner, or all watches that have outstanding calls.
+// watches lists the watches of one owner, or all watches that wait for calls.
 func (v *visit) watches() error {
 	if v.opts.Receivers == nil || v.opts.Watches == nil {
 		return errNoReceivers
@@ -101,13 +101,12 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	return g.Group{t.render(), pager(first, next)}, nil
 }
 
-// outstanding returns the number of changes of the resource for which the watch still has to be
-// called.
+// outstanding returns the number of changes that the watch has not yet reported to its receiver.
 func outstanding(w *watch.Watch) int64 {
 	return max(0, w.Triggered-w.Delivered-w.Errored-w.Cancelled)
 }
 
-// resourcePath returns the path of a resource in this hub.
+// resourcePath returns the path of a resource of this hub.
 func resourcePath(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -116,7 +115,7 @@ func resourcePath(uri string) string {
 	return u.Path
 }
 
-// callbackHost returns the host of a URL, whose path and query may contain secrets.
+// callbackHost returns the host of a URL. It omits the path and query, which may contain secrets.
 func callbackHost(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -125,7 +124,7 @@ func callbackHost(text string) string {
 	return u.Host
 }
 
-// watch shows a watch and its last calls.
+// watch shows a watch, with its last calls.
 func (v *visit) watch() error {
 	if v.opts.Watches == nil {
 		return errNoReceivers

@@ -10,9 +10,9 @@ import (
 
 // An Event announces that data is available for a recipient.
 type Event struct {
-	ID               string          `json:"id"` // a UUID; the hub stores each ID once for its recipient
+	ID               string          `json:"id"` // a UUID; the hub stores each ID once per recipient
 	Recipient        string          `json:"recipient"`
-	Origin           string          `json:"origin"` // the name of the domain that announces the data
+	Origin           string          `json:"origin"` // the domain that announces the data
 	ContentType      string          `json:"contentType"`
 	DocumentType     string          `json:"documentType"`
 	SupportsBundling bool            `json:"supportsBundling"`
@@ -20,20 +20,20 @@ type Event struct {
 	Payload          json.RawMessage `json:"payload,omitempty"`
 }
 
-// Announced has the numbers of events that the hub has stored.
+// Announced contains the numbers of events that the hub stores.
 type Announced struct {
 	Accepted   int `json:"accepted"`   // number of events that this call stored
 	Duplicates int `json:"duplicates"` // number of events that were already stored, with the same content
 }
 
-// Announce sends events to the hub, which stores them. Events of one recipient keep their order. If
-// the error is nil, all events are stored durably.
+// Announce sends events to the hub, which stores them. The order is kept for the events of each
+// recipient. If the error is nil, all events are stored durably.
 //
-// If the hub refuses some events and stores the others, Announce returns the counts and a
-// [*Problem] whose Errors name the refused events: they were stored before with other content, or
-// their recipient is at a limit. If Announce returns no counts, a Problem whose status is below 500
-// and not 429 means that no event is stored. After any other error, some events may be stored, and
-// the caller may announce all of them again.
+// If the hub refuses some events and stores the remaining ones, Announce returns the counts and a
+// [*Problem] whose Errors list the refused events. An event is refused if it was stored before with
+// different content, or if its recipient is at a limit. If Announce returns no counts, a Problem
+// with a status below 500, except 429, means that no event is stored. After any other error, some
+// events may be stored, and the caller may announce all of them again.
 func (c *Client) Announce(ctx context.Context, events []Event) (*Announced, error) {
 	if events == nil {
 		events = []Event{}

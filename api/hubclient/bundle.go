@@ -17,25 +17,24 @@ type Bundle struct {
 	Type        string // type of the messages in the bundle
 	ContentType string // media type of the body
 	Size        int64  // size of the body in bytes
-	// Backlog is the number of events that wait behind the bundle. BacklogAge is the age of the
-	// oldest of these events, rounded up to seconds. A negative value means that the number or the
-	// age is unknown.
+	// Backlog is the number of events that wait behind this bundle. BacklogAge is the age of the
+	// oldest such event, rounded up to seconds. A negative value means unknown.
 	Backlog    int64
 	BacklogAge time.Duration
 
-	// Interrupted, if set, is called before each attempt to fetch the rest of the body, after the
-	// body was interrupted or the previous attempt has failed.
+	// Interrupted, if not nil, is called before each attempt to fetch the rest of the body, which
+	// follows an interruption or a failed attempt.
 	Interrupted func(err error, received int64)
 
 	client *Client
 	ctx    context.Context //nolint:containedctx // the stream ends with it, as that of http.Response does
 	actor  string
-	tag    string      // ETag of the body
-	conn   *connection // nil if the rest of the body must be fetched
+	tag    string      // ETag of the body, with which the rest is requested
+	conn   *connection // connection that delivers the body; nil if the rest of the body must be requested
 	got    int64       // bytes received
-	err    error       // error that Read returns from now on
+	err    error       // error that all further reads return
 
-	mayBeDequeued bool // true if a dequeue request had no response, so that it may have dequeued the bundle
+	mayBeDequeued bool // whether a dequeue request without a response may have dequeued the bundle
 }
 
 // newBundle returns the bundle in a response. It fails if the response does not come from a hub.
@@ -89,7 +88,7 @@ func (b *Bundle) Read(p []byte) (n int, err error) {
 		}
 	}
 	if b.conn != nil {
-		_, _ = b.conn.Read(p[:1]) // reads the end of the body, so that the connection can be used again
+		_, _ = b.conn.Read(p[:1]) // reads the end of the response, so that the connection can be reused
 	}
 	b.endStream(io.EOF)
 	return 0, b.err
@@ -107,8 +106,8 @@ func (b *Bundle) readSome(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readOnce reads at least one byte from the connection. If the connection is closed, it opens a new
-// one. After an error it closes the connection.
+// readOnce reads at least one byte from the connection. If there is none, it opens a new
+// connection. After an error it closes the connection.
 func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	if b.conn == nil {
 		if b.conn, err = b.resumeBody(); err != nil {
@@ -119,14 +118,14 @@ func (b *Bundle) readOnce(p []byte) (n int, err error) {
 		n, err = b.conn.Read(p)
 	}
 	if b.got += int64(n); n > 0 {
-		return n, nil // the next read returns the same error
+		return n, nil // the next read returns the error again
 	}
 	b.closeConnection()
 	if err == io.EOF { //nolint:errorlint // a Reader returns it itself
 		err = io.ErrUnexpectedEOF
 	}
 	if b.tag == "" {
-		err = &finalError{err} // the rest may belong to another body
+		err = &finalError{err} // the rest of the response may belong to a different body
 	}
 	return 0, err
 }
@@ -156,7 +155,7 @@ func (b *Bundle) resumeBody() (*connection, error) {
 		conn.close()
 		return nil, &finalError{err}
 	}
-	if conn.StatusCode == http.StatusOK { // the response has the whole body instead of the rest
+	if conn.StatusCode == http.StatusOK { // the response contains the whole body instead of the rest
 		if _, err := io.CopyN(io.Discard, conn, b.got); err != nil {
 			conn.close()
 			return nil, err
@@ -173,7 +172,7 @@ func (b *Bundle) endStream(err error) {
 	}
 }
 
-// An IncompleteBodyError reports that only a part of the body of a bundle was received.
+// An IncompleteBodyError means that only a part of a bundle's body was received.
 type IncompleteBodyError struct {
 	BundleID       string
 	Received, Size int64 // bytes

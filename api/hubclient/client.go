@@ -25,35 +25,35 @@ type TokenSource func(ctx context.Context) (string, error)
 type Options struct {
 	URL string // URL of the hub, such as https://hub.example.org. A user and password in the URL are sent if Token is nil.
 
-	// Token returns the token of the caller. Default: no token, for a hub without an issuer, which
-	// trusts the actor id in a request.
+	// Token returns the token of the caller. Default: no token. A hub without an issuer needs none,
+	// and trusts the actor id in a request.
 	Token TokenSource
 
-	// TLS has the accepted certificate authorities and the client certificate. Default: the
-	// system's authorities, and no client certificate.
+	// TLS contains the accepted certificate authorities and the client certificate. Default: the
+	// authorities of the system, and no client certificate.
 	TLS *tls.Config
-	// Transport, if set, sends the requests; TLS is then ignored. It must not decompress bodies.
+	// Transport, if not nil, sends the requests instead of TLS. It must not decompress bodies.
 	Transport http.RoundTripper
 
-	// Budget is the time after the first attempt during which a failed request is repeated.
-	// Default: 1 minute. If negative, no request is repeated.
+	// Budget is how long a failed request is repeated, measured from its first attempt. Default: 1
+	// minute. If negative, no request is repeated.
 	Budget time.Duration
-	// Resume is the time after the last received data of a download during which the download is
-	// resumed. Default: 1 minute. If negative, no download is resumed.
+	// Resume is how long an interrupted download is resumed, measured from the last received data.
+	// Default: 1 minute. If negative, no download is resumed.
 	Resume time.Duration
-	// OnRetry, if set, is called before the pause that precedes a repeated request or a repeated
-	// handling of a bundle. If it returns false, the operation fails with err. It must be safe for
-	// concurrent use.
+	// OnRetry, if not nil, is called before a failed request or a failed handling of a bundle is
+	// repeated after a pause. If it returns false, the operation fails with err. It must be safe
+	// for concurrent use.
 	OnRetry func(err error, pause time.Duration) bool
-	// Timeout limits the time during which no data arrives. Default: 40 seconds, which is longer
-	// than a hub needs for a response.
+	// Timeout is the maximum time without received data. Default: 40 seconds, which is longer than
+	// a hub needs for a response.
 	Timeout time.Duration
 	// MaxBundle is the maximum size of the body of a bundle in bytes. Default: 1 GB.
 	MaxBundle int64
 
 	Clock Clock // default: the system clock
-	// Jitter returns numbers in [0, 1) that vary the pauses. It must be safe for concurrent use.
-	// Default: random numbers.
+	// Jitter returns random numbers in [0, 1), which vary the pauses. It must be safe for
+	// concurrent use.
 	Jitter func() float64
 	// NewID returns new UUIDs for bundles. It must be safe for concurrent use. Default: random
 	// UUIDs.
@@ -90,7 +90,7 @@ func New(opts Options) (*Client, error) {
 	if opts.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = idleConnections
-		t.DisableCompression = true // a download is resumed at a position in the uncompressed body
+		t.DisableCompression = true // an interrupted download is resumed at a byte position of the uncompressed body
 		if opts.TLS != nil {
 			t.TLSClientConfig = opts.TLS
 		}
@@ -125,8 +125,8 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// With returns a copy of the Client with changed options, which shares the connections of c.
-// Changes of URL, TLS and Transport have no effect.
+// With returns a copy of c with changed options. The copy shares the connections of c, so changes
+// of URL, TLS and Transport have no effect.
 func (c *Client) With(change func(*Options)) *Client {
 	other := *c
 	change(&other.opts)
@@ -241,10 +241,10 @@ func (c *connection) Read(p []byte) (int, error) {
 
 func (c *connection) close() {
 	c.cancel(nil)
-	_ = c.Body.Close() // no more data is read from the body
+	_ = c.Body.Close() // the rest of the body is not read
 }
 
-// causeOf returns errSilent if errSilent is the cause of the end of ctx, and otherwise err.
+// causeOf returns errSilent if ctx ended because of errSilent. Otherwise it returns err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 		return cause

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Clock measures durations and waits. It does not return the time of day, so a change of the
-// system time does not affect it.
+// A Clock measures durations and waits. It does not depend on the system time, which may be
+// changed.
 type Clock interface {
-	// Elapsed returns the time since a fixed moment. It never decreases.
+	// Elapsed returns the time since a fixed start. It never decreases.
 	Elapsed() time.Duration
 	// Sleep returns nil after d. If ctx ends first, it returns the error of ctx.
 	Sleep(ctx context.Context, d time.Duration) error

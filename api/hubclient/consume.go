@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// A Handler handles a bundle. It must store the data safely before it returns nil, because the
+// A Handler handles a bundle. It must store the data durably before it returns nil, because the
 // bundle is then dequeued. If the Handler returns an error or panics, the bundle stays open and is
-// delivered again. Only io.EOF means that the whole body was received.
+// delivered again. The whole body was received only if reading it has ended with io.EOF.
 //
 // A Handler may get the same bundle more than once: if its process ends before the bundle is
 // dequeued, or if several processes consume the bundles of the actor.
 type Handler func(ctx context.Context, b *Bundle) error
 
-// A PanicError reports a panic of a [Handler].
+// A PanicError means that a [Handler] has panicked.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -38,28 +38,27 @@ func (c *Client) Consume(ctx context.Context, actor string, handle Handler) erro
 
 // A Consumer fetches the bundles of an actor one after another.
 //
-// Any number of consumers of one actor may run, also in several processes. They do not divide the
-// data between them, because an actor has one open bundle in each group. A consumer handles the
-// open bundle even if another consumer opened it, because that consumer may have ended. Two
-// consumers may therefore handle the same bundle at the same time; the second one gets an error
-// when it dequeues the bundle. A second consumer is a standby. For more throughput, run one
-// consumer for each group.
+// Several consumers of one actor may run, even in several processes. They do not share the work,
+// because an actor has one open bundle in each group. A consumer handles the open bundle even if
+// another consumer opened it, because that consumer may have ended. So two consumers may handle the
+// same bundle at the same time, and the second one gets an error when it dequeues the bundle. A
+// second consumer is thus only a standby. For more throughput, run one consumer for each group.
 type Consumer struct {
 	Client *Client // required
-	Actor  string  // "" for the actor of the token
-	Group  string  // group of domains; "" for all groups
-	Format string  // format of content that a domain produces: json or xml; "" for json
+	Actor  string  // id of the actor; "" means the actor of the token
+	Group  string  // group of domains; "" means all groups
+	Format string  // format of content that a domain produces: json or xml; "" means json
 
 	// Wait is how long a request waits for data, up to 1 minute. Default: 30 seconds.
 	Wait time.Duration
-	// MaxPause limits the pauses after failed attempts; a longer Retry-After from the hub still
-	// applies. Default: 1 minute.
+	// MaxPause limits the pauses after failed attempts. A longer Retry-After from the hub is
+	// nevertheless respected. Default: 1 minute.
 	MaxPause time.Duration
 	// Patience is how long all attempts may fail before Run returns the last error. Default: no
 	// limit.
 	Patience time.Duration
 
-	// Dequeued, if set, is called for each bundle that was read and dequeued.
+	// Dequeued, if not nil, is called for each bundle after it was dequeued.
 	Dequeued func(b *Bundle)
 
 	Logger *slog.Logger // logs failed attempts; default: no log
@@ -68,7 +67,7 @@ type Consumer struct {
 const (
 	defaultWait      = 30 * time.Second
 	defaultMaxPause  = time.Minute
-	maxConsumerPause = 10 * time.Minute // also limits the Retry-After from the hub, so that the consumer does not sleep too long
+	maxConsumerPause = 10 * time.Minute // limits all pauses, even a Retry-After from the hub
 	dequeueGrace     = 10 * time.Second // time limit for dequeuing a bundle that was being handled when ctx ended
 )
 
@@ -76,8 +75,8 @@ const (
 // is being handled when ctx ends, Run dequeues it first. All goroutines that Run starts end before
 // it returns.
 //
-// Run repeats a failed attempt after a growing pause if the hub is busy, the hub cannot be reached,
-// or the handler has failed. Run returns an error if the hub refuses the request permanently, for
+// Run repeats a failed attempt after growing pauses if the hub is busy or cannot be reached, or if
+// the handler has failed. It returns an error if the hub refuses the request permanently, for
 // example for a missing right, if Patience is exhausted, or if Options.OnRetry returns false.
 func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	r := &consumerRun{Consumer: *c, handle: handle, client: c.Client}
@@ -105,9 +104,9 @@ type consumerRun struct {
 	clock  Clock
 	handle Handler
 
-	id       string        // id of the next bundle; "" for a new id
-	pauses   backoff       // pauses between failures
-	idle     backoff       // pauses after responses without data that arrived before the end of the wait
+	id       string        // id for the next bundle; "" if a new id is needed
+	pauses   backoff       // pauses after failures
+	idle     backoff       // pauses after responses without data, if the hub did not wait
 	lastGood time.Duration // time of the last success
 }
 
@@ -116,8 +115,8 @@ func (r *consumerRun) recordSuccess() {
 	r.lastGood = r.clock.Elapsed()
 }
 
-// waitForRetry waits before an attempt that failed with err is repeated. It returns an error if the
-// attempt must not be repeated.
+// waitForRetry waits before an attempt that failed with err is repeated. If the attempt must not be
+// repeated, it returns an error.
 func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // Run sees that ctx has ended
@@ -137,7 +136,7 @@ func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 		attributes = append(attributes, "stack", string(p.Stack))
 	}
 	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", attributes...)
-	_ = r.clock.Sleep(ctx, pause) // Run then checks ctx
+	_ = r.clock.Sleep(ctx, pause) // the caller checks whether ctx has ended
 	return nil
 }
 
@@ -152,8 +151,8 @@ func (e *redeliveryError) Error() string {
 }
 func (e *redeliveryError) Unwrap() error { return e.err }
 
-// isRepeated reports whether an attempt that failed with err is repeated. That includes a failure
-// of the TokenSource, which may succeed later.
+// isRepeated reports whether an attempt that failed with err is repeated. A failure of the
+// TokenSource is, because the TokenSource may succeed later.
 func isRepeated(err error) bool {
 	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
 	_, isOfToken := errors.AsType[*tokenError](err)
@@ -169,7 +168,7 @@ func (r *consumerRun) consumeNext(ctx context.Context) error {
 		if waited := r.clock.Elapsed() - began; waited >= r.Wait/2 {
 			r.idle.reset()
 		} else { // the hub is about to stop, or another consumer has dequeued the open bundle
-			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // Run then checks ctx
+			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // the caller checks whether ctx has ended
 		}
 		return nil
 	case err != nil:
@@ -183,8 +182,8 @@ func (r *consumerRun) consumeNext(ctx context.Context) error {
 	return err
 }
 
-// peekBundle returns the next bundle. Its request names the id for the bundle, so that a request
-// whose response is lost can be repeated for the same bundle.
+// peekBundle returns the next bundle. It requests a new bundle with the id r.id, so that after a
+// lost response it can request the same bundle again.
 func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	if r.id == "" {
 		r.id = r.client.opts.NewID()
@@ -192,7 +191,7 @@ func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	opts := PeekOptions{Group: r.Group, Format: r.Format, BundleID: r.id, Wait: r.Wait}
 	b, err := r.client.peekOnce(ctx, r.Actor, opts.path(), r.Wait)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		// A bundle with another id is open, or a bundle with this id was already dequeued.
+		// A bundle with a different id is open, or the bundle with this id was already dequeued.
 		r.id = r.client.opts.NewID()
 		opts.BundleID, opts.Wait = "", 0
 		b, err = r.client.peekOnce(ctx, r.Actor, opts.path(), 0)
@@ -218,7 +217,7 @@ func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
 	}
 	err = r.dequeueBundle(ctx, b)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		return &redeliveryError{b.ID, p} // since the bundle was fetched, its content was deleted and produced again
+		return &redeliveryError{b.ID, p} // the content was deleted and produced again after the bundle was fetched
 	}
 	if err != nil {
 		return err
@@ -237,7 +236,7 @@ func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		_ = r.clock.Sleep(closing, dequeueGrace) // Sleep ends early once the bundle is dequeued
+		_ = r.clock.Sleep(closing, dequeueGrace) // this Sleep ends early once the bundle is dequeued
 		cancel()
 	})
 	defer func() {
@@ -257,7 +256,7 @@ func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	}
 }
 
-// callHandler calls a handler, and returns its error or its panic as an error.
+// callHandler calls a handler. It returns the error of the handler, or a panic as an error.
 func callHandler(ctx context.Context, handle Handler, b *Bundle) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// consume runs a consumer until the hub has used all its steps and a further request waits for
+// consume runs a consumer until the hub has used all its steps, and the consumer waits for more
 // data. It returns the ids of the bundles that were received completely.
 func (h *faultyHub) consume(handle hubclient.Handler) (got []string) {
 	h.t.Helper()

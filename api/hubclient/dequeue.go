@@ -11,7 +11,8 @@ import (
 // A NotOpenError reports that a bundle cannot be dequeued because it is not open for the actor.
 type NotOpenError struct {
 	BundleID string
-	// MayBeDequeued is true if an earlier attempt of the same call may have dequeued the bundle.
+	// MayBeDequeued reports whether an earlier attempt of the same call may have dequeued the
+	// bundle.
 	MayBeDequeued bool
 	Problem       *Problem
 }
@@ -28,15 +29,15 @@ func (e *NotOpenError) Error() string {
 func (e *NotOpenError) Unwrap() error { return e.Problem }
 
 // Dequeue confirms that an actor has stored a bundle, whose events are never delivered again. It
-// fails with a [*NotOpenError] if the bundle is not open: it never was open, another process of the
-// actor has dequeued it, or an earlier attempt of this call has dequeued it. [Bundle.Dequeue] can
-// exclude the first of these causes, because it knows that the bundle was open.
+// fails with a [*NotOpenError] if the bundle is not open: it was never open, another process of the
+// actor has dequeued it, or an earlier attempt of this call has. [Bundle.Dequeue] can exclude the
+// first cause, because a fetched bundle was open.
 func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
 	return c.dequeueOnce(ctx, actor, id, new(bool))
 }
 
-// dequeueOnce sends the request, and repeats it after temporary failures. It sets *mayBeDequeued if
-// the response to an attempt was lost, so that the attempt may have dequeued the bundle.
+// dequeueOnce sends the request, and repeats it after temporary failures. If the response to an
+// attempt was lost, it sets *mayBeDequeued, because that attempt may have dequeued the bundle.
 func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
 	return c.repeatUntilDone(ctx, c.opts.Budget, func() error {
 		_, err := c.fetchResponse(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
@@ -48,10 +49,10 @@ func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeue
 	})
 }
 
-// Dequeue confirms that the actor has stored the bundle. It may be called again after an error. The
-// bundle was open when it was fetched. So if it is no longer open, and an earlier attempt may have
-// reached the hub, Dequeue returns nil. It fails with a [*NotOpenError] if another process of the
-// actor has dequeued the bundle, or an operator has closed it.
+// Dequeue confirms that the actor has stored the bundle. It may be called again after an error. If
+// the bundle is no longer open, and an earlier attempt may have reached the hub, Dequeue returns
+// nil. It fails with a [*NotOpenError] if another process of the actor has dequeued the bundle, or
+// an operator has closed it.
 func (b *Bundle) Dequeue(ctx context.Context) error {
 	err := b.client.dequeueOnce(ctx, b.actor, b.ID, &b.mayBeDequeued)
 	if e, ok := errors.AsType[*NotOpenError](err); ok && e.MayBeDequeued {

@@ -17,22 +17,23 @@
 //
 // # What it promises
 //
-//   - A bundle is streamed. A client has only a few kilobytes of a bundle in memory.
+//   - The body of a bundle is streamed, with only a few kilobytes of it in memory.
 //   - If the connection is lost, the client fetches the rest of the same bundle. If a body ends
 //     early, is too long, or changes, reading the body fails.
 //   - Consume dequeues a bundle only if the handler returned nil and the whole body was received.
-//     Otherwise the bundle is delivered again. A handler may therefore get a bundle more than once;
-//     the ids of the events show the repetition.
-//   - A request that fails temporarily (status 429, 502, 503 or 504, no connection, or no response)
-//     is repeated until [Options.Budget] is exhausted. The pauses grow, vary, and are at least as
-//     long as the Retry-After from the hub. All requests of this package may be repeated safely.
+//     Otherwise the bundle is delivered again. A handler that gets a bundle more than once can
+//     recognize it by the ids of the events.
+//   - A request that fails temporarily (status 429, 502, 503 or 504, no connection, or no
+//     response) is repeated until [Options.Budget] is exhausted. The pauses grow, vary, and are
+//     at least as long as the Retry-After from the hub. All requests of this package may be
+//     repeated safely.
 //   - Pauses and time limits are measured by a monotonic clock ([Clock]).
 //   - The size of each response and the time to wait for it are limited.
 //
 // # Tokens
 //
 // [Options.Token] returns the token for each request. It should cache and renew tokens. The client
-// does not follow redirects, because requests carry tokens. No error contains a token.
+// does not follow redirects, because requests contain tokens. No error contains a token.
 //
 // # Failures
 //
@@ -42,6 +43,6 @@
 //
 // # Examples
 //
-// Package cmd/hubtest has examples that run against a hub: send, peek, a long poll, a resumed download, dequeue, a
-// subscription, and a query of objects.
+// Package cmd/hubtest has examples that run against a hub: send, peek, a long poll, a resumed
+// download, dequeue, a subscription, and a query of objects.
 package hubclient

@@ -45,7 +45,7 @@ func TestBundle_FetchesTheRestAfterAnInterruption(t *testing.T) {
 
 func TestBundle_SkipsReceivedBytesOfAWholeBody(t *testing.T) {
 	h := newFaultyHub(t, bundle("b", body, 5), func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Del("Range") // a proxy may remove the header
+		r.Header.Del("Range") // a proxy may remove this header
 		bundle("b", body, len(body))(w, r)
 	})
 	text, err := h.read()
@@ -150,8 +150,8 @@ func TestPeek_HonoursRetryAfter(t *testing.T) {
 		want    time.Duration
 	}{
 		"seconds": {[]string{"Retry-After", "9"}, 9 * time.Second},
-		// The clock of this machine may be wrong by years, so a date in Retry-After is compared
-		// with the Date of the response.
+		// A date in Retry-After is compared with the Date of the response, because the clock of
+		// this machine may be wrong by years.
 		"date":      {[]string{"Retry-After", "Tue, 01 Jan 2019 00:00:09 GMT", "Date", "Tue, 01 Jan 2019 00:00:00 GMT"}, 9 * time.Second},
 		"past":      {[]string{"Retry-After", "Tue, 01 Jan 2019 00:00:00 GMT", "Date", "Tue, 01 Jan 2019 00:00:09 GMT"}, 0},
 		"negative":  {[]string{"Retry-After", "-9"}, 0},

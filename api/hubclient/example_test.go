@@ -14,8 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// A domain announces data. The hub counts an event that was announced before as a duplicate, so the
-// domain may announce events again.
+// A domain announces data. It may announce an event again: the hub counts the event as a duplicate.
 func ExampleClient_Announce() {
 	client, err := hubclient.New(hubclient.Options{URL: "https://hub.example.org", Token: tokenFromFile})
 	if err != nil {
@@ -52,14 +51,15 @@ func ExampleClient_Consume() {
 		if err := json.NewDecoder(b).Decode(&events); err != nil {
 			return err
 		}
-		return store(b.ID, len(events)) // skips events with known ids, because a bundle may be delivered twice
+		return store(b.ID, len(events)) // store skips events with known ids, because a bundle may be delivered twice
 	})
 	if err != nil {
 		panic(err)
 	}
 }
 
-// A Consumer of one group of domains logs failures, and gives up after an hour of failures.
+// A Consumer fetches the bundles of one group of domains. It logs failures, and gives up when all
+// attempts have failed for an hour.
 func ExampleConsumer() {
 	client, err := hubclient.New(hubclient.Options{URL: "https://hub.example.org", Token: tokenFromFile})
 	if err != nil {
@@ -74,7 +74,7 @@ func ExampleConsumer() {
 	}
 }
 
-// tokenFromFile returns the token in a file that another process updates.
+// tokenFromFile reads the token from a file that another process updates.
 func tokenFromFile(context.Context) (string, error) {
 	token, err := os.ReadFile("/run/secrets/messagehub-token")
 	return strings.TrimSpace(string(token)), err

@@ -22,13 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const actor = "5790001330552"
 
-// A testClock advances immediately when it sleeps. Its timers expire only if a test calls
+// A testClock advances immediately when Sleep is called. Its timers expire only if a test calls
 // expireNext.
 type testClock struct {
 	mu      sync.Mutex
 	now     time.Duration
 	slept   []time.Duration
-	expires bool // if true, the next timer expires immediately
+	expires bool // whether the next timer expires immediately
 }
 
 func (c *testClock) Elapsed() time.Duration {
@@ -70,8 +70,8 @@ func (c *testClock) pauses() []time.Duration {
 	return append([]time.Duration(nil), c.slept...)
 }
 
-// A faultyHub handles each request with the next of its steps. A request after the last step fails
-// the test.
+// A faultyHub responds to each request with its next step. If a request arrives after the last
+// step, the test fails.
 type faultyHub struct {
 	t      *testing.T
 	client *hubclient.Client
@@ -84,7 +84,7 @@ type faultyHub struct {
 type hubStep func(w http.ResponseWriter, r *http.Request)
 
 // newFaultyHub starts a hub with steps. Its client creates the ids bundle-1, bundle-2 and so on,
-// and has no jitter.
+// and uses no jitter.
 func newFaultyHub(t *testing.T, steps ...hubStep) *faultyHub {
 	return newFaultyHubWith(t, hubclient.Options{}, steps...)
 }
@@ -128,7 +128,7 @@ func (h *faultyHub) requests() []string {
 	return append([]string(nil), h.seen...)
 }
 
-// problem returns a step that sends a problem with headers.
+// problem returns a step that responds with a problem and with headers.
 func problem(status int, headers ...string) hubStep {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -168,7 +168,7 @@ func taggedBundle(id, tag, body string, n int) hubStep {
 	}
 }
 
-// abortBody closes the connection after the data that was written.
+// abortBody closes the connection without finishing the response.
 func abortBody(w http.ResponseWriter, _ *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
@@ -187,7 +187,7 @@ func isStatus(err error, status int) bool {
 	return ok && p.Status == status
 }
 
-// jump moves the clock by d. A real monotonic clock never jumps.
+// jump moves the clock by d, as a real monotonic clock never does.
 func (c *testClock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

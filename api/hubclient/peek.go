@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// PeekOptions select the bundle of a Peek. The zero value selects the next bundle of any group.
+// PeekOptions select the bundle that Peek returns. The zero value selects the next bundle of any
+// group.
 type PeekOptions struct {
-	Group    string        // group of domains, such as timeseries; "" for all groups
-	BundleID string        // id for a newly opened bundle, a UUID that is new to the actor; "" if the hub chooses the id
-	Format   string        // format of content that a domain produces: json or xml; "" for json
-	Version  string        // version of the format; "" for 1.0
-	Wait     time.Duration // how long the hub waits for data, up to 1 minute
+	Group    string        // group of domains, such as timeseries; "" means all groups
+	BundleID string        // id for a newly opened bundle, a UUID that the actor has never used; "" means that the hub chooses
+	Format   string        // format of content that a domain produces: json or xml; "" means json
+	Version  string        // version of the format; "" means 1.0
+	Wait     time.Duration // time for which the hub waits for data, up to 1 minute
 }
 
-// path returns the path and the query of a Peek.
+// path returns the path and the query of a Peek request.
 func (o *PeekOptions) path() string {
 	path, query := "/v1/peek", make(url.Values)
 	if o.Group != "" {
@@ -37,15 +38,15 @@ func (o *PeekOptions) path() string {
 	return path
 }
 
-// ErrNoData reports that no data waits for an actor.
+// ErrNoData means that no data waits for an actor.
 var ErrNoData = errors.New("hubclient: no data waits for the actor")
 
 // Peek returns the open bundle of an actor. If no bundle is open, it opens the next one. It fails
-// with [ErrNoData] if no data waits. The caller must close the bundle; its body also ends when ctx
-// ends. Until the bundle is dequeued, Peek returns it again.
+// with [ErrNoData] if no data waits. Until the bundle is dequeued, Peek returns it again. The
+// caller must close the bundle, whose body also ends when ctx ends.
 //
-// Peek fails with a [*Problem] of status 409 if the open bundle has another id than
-// PeekOptions.BundleID, or another format.
+// Peek fails with a [*Problem] of status 409 if the open bundle has a different id than
+// PeekOptions.BundleID, or a different format.
 func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *Bundle, err error) {
 	path, wait := opts.path(), opts.Wait
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
@@ -68,9 +69,8 @@ func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Dur
 	return newBundle(ctx, conn, actor)
 }
 
-// Download returns the open bundle of an actor that has the given id. It never opens a bundle. It
-// fails with a [*Problem] of status 404 if the bundle is not open. The caller must close the
-// bundle.
+// Download returns the open bundle of an actor with the given id. It never opens a bundle. It fails
+// with a [*Problem] of status 404 if the bundle is not open. The caller must close the bundle.
 func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err error) {
 	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
 		conn, err := c.startRequest(ctx, http.MethodGet, bundlePath(id), actor, nil, identityCoding(), 0)

@@ -18,25 +18,24 @@ type Problem struct { //nolint:errname // problem is the word of RFC 9457
 	Type     string  `json:"type"`
 	Title    string  `json:"title"`
 	Detail   string  `json:"detail"`
-	Instance string  `json:"instance"` // id of the request, for the operators of the hub
+	Instance string  `json:"instance"` // id of the request, which the operators of the hub can look up
 	Errors   []Fault `json:"errors"`
 
-	// Accepted and Duplicates are set if the hub has stored all events except
-	// those in Errors.
+	// Accepted and Duplicates are set if the hub has stored all events except those in Errors.
 	Accepted   *int `json:"accepted"`
 	Duplicates *int `json:"duplicates"`
 
 	RetryAfter time.Duration `json:"-"` // pause that the hub requests; 0 if the response has no Retry-After
 }
 
-// A Fault describes what is wrong at one position in the body of a request.
+// A Fault describes an error at one position in the body of a request.
 type Fault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 }
 
-// Index returns the index of the faulty element in a body that is a list. It returns -1 if the
-// Pointer does not begin with an index.
+// Index returns the index of the faulty element, if the body is a list. It returns -1 if Pointer
+// does not start with an index.
 func (f *Fault) Index() int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
 	index, err := strconv.Atoi(first)
@@ -76,18 +75,18 @@ func (p *Problem) IsTemporary() bool {
 	return false
 }
 
-// isGone reports whether the problem means that the bundle of a request is not open.
+// isGone reports whether the hub refused a request because its bundle is not open.
 func (p *Problem) isGone() bool {
 	return p.Status == http.StatusNotFound || p.Status == http.StatusGone
 }
 
 const (
 	maxProblem = maxResponse
-	// maxRetryAfter is the maximum pause that is accepted in Retry-After.
+	// maxRetryAfter is the maximum pause that is accepted from Retry-After.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// ReadProblem returns the problem in the body of a response. It does not close the body. If the
+// ReadProblem reads the problem from the body of a response. It does not close the body. If the
 // body is not a problem, the result describes the response.
 func ReadProblem(resp *http.Response) *Problem {
 	p := new(Problem)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Queue describes the data that waits for an actor in a group of domains.
+// A Queue describes the data of one group of domains that waits for an actor.
 type Queue struct {
 	Group      string      `json:"group"`
 	Waiting    int64       `json:"waiting"`              // number of events, including the events of the open bundle
@@ -14,7 +14,7 @@ type Queue struct {
 	Open       *OpenBundle `json:"open,omitempty"`       // nil: none
 }
 
-// An OpenBundle is a bundle that was fetched but not dequeued.
+// An OpenBundle describes a bundle that was fetched but not dequeued.
 type OpenBundle struct {
 	ID     string    `json:"bundleId"`
 	Events int       `json:"events"`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Limits of the pauses between attempts, to which a Retry-After is added.
+// Limits of the random pauses between attempts. A Retry-After is added to the pause.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -20,7 +20,7 @@ const (
 type backoff struct {
 	client *Client
 	limit  time.Duration
-	next   time.Duration // 0 before the first pause
+	next   time.Duration // next pause; 0 before the first one
 }
 
 // nextPause returns the next pause: a random time, plus the Retry-After if err is a Problem.
@@ -61,7 +61,7 @@ func (c *Client) repeatUntilDone(ctx context.Context, budget time.Duration, try 
 	}
 }
 
-// isTemporary reports whether err is temporary, so that the same request may succeed later.
+// isTemporary reports whether the same request may succeed after err.
 func isTemporary(err error) bool {
 	if _, ok := errors.AsType[*finalError](err); ok {
 		return false
@@ -96,7 +96,7 @@ func isUncertain(err error) bool {
 	return !isOfToken
 }
 
-// A finalError is an error after which the request is not repeated.
+// A finalError wraps an error after which the request is not repeated.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }

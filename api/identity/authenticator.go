@@ -20,11 +20,11 @@ import (
 // Options are the options of an Authenticator. Issuers, Audiences and Client are required.
 type Options struct {
 	Issuers    []string
-	Audiences  []string         // a token must have at least one of these audiences
-	Tenants    []string         // a token must have one of these tenants; if empty, the tenant is not checked
+	Audiences  []string         // accepted audiences; a token must contain at least one
+	Tenants    []string         // accepted tenants; if empty, the tenant is not checked
 	RolesClaim string           // default: roles
 	ActorClaim string           // default: actor
-	Registry   func() *Registry // called for each request; default: an empty registry
+	Registry   func() *Registry // returns the current registry, for each request; default: an empty registry
 	Client     Doer
 	Clock      func() time.Time // default: time.Now
 	Logger     *slog.Logger     // default: discards
@@ -37,7 +37,7 @@ type Authenticator struct {
 	memory  *tokenCache
 }
 
-// New returns an Authenticator without connecting to an issuer.
+// New returns an Authenticator, without connecting to an issuer.
 func New(opts Options) *Authenticator {
 	if opts.RolesClaim == "" {
 		opts.RolesClaim = "roles"
@@ -64,7 +64,7 @@ func New(opts Options) *Authenticator {
 	return a
 }
 
-// Run fetches the keys of all issuers periodically until ctx ends, so that requests rarely wait for
+// Run periodically fetches the keys of all issuers until ctx ends, so that requests rarely wait for
 // keys.
 func (a *Authenticator) Run(ctx context.Context) {
 	var issuers sync.WaitGroup
@@ -76,7 +76,7 @@ func (a *Authenticator) Run(ctx context.Context) {
 
 func (s *keySet) runRefresh(ctx context.Context) {
 	for {
-		_ = s.refreshKeys(ctx) // the only error is the end of ctx
+		_ = s.refreshKeys(ctx) // refreshKeys fails only if ctx ends
 		pause := refreshEvery
 		if s.isUnreachable() {
 			pause = fetchPause
@@ -126,8 +126,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	return p, nil
 }
 
-// principalOfCertificate returns the principal of a request that has a client certificate and no
-// token. The certificate must be in the registry.
+// principalOfCertificate returns the principal of a request that contains a client certificate and
+// no token. The certificate must be in the registry.
 func (a *Authenticator) principalOfCertificate(cert *x509.Certificate) (*Principal, error) {
 	if cert == nil {
 		return nil, errMissing
@@ -142,7 +142,7 @@ func (a *Authenticator) principalOfCertificate(cert *x509.Certificate) (*Princip
 	return p, nil
 }
 
-// Bearer returns the bearer token of a request, or "" if the request has no token.
+// Bearer returns the bearer token of a request, or "" if the request contains no token.
 func Bearer(r *http.Request) (string, error) {
 	values := r.Header["Authorization"]
 	switch {
@@ -163,9 +163,9 @@ func Bearer(r *http.Request) (string, error) {
 // IsSigned reports whether a token has the format of a signed token: three parts separated by dots.
 func IsSigned(raw string) bool { return strings.Count(raw, ".") == 2 }
 
-// clientCertificate returns the client certificate of a request, or nil if the request has none.
-// The certificate was verified when the connection was opened, which may be long ago, so its
-// validity period is checked again.
+// clientCertificate returns the client certificate of a request, or nil if there is none. The
+// certificate was verified when the connection was opened, perhaps long ago, so clientCertificate
+// checks its validity period again.
 func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil, nil
@@ -177,15 +177,14 @@ func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error
 	return cert, nil
 }
 
-// Remembers reports whether the token of a request is in the cache of verified tokens. It also
+// Remembers reports whether the token of a request was verified before and is cached. It also
 // returns true for a request without a token.
 func (a *Authenticator) Remembers(r *http.Request) bool {
 	raw, err := Bearer(r)
 	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.findToken(sha256.Sum256([]byte(raw))) != nil)
 }
 
-// resolveToken returns the claims of a token. It verifies the token if the token is not in the
-// cache.
+// resolveToken returns the claims of a token, either from the cache or by verifying the token.
 func (a *Authenticator) resolveToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
@@ -218,7 +217,7 @@ func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Ti
 	signed := &signature{keys: keys}
 	verifier := oidc.NewVerifier(unverified.Issuer, signed, &oidc.Config{
 		SupportedSigningAlgs: algorithmNames, SkipClientIDCheck: true, // the library accepts only one audience, but a hub may have several
-		SkipExpiryCheck: true, // readClaims checks the expiry, with less tolerance than the library
+		SkipExpiryCheck: true, // readClaims checks the expiry instead, with less tolerance
 	})
 	found, err := verifier.Verify(ctx, raw)
 	switch {
@@ -244,8 +243,8 @@ func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Ti
 
 var algorithmNames = []string{string(jose.RS256), string(jose.PS256), string(jose.ES256)}
 
-// A signature is an oidc.KeySet for one verification. It stores the error of the verification,
-// because the library returns only the text of the error.
+// A signature implements oidc.KeySet for one verification. It stores the error of the verification,
+// of which the library returns only the text.
 type signature struct {
 	keys *keySet
 
@@ -260,12 +259,12 @@ func (s *signature) VerifySignature(ctx context.Context, raw string) ([]byte, er
 	return s.payload, s.err
 }
 
-// unverified has the claims of a token that are read before the token is verified.
+// unverified contains claims of a token that is not yet verified.
 type unverified struct {
 	Issuer string `json:"iss"`
 }
 
-// readUnverified returns the claims of a token that is not verified yet.
+// readUnverified returns claims of a token without verifying it.
 func readUnverified(raw string) (u unverified, err error) {
 	if !IsSigned(raw) {
 		return u, errMalformed

@@ -6,8 +6,7 @@ import (
 )
 
 // CheckIssuer fetches the discovery document and the keys of an issuer, as an [Authenticator] does.
-// It returns the number of keys that may sign tokens. Its error describes the fault for an
-// operator.
+// It returns the number of keys that may sign tokens. Its error tells an operator what is wrong.
 func CheckIssuer(ctx context.Context, client Doer, issuer string) (keys int, err error) {
 	found, err := fetchKeys(ctx, client, issuer)
 	if err == nil && len(found) == 0 {

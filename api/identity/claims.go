@@ -8,29 +8,29 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A verifiedToken has the claims of a verified token.
+// A verifiedToken contains the claims of a verified token.
 type verifiedToken struct {
 	issuer, subject, client, tenant string
 
 	roles       []Role
 	origins     []domain.Origin
 	actors      []domain.ActorID
-	certificate string // SHA-256 of the client certificate to which the token is bound, in base64url; "" for a token that is not bound
+	certificate string // SHA-256 of the client certificate to which the token is bound, in base64url; "" if it is not bound
 	expires     time.Time
 
-	generation int // generation of the key set that verified the token
+	generation int // generation of the keys with which the token was verified
 }
 
-// claims are the members of the JSON object in a token.
+// claims contains the members of the JSON object in a token.
 type claims map[string]json.RawMessage
 
-// findClaim returns a claim. isThere reports whether the claim exists and is not null.
+// findClaim returns a claim as JSON. isThere is false if the claim is missing or null.
 func (c claims) findClaim(name string) (raw json.RawMessage, isThere bool) {
 	raw, isThere = c[name]
 	return raw, isThere && raw[0] != 'n'
 }
 
-// textClaim returns a claim that must be a string. A missing claim is "".
+// textClaim returns a claim that must be a string. It returns "" for a missing claim.
 func (c claims) textClaim(name string) (text string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -52,7 +52,7 @@ func (c claims) firstText(names ...string) (string, error) {
 	return "", nil
 }
 
-// listClaim returns a claim that must be a list of strings. A missing claim is nil.
+// listClaim returns a claim that must be a list of strings. It returns nil for a missing claim.
 func (c claims) listClaim(name string) (texts []string, err error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -64,7 +64,7 @@ func (c claims) listClaim(name string) (texts []string, err error) {
 	return texts, nil
 }
 
-// timeClaim returns a claim that must be a time. A missing claim is the zero time.
+// timeClaim returns a claim that must be a time. It returns the zero time for a missing claim.
 func (c claims) timeClaim(name string) (time.Time, error) {
 	raw, ok := c.findClaim(name)
 	if !ok {
@@ -78,7 +78,7 @@ func (c claims) timeClaim(name string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(fraction*1e9)), nil
 }
 
-// maxTimeAhead is how far the claim nbf may be ahead of the hub's clock.
+// maxTimeAhead is the maximum time that the claim nbf may be in the future of the hub's clock.
 const maxTimeAhead = time.Minute
 
 // readClaims returns the claims in the payload of a token with a verified
@@ -123,7 +123,7 @@ func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedTo
 	return t, err
 }
 
-// actorsClaim returns the actors in a claim that is an id or a list of ids.
+// actorsClaim returns the actors in a claim, which must be an id or a list of ids.
 func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	texts := []string{""}
 	var err error
@@ -144,8 +144,8 @@ func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	return actors, nil
 }
 
-// certificateHash returns the hash of the certificate to which a token is bound (RFC 8705), or ""
-// for a token that is not bound.
+// certificateHash returns the hash of the certificate to which a token is bound (RFC 8705). It
+// returns "" if the token is not bound.
 func (c claims) certificateHash() (string, error) {
 	raw, ok := c.findClaim("cnf")
 	if !ok {
@@ -157,7 +157,7 @@ func (c claims) certificateHash() (string, error) {
 	}
 	hash, err := confirmation.textClaim("x5t#S256")
 	if err == nil && hash == "" {
-		return "", errCertificate // the token is bound to something that the hub cannot verify
+		return "", errCertificate // the hub cannot verify what the token is bound to
 	}
 	return hash, err
 }

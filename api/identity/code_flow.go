@@ -23,16 +23,16 @@ import (
 type CodeFlowOptions struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret string           // "" for a public client
-	Tenants      []string         // an account must have one of these tenants; if empty, any tenant or no tenant
+	ClientSecret string           // secret of the client; "" for a public client
+	Tenants      []string         // accepted tenants of accounts; if empty, the tenant is not checked
 	RolesClaim   string           // default: roles
-	Client       *http.Client     // must not follow redirects
+	Client       *http.Client     // HTTP client, which must not follow redirects
 	Clock        func() time.Time // default: time.Now
 	Logger       *slog.Logger     // default: discards
 }
 
 // A CodeFlow signs people in with the authorization code flow of OpenID Connect, with PKCE, state
-// and nonce. It does not store attempts: the caller stores the Attempt. A CodeFlow is safe for
+// and nonce. It stores nothing: the caller must store the Attempt. A CodeFlow is safe for
 // concurrent use.
 type CodeFlow struct {
 	opts   CodeFlowOptions
@@ -55,18 +55,18 @@ type endpoints struct {
 type Attempt struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
-	Verifier string `json:"verifier"` // code verifier of PKCE
+	Verifier string `json:"verifier"` // PKCE code verifier
 }
 
-// An Account is the account of a person who has signed in.
+// An Account is the issuer's account of a person who has signed in.
 type Account struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
-	Name    string `json:"name,omitempty"` // the name that a person recognizes
+	Name    string `json:"name,omitempty"` // readable name of the person
 	Roles   []Role `json:"roles"`
 }
 
-// Principal returns the account as the sender of requests.
+// Principal returns the principal for requests of this account.
 func (a *Account) Principal() *Principal {
 	return &Principal{Issuer: a.Issuer, Subject: a.Subject, roles: a.Roles}
 }
@@ -88,9 +88,9 @@ func NewCodeFlow(opts CodeFlowOptions) *CodeFlow {
 // Issuer returns the issuer at which people sign in.
 func (f *CodeFlow) Issuer() string { return f.opts.Issuer }
 
-// Begin returns the issuer's address to which the browser is redirected, and the attempt, which
-// must be passed to Finish. It fails with an [Error] of kind Unavailable if the issuer cannot be
-// reached.
+// Begin returns the address at the issuer to which the browser must be redirected, and the attempt,
+// which must be passed to Finish. It fails with an [Error] of kind Unavailable if the issuer cannot
+// be reached.
 func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address string, a Attempt, err error) {
 	config, err := f.clientConfig(ctx, redirectURL)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address strin
 	return config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
 }
 
-// The errors of failed attempts to sign in.
+// Errors of failed attempts to sign in.
 var (
 	errState   = invalidTokenError("The issuer's response belongs to another attempt to sign in, perhaps from another browser. Sign in again.")
 	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask the administrator of the issuer.")
@@ -110,8 +110,8 @@ var (
 )
 
 // Finish returns the account that has signed in. query is the query of the request with which the
-// issuer redirected the browser back. Finish fails with an [Error]. An attempt can be finished only
-// once, because the issuer accepts a code only once.
+// issuer redirected the browser back. Its errors are [Error]. An attempt can be finished only once,
+// because the issuer accepts a code only once.
 func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, query url.Values) (*Account, error) {
 	switch {
 	case a.State == "" || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1:
@@ -166,7 +166,7 @@ func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Accou
 	return &Account{Issuer: t.issuer, Subject: t.subject, Name: domain.Shorten(name), Roles: t.roles}, nil
 }
 
-// claimsOf returns the claims of a token that is already verified.
+// claimsOf returns the claims of a token that was already verified.
 func claimsOf(raw string) (c claims, err error) {
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
 	if err != nil || json.Unmarshal(payload, &c) != nil {
@@ -183,7 +183,7 @@ func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth
 	}
 	style := oauth2.AuthStyleInParams
 	if f.opts.ClientSecret != "" && !slices.Contains(e.Methods, "client_secret_post") {
-		style = oauth2.AuthStyleInHeader // the default method of issuers
+		style = oauth2.AuthStyleInHeader // most issuers expect this method by default
 	}
 	return &oauth2.Config{
 		ClientID: f.opts.ClientID, ClientSecret: f.opts.ClientSecret, RedirectURL: redirectURL, Scopes: []string{"openid", "profile"},
@@ -191,7 +191,7 @@ func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth
 	}, nil
 }
 
-// endpointsAge is how long the endpoints of an issuer are used before they are fetched again.
+// endpointsAge is the time after which the endpoints of an issuer are fetched again.
 const endpointsAge = time.Hour
 
 // discoverEndpoints returns the endpoints of the issuer. It sends at most one request to the issuer
@@ -209,7 +209,7 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	var found endpoints
 	err := fetchDocument(ctx, f.opts.Client, strings.TrimSuffix(f.opts.Issuer, "/")+"/.well-known/openid-configuration", &found)
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // the browser has disconnected, so the issuer may still be reachable
+		return nil, ctx.Err() // the browser has disconnected; the issuer may still be reachable
 	}
 	f.fetched = f.opts.Clock()
 	if err == nil && (found.Issuer != f.opts.Issuer || !f.isEndpoint(found.Authorize) || !f.isEndpoint(found.Token)) {
@@ -226,8 +226,8 @@ func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	return f.endpoints, nil
 }
 
-// isEndpoint reports whether an address in the discovery document has the scheme https or the
-// scheme of the issuer.
+// isEndpoint reports whether an address from the discovery document has either the scheme https or
+// the same scheme as the issuer.
 func (f *CodeFlow) isEndpoint(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || strings.HasPrefix(f.opts.Issuer, u.Scheme+"://"))

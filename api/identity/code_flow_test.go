@@ -18,7 +18,7 @@ import (
 
 const redirectURL = "http://hub.example/console/sign-in/callback"
 
-// A testPerson is a user of an issuer, with the claims of the user's ID token.
+// A testPerson is a user of an issuer. It contains the claims of the user's ID token.
 type testPerson struct {
 	*mockoidc.MockUser
 	claims map[string]any

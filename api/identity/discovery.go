@@ -23,7 +23,7 @@ type Doer interface {
 // documents of 20 KB.
 const maxDocument = 1 << 20
 
-// fetchKeys fetches the keys of an issuer from the address in the issuer's discovery document.
+// fetchKeys fetches the keys of an issuer. Their address is in the issuer's discovery document.
 func fetchKeys(ctx context.Context, client Doer, issuer string) ([]jose.JSONWebKey, error) {
 	var about struct {
 		Issuer string `json:"issuer"`

@@ -5,13 +5,13 @@ type Kind int
 
 // The kinds of authentication errors.
 const (
-	Missing     Kind = iota // the request has no token and no certificate
-	Ambiguous               // the request has more than one token, or a token in the wrong place
+	Missing     Kind = iota // the request contains no token and no certificate
+	Ambiguous               // the request contains more than one token, or a token in the wrong place
 	Invalid                 // the token or the certificate is invalid
 	Unavailable             // the keys of the issuer are unknown, because the issuer cannot be reached
 )
 
-// An Error is the reason why the sender of a request is unknown. It contains no text of the
+// An Error is the reason why the sender of a request is unknown. It contains no text from the
 // request.
 type Error struct {
 	Kind        Kind
@@ -22,7 +22,7 @@ func (e *Error) Error() string { return e.Description }
 
 func invalidTokenError(description string) error { return &Error{Invalid, description} }
 
-// The errors whose text does not depend on the request.
+// Errors with a fixed text.
 var (
 	errMissing     = &Error{Missing, "The request shows no token. Send one as Authorization: Bearer TOKEN."}
 	errTwice       = &Error{Ambiguous, "The request has more than one header Authorization; send one."}

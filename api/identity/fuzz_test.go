@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// FuzzToken sends arbitrary tokens, and signed tokens with arbitrary claims. Only signed tokens are
-// accepted, and a principal has only the roles and actors in its claims. Errors contain no text of
-// a request.
+// FuzzToken sends arbitrary tokens, and signed tokens with arbitrary claims. Only signed tokens may
+// be accepted, and a principal must have only the roles and actors in its claims. Errors must
+// contain no text from a request.
 func FuzzToken(f *testing.F) {
 	issuer := identitytest.Start(f)
 	client := &http.Client{Transport: &http.Transport{}}
@@ -56,7 +56,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// known are the texts of the errors that requireFixedWords has seen.
+// known contains the error texts that requireFixedWords has seen.
 var known []string
 
 // requireFixedWords requires that err is an Error whose text does not depend on the request.

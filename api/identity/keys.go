@@ -21,12 +21,12 @@ const (
 	fetchPause   = 30 * time.Second // minimum time between the starts of two fetches
 	fetchTimeout = 10 * time.Second
 	refreshEvery = 10 * time.Minute
-	keyLifetime  = 24 * time.Hour // how long keys are used after the last successful fetch
+	keyLifetime  = 24 * time.Hour // time for which keys are used after the last successful fetch
 	maxKeys      = 64             // maximum number of keys of an issuer
 	minRSABits   = 2048
 )
 
-// keySet has the keys of one issuer.
+// keySet contains the keys of one issuer.
 type keySet struct {
 	issuer string
 	fetch  func(context.Context) ([]jose.JSONWebKey, error)
@@ -37,9 +37,9 @@ type keySet struct {
 
 	mu         sync.Mutex
 	keys       []jose.JSONWebKey
-	fetched    time.Time // start of the last successful fetch; zero before the first one
-	tried      time.Time // start of the last fetch; zero before the first one
-	isFailing  bool      // true if the last fetch failed
+	fetched    time.Time // start time of the last successful fetch; zero before the first one
+	tried      time.Time // start time of the last fetch; zero before the first one
+	isFailing  bool      // whether the last fetch failed
 	generation int       // incremented when a key is withdrawn
 }
 
@@ -47,8 +47,8 @@ func newKeySet(issuer string, fetch func(context.Context) ([]jose.JSONWebKey, er
 	return &keySet{issuer: issuer, fetch: fetch, clock: clock, log: log, fetching: make(chan struct{}, 1)}
 }
 
-// verifySignature returns the payload of a signed token, and the generation of the keys. It fetches
-// the keys if the key of the token is unknown.
+// verifySignature returns the payload of a signed token, and the generation of the keys. If the
+// token's key is unknown, it fetches the keys.
 func (s *keySet) verifySignature(ctx context.Context, raw string) (payload []byte, generation int, err error) {
 	jws, err := jose.ParseSignedCompact(raw, algorithms)
 	if err != nil || len(jws.Signatures) != 1 {
@@ -61,7 +61,7 @@ func (s *keySet) verifySignature(ctx context.Context, raw string) (payload []byt
 		return payload, generation, nil
 	}
 	if len(candidates) > 0 && header.KeyID != "" {
-		return nil, 0, errSignature // the issuer's key with this id did not sign the token
+		return nil, 0, errSignature // the token was not signed with the issuer's key of this id
 	}
 	if err := s.refreshKeys(ctx); err != nil {
 		return nil, 0, err
@@ -100,7 +100,7 @@ func (s *keySet) findKeys(header *jose.Header) (found []jose.JSONWebKey, generat
 	return found, s.generation
 }
 
-// isCurrent reports whether no key was withdrawn after the given generation.
+// isCurrent reports whether no key was withdrawn since the given generation.
 func (s *keySet) isCurrent(generation int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +126,8 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 	if !s.mayFetch() {
 		return nil
 	}
-	// Other requests may wait for this fetch, so it must not end when the client of this request
-	// disconnects.
+	// Several requests may wait for this fetch, so it must not end when the client of the first
+	// request disconnects.
 	fetching, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	keys, err := s.fetch(fetching)
@@ -152,7 +152,7 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 }
 
 // mayFetch reports whether fetchPause has passed since the start of the last fetch. If so, it
-// records the start of a fetch.
+// records the start of a new fetch.
 func (s *keySet) mayFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// The mockoidc issuer signs tokens with a different library from the hub's.
+// The issuer mockoidc signs tokens with a library that the hub does not use. The hub accepts them.
 func TestToken_OfAnotherImplementationIsAccepted(t *testing.T) {
 	issuer, err := mockoidc.Run()
 	require.NoError(t, err)

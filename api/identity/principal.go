@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Role is a role of the hub in a token.
+// A Role is a role that the hub reads from a token.
 type Role string
 
-// The fixed roles. The role domain:NAME also exists for each origin NAME.
+// The fixed roles. In addition, there is a role domain:NAME for each origin NAME.
 const (
 	RoleActor        Role = "actor"
-	RoleDomain       Role = "domain" // a principal with any role domain:NAME also has this role
+	RoleDomain       Role = "domain" // every principal with a role domain:NAME also has this role
 	RoleOperatorRead Role = "operator.read"
 	RoleOperator     Role = "operator"
 	RoleMetrics      Role = "metrics"
@@ -25,7 +25,7 @@ const domainPrefix = "domain:"
 
 // A Principal is the sender of a request. It must not be modified.
 type Principal struct {
-	Issuer  string // "" if no issuer made the token
+	Issuer  string // issuer of the token; "" if there is none
 	Subject string
 	Client  string
 	Tenant  string
@@ -38,10 +38,10 @@ type Principal struct {
 // A Grant is the right of a principal to act for an actor.
 type Grant struct {
 	Actor  domain.ActorID
-	Groups []domain.Group // groups in which the principal may act for the actor; empty for all groups
+	Groups []domain.Group // groups in which the principal may act for the actor; empty means all groups
 }
 
-// NewOperator returns the principal for an operator's token in the hub's settings.
+// NewOperator returns the principal for an operator token from the hub's configuration.
 func NewOperator(name string) *Principal {
 	return &Principal{Subject: name, roles: []Role{RoleOperator}}
 }
@@ -54,9 +54,9 @@ func (p *Principal) Has(role Role) bool {
 // maxRecordName is the maximum length of a name in a record, in characters.
 const maxRecordName = 200
 
-// RecordName returns the name of p for the records of an operator's orders: the subject of the
-// token, followed by remark in parentheses. remark is a name that the operator has entered, which
-// is not verified.
+// RecordName returns the name of p for the records of operators' orders: the subject of the token,
+// followed by remark in parentheses. remark is a name that the operator has entered, and is not
+// verified.
 func (p *Principal) RecordName(remark string) string {
 	who := cmp.Or(p.Subject, p.Client)
 	if remark != "" {
@@ -71,7 +71,7 @@ func (p *Principal) RecordName(remark string) string {
 // Grants returns the grants of p, one for each actor.
 func (p *Principal) Grants() []Grant { return p.grants }
 
-// Grant returns the right of p to act for an actor, and reports whether p has that right.
+// Grant returns the grant of p for an actor. It returns false if p has none.
 func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	i := slices.IndexFunc(p.grants, func(g Grant) bool { return g.Actor == actor })
 	if i < 0 {
@@ -94,14 +94,14 @@ func (p *Principal) addGrant(g Grant) {
 	}
 }
 
-// MayAnnounce reports whether p may send events of an origin.
+// MayAnnounce reports whether p may send events with the given origin.
 func (p *Principal) MayAnnounce(origin domain.Origin) bool { return slices.Contains(p.origins, origin) }
 
-// Origins returns the origins of which p may send events.
+// Origins returns the origins whose events p may send.
 func (p *Principal) Origins() []domain.Origin { return p.origins }
 
-// rolesOf returns the roles of the hub among the values of a claim. It ignores all other values,
-// which are roles in other programs.
+// rolesOf returns the hub's roles among texts, the values of a claim. It ignores unknown values,
+// which may be roles of other programs.
 func rolesOf(texts []string) (roles []Role, origins []domain.Origin) {
 	for _, text := range texts {
 		switch role := Role(text); role {

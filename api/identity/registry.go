@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Entry binds a client to an actor. A request matches an Entry if it matches each of the fields
-// Issuer to CertificateSHA256 that is not empty. An Entry must have a Client, a certificate name or
-// a certificate fingerprint.
+// An Entry grants a client the right to act for an actor. A request matches if it matches every
+// field from Issuer to CertificateSHA256 that is not empty. An Entry must have a Client, a
+// certificate name or a certificate fingerprint.
 type Entry struct {
 	Issuer string // issuer of the token
 	Client string // claim azp, appid or client_id of the token
@@ -28,7 +28,7 @@ type Entry struct {
 // A Registry maps clients to actors. It is safe for concurrent use.
 type Registry struct {
 	byClient    map[string][]Entry
-	certificate []Entry // entries without a Client
+	certificate []Entry // entries without a Client, which match certificates
 }
 
 // NewRegistry returns a registry with the given entries.
@@ -55,7 +55,7 @@ func (r *Registry) grantsOfToken(t *verifiedToken, cert *x509.Certificate) (gran
 	return grants
 }
 
-// grantsOfCertificate returns the grants for a client certificate without a token.
+// grantsOfCertificate returns the grants for a request with a client certificate and no token.
 func (r *Registry) grantsOfCertificate(cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.certificate {
 		if e.matchesCertificate(cert) {
@@ -67,8 +67,8 @@ func (r *Registry) grantsOfCertificate(cert *x509.Certificate) (grants []Grant) 
 
 func isSame(want, got string) bool { return want == "" || want == got }
 
-// matchesCertificate reports whether the entry accepts a certificate. An entry without a
-// certificate matches any request.
+// matchesCertificate reports whether a certificate satisfies the entry. An entry that names no
+// certificate accepts any request.
 func (e *Entry) matchesCertificate(cert *x509.Certificate) bool {
 	switch {
 	case e.CertificateName == "" && e.CertificateSHA256 == "":

@@ -21,8 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// newCertificate returns a client certificate for the DNS name of an actor. end is the end of its
-// validity period.
+// newCertificate returns a client certificate for the DNS name of an actor, which expires at end.
 func newCertificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -48,8 +47,8 @@ func newTLSState(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	return state
 }
 
-// authenticateOverTLS authenticates a request over TLS with a client certificate. If token is "",
-// the request has no token.
+// authenticateOverTLS authenticates a request over TLS. If token is "", the request contains no
+// token.
 func (f *tokenFixture) authenticateOverTLS(token string, state *tls.ConnectionState) (*identity.Principal, error) {
 	r := request(f.t, "/")
 	if token != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 )
 
-// A silentIssuer accepts requests but sends no response, or only the header of a response, until
-// the client gives up.
+// A silentIssuer accepts requests, but sends no response or only the header of one. The request
+// ends when the client gives up.
 type silentIssuer struct {
 	*identitytest.Issuer
 	sendsHeader, isSilent atomic.Bool
@@ -73,20 +73,20 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 		require.Equal(t, after, took)
 	}
 
-	// At first no key is known.
+	// The issuer is silent, and no key is known yet.
 	issuer.isSilent.Store(true)
 	var waiting sync.WaitGroup
-	for range 5 { // these requests share one fetch of the keys
+	for range 5 { // all these requests share one fetch of the keys
 		waiting.Go(func() { refuses(issuer.Actor("a"), 10*time.Second) })
 	}
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 	require.EqualValues(t, 1, issuer.requests.Load())
-	<-time.After(30 * time.Second) // advances the clock of the bubble
+	<-time.After(30 * time.Second) // the wait advances the fake clock
 	refuses(issuer.Actor("a"), 10*time.Second)
 
-	// Once the keys were fetched, tokens of known keys are accepted immediately even if the issuer
-	// is silent. A token with a new key is not accepted.
+	// Once the keys were fetched, tokens with known keys are accepted immediately even if the
+	// issuer is silent. A token with a new key is refused.
 	issuer.isSilent.Store(false)
 	<-time.After(30 * time.Second)
 	known := issuer.Actor("a")
@@ -106,7 +106,7 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 
-	// Once the issuer responds again, the hub accepts the token.
+	// Once the issuer responds again, the hub accepts the new token.
 	issuer.isSilent.Store(false)
 	<-time.After(30 * time.Second)
 	_, err = show(issuer.Actor("a"))

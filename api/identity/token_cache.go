@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// tokenCache stores verified tokens by their SHA-256. When the cache is full, a new token replaces
-// the token that was added first.
+// tokenCache caches verified tokens by their SHA-256. If the cache is full, a new token replaces
+// the oldest one.
 type tokenCache struct {
 	limit int
 
 	mu     sync.Mutex
 	tokens map[hash]*verifiedToken
-	order  []hash // a ring of the hashes of tokens, in the order in which they were added
+	order  []hash // ring buffer of the tokens' hashes, in the order in which they were added
 	oldest int    // index of the token that was added first, once the ring is full
 }
 
@@ -24,7 +24,7 @@ func newTokenCache(limit int) *tokenCache {
 	return &tokenCache{limit: limit, tokens: make(map[hash]*verifiedToken)}
 }
 
-// findToken returns a token, or nil if the cache does not have it.
+// findToken returns a cached token, or nil if it is not cached.
 func (m *tokenCache) findToken(key hash) *verifiedToken {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -98,14 +98,14 @@ func newUnsignedToken(header, claims string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 
-// newHS256Token returns a token that is signed by HS256. Its secret is the public key of the issuer.
+// newHS256Token returns a token whose HS256 secret is the public key of the issuer.
 func newHS256Token(f *tokenFixture) string {
 	public, err := x509.MarshalPKIXPublicKey(&f.issuer.Key().Key.(*ecdsa.PrivateKey).PublicKey)
 	require.NoError(f.t, err)
 	return f.issuer.Sign(jose.JSONWebKey{Key: public, Algorithm: "HS256", KeyID: f.issuer.Key().KeyID}, f.issuer.Claims(nil), nil)
 }
 
-// The errors for all invalid tokens have the same kind.
+// Every invalid token fails with the kind Invalid, whatever is wrong.
 func TestInvalidToken_FailsWithKindInvalid(t *testing.T) {
 	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for name, tc := range map[string]struct {
@@ -217,7 +217,7 @@ func TestToken_MayBeginUpToAMinuteInTheFuture(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Entra has two versions of tokens, and each version has a different issuer.
+// Entra issues tokens of two versions, with a different issuer for each. The hub accepts them all.
 func TestToken_OfEntraIsAcceptedInBothVersions(t *testing.T) {
 	second := identitytest.Start(t)
 	f := newFixture(t, func(o *identity.Options) {
@@ -257,7 +257,7 @@ func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
 	forger := identitytest.Start(t)
 	var forging sync.WaitGroup
 	for range 50 {
-		forger.Rotate() // each token names an unknown key
+		forger.Rotate() // each of these tokens names an unknown key
 		token := forger.Token(identitytest.Claims{"iss": f.issuer.URL})
 		forging.Go(func() {
 			if _, err := f.authenticate(token); err == nil {
@@ -288,7 +288,7 @@ func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
 	require.ErrorContains(t, err, "not by a key of its issuer", "a token that was remembered is forgotten with its key")
 }
 
-// The issuer sends a wrong response, or none.
+// The issuer sends a wrong response, or none. Its last keys are used for a day.
 func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
@@ -333,8 +333,7 @@ func TestKeys_AreUsedForADayDuringAnOutageOfTheIssuer(t *testing.T) {
 	}
 }
 
-// A client that disconnects stops waiting, but does not cancel the fetch for which other clients
-// wait.
+// A client waits for the keys and disconnects. The fetch continues for the remaining clients.
 func TestKeys_AreFetchedOnceForWaitingRequests(t *testing.T) {
 	f := newFixture(t)
 	asked, release := make(chan struct{}), make(chan struct{})

@@ -25,7 +25,7 @@ import (
 // NoticeOptions are the options of Notices.
 type NoticeOptions struct {
 	Open       func() (*azservicebus.Client, error) // see [ClientRetries]
-	Queues     map[domain.Origin]contract.Queues    // queues of the domains that receive notices
+	Queues     map[domain.Origin]contract.Queues    // queues of the domains to which notices are sent
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
 	Traces     trace.TracerProvider                 // records the spans of notices; default: no spans are recorded
@@ -72,7 +72,7 @@ func NewNotices(opts NoticeOptions) *Notices {
 }
 
 // Close waits until the calls in flight have ended, and closes the connection. If ctx ends first,
-// Close returns, and the remaining work ends soon afterwards.
+// Close returns while the remaining work continues for a short time.
 func (n *Notices) Close(ctx context.Context) error {
 	err := n.tasks.Close(ctx)
 	_ = busclient.Outlast(ctx, busclient.CloseTimeout, n.bus.Close) // Connection.Close always returns nil
@@ -98,8 +98,8 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	return err
 }
 
-// startSpan starts the span of a notice. The parent of the span is the span of the Peek that opened
-// the bundle. The message to the domain carries the trace context of the span.
+// startSpan starts the span of a notice. Its parent is the span of the Peek that opened the bundle.
+// The message to the domain contains the trace context of the new span.
 func (n *Notices) startSpan(ctx context.Context, notice *domain.Notice, queue string) (context.Context, trace.Span) {
 	start := tracing.Start{Name: "send " + queue, Kind: trace.SpanKindProducer, Parent: notice.Peeked}
 	if n.tracer.IsOn() {
@@ -146,7 +146,7 @@ func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue st
 	}
 }
 
-// send sends a message. The call is not cancelled when the context of the caller ends.
+// send sends a message. It continues when the context of the caller ends.
 func (n *Notices) send(queue string, m *azservicebus.Message) error {
 	err := n.bus.Send(n.tasks.Context(), queue, m)
 	failed, _ := errors.AsType[*busclient.SendError](err)

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The bus has ended the link, and all callers notice the loss at the same time. The first caller
-// must not close the sender or the connection that the other callers use.
+// The bus ends the link, and all callers notice the loss at the same time. Together they open one
+// new link, and none closes a sender or connection that another caller uses.
 func TestConcurrentNoticesOpenOneLinkAfterALoss(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries-dequeue", 100
@@ -48,8 +48,8 @@ func TestConcurrentNoticesOpenOneLinkAfterALoss(t *testing.T) {
 	})(t)
 }
 
-// One caller opens the link and ignores the end of its context. The other callers return when their
-// contexts end, and the next caller does not wait.
+// One caller opens the link and ignores the end of its context. The remaining callers return when
+// their contexts end, and the next caller does not wait.
 func TestOpenLink_ReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const herd = 10

@@ -52,7 +52,7 @@ func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.
 	return s
 }
 
-// noticesOf receives count notices of a domain.
+// noticesOf receives count notices that were sent to one domain.
 func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.ReceivedMessage {
 	t.Helper()
 	client, err := bustest.Clients(n)()
@@ -73,7 +73,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.R
 	return got
 }
 
-// A notice has, byte for byte, the format that domains were built for.
+// A notice is encoded byte for byte as the existing domains expect.
 func TestNotice_HasTheBytesOfTheContract(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
@@ -129,7 +129,8 @@ func TestNotice_IsStoredOnceByABusThatDetectsDuplicates(t *testing.T) {
 	})(t)
 }
 
-// The order is kept even if connections are lost. After a loss, a notice may arrive twice.
+// Connections are lost between notices. The notices arrive in order; after a loss, a notice may
+// arrive twice.
 func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const many = 50
@@ -217,7 +218,7 @@ func TestNoticesContinueAfterAnOutageAndAfterAKeyIsCorrected(t *testing.T) {
 	})(t)
 }
 
-// A silencedConn lets the requests of a client through. While on is true, it blocks the replies.
+// A silencedConn passes on the requests of a client. While on is true, it blocks the replies.
 type silencedConn struct {
 	net.Conn
 	on *atomic.Bool
@@ -232,7 +233,7 @@ func (s *silencedConn) Read(b []byte) (int, error) {
 	}
 }
 
-// The bus has accepted the notice, but its reply is lost.
+// The bus accepts a notice, but its reply is lost. Notify returns Uncertain.
 func TestNotice_IsUncertainIfTheReplyIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := embedded.Open(embedded.Options{Entities: bustest.Entities()})
@@ -296,8 +297,8 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 	})(t)
 }
 
-// A client renews its tokens in the background even if it is not used. It retries immediately
-// unless its options specify a delay.
+// A client renews its tokens in the background even if it is idle. While the bus is unavailable, it
+// waits between attempts, as its retry options specify.
 func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})
@@ -323,7 +324,7 @@ func TestAnIdleConnectionWaitsQuietlyForAnUnavailableBus(t *testing.T) {
 		n.DropConnections()
 		select {
 		case <-ctx.Done():
-		case <-time.After(3 * time.Hour): // longer than the two hours for which a token is valid
+		case <-time.After(3 * time.Hour): // longer than the validity of a token, which is two hours
 		}
 		tries := dialled.Load()
 		away.Store(false)

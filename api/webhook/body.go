@@ -12,8 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A notification is the body of a call. If the call is a form, the notification is the content of
-// one field.
+// A notification is the JSON that a call contains. It is the whole body, or one field of a form.
 type notification struct {
 	TransactionID  string          `json:"transaction_id"`
 	SubscriptionID string          `json:"subscription_id"`
@@ -22,7 +21,7 @@ type notification struct {
 	Attachments    json.RawMessage `json:"attachments,omitempty"`
 }
 
-// encodeBody returns the body of a call and its content type. Both are the same in each attempt.
+// encodeBody returns the body of a call and its content type. They are the same in each attempt.
 func (d *Delivery) encodeBody() (body []byte, contentType string, err error) {
 	payload, err := json.Marshal(notification{
 		TransactionID: d.ID, SubscriptionID: d.Subscription, Filter: d.Settings.Filter,
@@ -37,8 +36,8 @@ func (d *Delivery) encodeBody() (body []byte, contentType string, err error) {
 	return encodeForm(d.Settings, payload)
 }
 
-// encodeEvent returns a message in the JSON format of CloudEvents. JSON data stays unchanged, and
-// other data is encoded in Base64.
+// encodeEvent returns a message in the JSON format of CloudEvents. It includes JSON data unchanged,
+// and encodes any other data in Base64.
 func encodeEvent(m *domain.Message) map[string]any {
 	e := make(map[string]any, len(m.Attributes)+3)
 	for name, value := range m.Attributes {
@@ -62,8 +61,8 @@ func encodeEvent(m *domain.Message) map[string]any {
 	return e
 }
 
-// encodeForm returns a form with the fields of a subscription and the payload. The boundary of the
-// form depends only on the content.
+// encodeForm returns a multipart form with the fields of a subscription and the payload. Its
+// boundary depends only on the content.
 func encodeForm(s *domain.Subscription, payload []byte) (body []byte, contentType string, err error) {
 	var b bytes.Buffer
 	h := sha256.New()

@@ -18,13 +18,13 @@ import (
 
 // Options are the options of a Client. The zero value allows calls to public addresses over HTTPS.
 type Options struct {
-	Allow     []netip.Prefix // address ranges that may be called in addition to public addresses
-	AllowHTTP bool           // allow URLs without TLS
+	Allow     []netip.Prefix // address ranges that may be called, in addition to public addresses
+	AllowHTTP bool           // whether URLs without TLS may be called
 	Timeout   time.Duration  // time limit of a call, from the look-up to the last byte; default 30 s
-	RootCAs   *x509.CertPool // certificate authorities of receivers; default: the system roots
+	RootCAs   *x509.CertPool // certificate authorities for receivers; default: those of the system
 
-	// Dial and LookUp replace the network. LookUp returns the addresses of a host name. Dial
-	// connects to an address that the guard has allowed. Default: the system's network and
+	// Dial and LookUp replace the network in tests. LookUp returns the addresses of a host name.
+	// Dial connects to an address that the guard has allowed. Default: the system's network and
 	// resolver.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -37,18 +37,18 @@ type Client struct {
 	opts      Options
 	guard     *Guard
 	transport transport
-	lifetime  context.Context // context of connections in progress; ends with Close
+	lifetime  context.Context // context of connection attempts; Close ends it
 	end       context.CancelFunc
 }
 
-// A transport makes one request. It does not follow redirects, because a redirect could lead to an
+// A transport sends one request without following redirects, because a redirect could lead to an
 // unregistered host. Only calls to watches follow redirects; see roundTrip.
 type transport interface {
 	http.RoundTripper
 	CloseIdleConnections()
 }
 
-// New returns a Client. The caller closes it.
+// New returns a Client, which the caller must close.
 func New(opts Options) *Client {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	c := &Client{opts: opts, guard: NewGuard(opts.Allow...)}
@@ -72,27 +72,27 @@ func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
 }
 
-// The size limits of a response's body.
+// Maximum sizes for the body of a response, in bytes.
 const (
-	MaxBody = 16 << 10 // bytes that are returned
-	maxRead = 64 << 10 // bytes that are read, so that the connection can be reused
+	MaxBody = 16 << 10 // maximum that is returned
+	maxRead = 64 << 10 // maximum that is read, so that the connection can be reused
 )
 
 // A Result is the outcome of a call.
 type Result struct {
 	Answer domain.Answer
-	Body   []byte // body of the response, up to MaxBody
+	Body   []byte // at most MaxBody bytes of the response's body
 }
 
-// Send calls a receiver once. If the call fails, Send returns a Result whose Answer has the reason.
-// It returns an error only if ctx ends. In that case, the result of the call is unknown, and the
-// call does not count as an attempt.
+// Send calls a receiver once. If the call fails, the Answer of the Result contains the reason. Send
+// returns an error only if ctx ends. The outcome of the call is then unknown, and the call does not
+// count as an attempt.
 func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 	return c.SendAltered(ctx, d, func(*http.Request) {})
 }
 
-// SendAltered is like Send, but lets alter change the signed request. It exists to test how a
-// receiver handles requests that are not from the hub. alter must not change the URL, which was
+// SendAltered is like Send, but alter changes the signed request. It is used to test how a receiver
+// handles requests that are not from the hub. alter must not change the URL, which was already
 // checked.
 func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.Request)) (Result, error) {
 	return c.sendCall(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
@@ -104,10 +104,11 @@ func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.
 	})
 }
 
-// A requestMaker returns the request of a call that begins at the time now.
+// A requestMaker creates the request for a call that starts at the time now.
 type requestMaker func(ctx context.Context, now time.Time) (*http.Request, error)
 
-// sendCall makes one call, and follows up to redirects redirects. It fails only if ctx ends.
+// sendCall makes one call, and follows at most redirects redirects. It returns an error only if ctx
+// ends.
 func (c *Client) sendCall(ctx context.Context, redirects int, request requestMaker) (Result, error) {
 	began, start := c.opts.Clock(), time.Now()
 	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
@@ -122,7 +123,7 @@ func (c *Client) sendCall(ctx context.Context, redirects int, request requestMak
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	// Dial and handshake have the same time limit as the call, and may reach it slightly earlier.
+	// Connecting has the same time limit as the call, and may exceed it slightly earlier.
 	switch isOver := context.Cause(call) != nil || isTimeout(err); {
 	case isOver && connected.Load():
 		err = errTimeout
@@ -133,7 +134,7 @@ func (c *Client) sendCall(ctx context.Context, redirects int, request requestMak
 	return r, nil
 }
 
-// The reasons for canceling a call that takes too long.
+// Reasons for cancelling a call that takes too long.
 var (
 	errTimeout      = errors.New("the time for a call has passed")
 	errNoConnection = errors.New("the time for a call has passed before it had a connection")
@@ -156,11 +157,11 @@ func (c *Client) callOnce(ctx context.Context, now time.Time, redirects int, req
 		r.Answer.RetryAfter = retryAfter(resp.Header, c.opts.Clock())
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return r, nil // the connection has changed its protocol, so there is no body
+		return r, nil // there is no body, because the connection has changed its protocol
 	}
 	r.Body, err = readBody(resp.Body)
 	if !isSuccess {
-		return r, nil // a refusal counts even if its body is incomplete
+		return r, nil // an unsuccessful status counts even if its body is incomplete
 	}
 	return r, err
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The headers of a call to a consumer of the broker.
+// Headers of a call to a consumer of the broker.
 const (
 	MessageHeader   = "X-Broker-Message-ID"
 	ChannelHeader   = "X-Broker-Channel-ID"
@@ -26,17 +26,17 @@ const (
 	defaultMimeType = "application/octet-stream"
 )
 
-// A ConsumerCall is one message of a channel for one of the channel's consumers. The body of the
-// call is the payload that the producer has sent.
+// A ConsumerCall delivers one message of a channel to one of the channel's consumers. The body of
+// the call is the producer's payload.
 type ConsumerCall struct {
 	ID          string // id of the delivery, from DeliveryID
-	Attempts    int    // number of failed attempts
+	Attempts    int    // number of failed attempts before this call
 	CallbackURL string
-	Token       Key    // token of the consumer; each call contains the token and is signed with it
-	TokenHeader string // name of the header with the token; default TokenHeader
+	Token       Key    // token of the consumer, which each call contains and which signs the call
+	TokenHeader string // name of the header that contains the token; default TokenHeader
 	Channel     string
 	Consumer    string
-	Message     string // id of the message
+	Message     string // id of the message in the hub
 	Priority    int
 	ContentType string            // default application/octet-stream
 	Metadata    map[string]string // headers from the producer; see CheckHeaders
@@ -81,8 +81,8 @@ func (c *Client) consumerRequest(ctx context.Context, call *ConsumerCall, now ti
 	return req, nil
 }
 
-// TokenSecret returns the secret that signs calls to a consumer with this token: the token itself
-// if the token is a secret of Standard Webhooks, and otherwise the SHA-256 of the token.
+// TokenSecret returns the secret that signs calls to a consumer with this token. If the token is a
+// secret of Standard Webhooks, it is that secret; otherwise it is the SHA-256 of the token.
 func TokenSecret(token Key) Secret {
 	if s, err := ParseSecret(string(token)); err == nil {
 		return s
@@ -91,8 +91,8 @@ func TokenSecret(token Key) Secret {
 	return Secret{shared: sum[:]}
 }
 
-// TokenVerifyKey returns the key that verifies calls to a consumer with this token, in the text
-// format of the Standard Webhooks libraries.
+// TokenVerifyKey returns the key with which a consumer that has this token verifies calls. Its
+// format is that of the Standard Webhooks libraries.
 func TokenVerifyKey(token Key) string {
 	if s, err := ParseSecret(string(token)); err == nil {
 		return cmp.Or(s.PublicKey(), string(token))

@@ -18,7 +18,7 @@ func consumerCall() *webhook.ConsumerCall {
 	}
 }
 
-// consumerRequest returns the request that a consumer receives for a call.
+// consumerRequest makes a call, and returns the request that the consumer receives.
 func consumerRequest(t *testing.T, call *webhook.ConsumerCall) receivedCall {
 	t.Helper()
 	n := newNetwork(t)

@@ -31,7 +31,7 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// A receiver decodes any form to its original content.
+// A form is encoded and decoded again. A receiver gets the original content.
 func FuzzForm(f *testing.F) {
 	f.Add("name", "value", "payload", []byte(`{}`))
 	f.Add("a\"b\\", "--\r\n\r\n", "ü", []byte("\r\n--x--\r\n"))
@@ -41,7 +41,7 @@ func FuzzForm(f *testing.F) {
 		}
 		s.SetDefaults()
 		if s.Check() != nil || !utf8.ValidString(name+field) {
-			return // these fields are invalid in a subscription
+			return // a subscription with these fields would be refused
 		}
 		body, contentType, err := encodeForm(s, payload)
 		require.NoError(t, err)
@@ -53,7 +53,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// A call from a sender without the keys is refused, regardless of its content.
+// A call from a sender without the keys is refused, whatever it contains.
 func FuzzVerify(f *testing.F) {
 	f.Add("msg_1", "946684800", "v1,AAAA v1a,AAAA", `Signature keyId="a\"b",signature="AAAA"`, []byte("{}"))
 	f.Add("", "-1", " ,", `Signature signature="`, []byte(nil))
@@ -74,8 +74,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// A redirect results in the same request to a URL that may be called, or in an error that does not
-// contain the URL.
+// A call is redirected to an arbitrary location. The result is either the same request to a
+// permitted URL, or an error that does not contain the URL.
 func FuzzLocation(f *testing.F) {
 	for _, text := range []string{
 		"", ":", "/", "//", "?", "#a", "/a#b", "https://example.org/a?b", "http://example.org", "//example.org/", "HTTPS://EXAMPLE.ORG:443/", "ftp://example.org/",

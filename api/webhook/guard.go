@@ -15,8 +15,8 @@ type Guard struct {
 	guardian *ssrf.Guardian
 }
 
-// metadata are the addresses of the services through which clouds give credentials to their
-// machines. No configuration allows these addresses.
+// metadata contains the addresses from which cloud services issue credentials to their machines. No
+// configuration allows these addresses.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("168.63.129.16"),   // Azure's host agent, which has a public address
 	netip.MustParseAddr("169.254.169.254"), // Azure, AWS, Google
@@ -37,7 +37,7 @@ func NewGuard(allowed ...netip.Prefix) *Guard {
 	return &Guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
 }
 
-// A BlockedError reports an address that must not be called.
+// A BlockedError means that an address must not be called.
 type BlockedError struct{ Addr netip.Addr }
 
 func (e *BlockedError) Error() string {
@@ -69,7 +69,7 @@ func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 }
 
 // isatapTarget returns the IPv4 address that an ISATAP address (RFC 5214) contains. Package ssrf
-// denies the prefixes of other tunnels.
+// already refuses other tunnel addresses.
 func isatapTarget(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false

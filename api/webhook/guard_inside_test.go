@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The socket is checked, too: the system's dialer looks up the name, so no other check sees the
-// address.
+// The system's dialer looks up a host name itself, so only the socket's check sees the address. It
+// refuses a forbidden address.
 func TestTheSystemsDialer_IsGuardedAtTheSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -13,9 +13,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// specialAddresses are addresses of all blocks in IANA's special-purpose registries, other
-// notations of these addresses and tunnels to them, and addresses of the metadata services of
-// clouds.
+// specialAddresses contains addresses from all blocks in IANA's special-purpose registries, other
+// notations of these addresses and tunnels to them, and addresses of cloud metadata services.
 var specialAddresses = []string{
 	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "100.127.255.255",
 	"127.0.0.1", "127.1.2.3", "169.254.0.1", "169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255",
@@ -56,8 +55,8 @@ func TestGuard_AllowsConfiguredRangesButNoMetadata(t *testing.T) {
 //go:linkname safeurlControl github.com/doyensec/safeurl.buildRunFunc
 func safeurlControl(*safeurl.WrappedClient) func(network, address string, _ syscall.RawConn) error
 
-// safeurl is an independent implementation. The guard refuses all addresses that safeurl refuses.
-// Of the other addresses, it refuses only those in ranges that safeurl does not know.
+// The guard refuses all addresses that safeurl, an independent implementation, refuses. It refuses
+// further addresses only in ranges that safeurl does not know.
 func TestGuard_RefusesWhatSafeurlRefuses(t *testing.T) {
 	refuses := safeurlControl(safeurl.Client(safeurl.GetConfigBuilder().SetAllowedPorts(443).EnableIPv6(true).Build()))
 	unknown := newGuardOnlyCheck(t)
@@ -88,8 +87,8 @@ func TestGuard_RefusesWhatSafeurlRefuses(t *testing.T) {
 func newGuardOnlyCheck(t *testing.T) func(netip.Addr) bool {
 	var prefixes []netip.Prefix
 	for _, text := range []string{
-		"192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "168.63.129.16/32", // ranges in IANA's registries, and Azure's host agent
-		"::/3", "4000::/2", "8000::/1", "2620:4f:8000::/48", "3fff::/20", // ranges that are not global unicast, or in IANA's registries
+		"192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "168.63.129.16/32", // ranges from IANA's registries, and Azure's host agent
+		"::/3", "4000::/2", "8000::/1", "2620:4f:8000::/48", "3fff::/20", // ranges outside of global unicast, and further ranges from IANA's registries
 	} {
 		p, err := netip.ParsePrefix(text)
 		require.NoError(t, err)
@@ -105,7 +104,7 @@ func newGuardOnlyCheck(t *testing.T) func(netip.Addr) bool {
 	}
 }
 
-// randomAddr returns a random address. In two of three cases, this is a special address with a few
+// randomAddr returns a random address. In two of three cases, it is a special address with a few
 // changed bits.
 func randomAddr(rng *rand.Rand) netip.Addr {
 	if rng.IntN(3) > 0 {
@@ -127,8 +126,8 @@ func randomAddr(rng *rand.Rand) netip.Addr {
 	return a
 }
 
-// isISATAP reports whether an address is an ISATAP tunnel, which safeurl does
-// not know.
+// isISATAP reports whether an address is an ISATAP tunnel address, which safeurl does not
+// recognize.
 func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return a.Is6() && b[10] == 0x5e && b[11] == 0xfe

@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A network connects a Client to servers through pipes.
+// A network connects a Client to simulated servers through pipes.
 type network struct {
 	t     *testing.T
 	mu    sync.Mutex
 	hosts map[string][]netip.Addr
-	serve map[string]func(net.Conn) // servers by address and port; each call serves one connection
+	serve map[string]func(net.Conn) // servers, by address and port; each call of a function serves one connection
 	dials []string
 
 	serving sync.WaitGroup
@@ -71,8 +71,8 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 	return near, nil
 }
 
-// client returns a Client on the network. The cleanup of the test closes the Client before it waits
-// for the servers.
+// client returns a Client on the network. It is closed before the test waits for the servers to
+// stop.
 func (n *network) client(o webhook.Options) *webhook.Client {
 	o.AllowHTTP, o.Dial, o.LookUp = true, n.dial, n.lookUp
 	c := webhook.New(o)
@@ -91,7 +91,7 @@ func respondWith(text string) func(net.Conn) {
 	}
 }
 
-// skipRequest reads a request. It returns false if the connection has no further request.
+// skipRequest reads a request. It returns false if the connection contains no further request.
 func skipRequest(conn net.Conn) bool {
 	req, err := http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {

@@ -9,25 +9,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of headers that a user chooses.
+// Limits of headers that a user chooses.
 const (
 	MaxHeaders     = 16
 	MaxHeaderValue = 1 << 10 // bytes
-	MaxHeaderBytes = 8 << 10 // total bytes of names and values
+	MaxHeaderBytes = 8 << 10 // maximum total bytes of names and values
 )
 
-// reserved are headers that the hub or the protocol sets. Authorization is not reserved, because
-// the hub sets it only for receivers with an HMAC key.
+// reserved contains headers that only the hub or the protocol may set. Authorization is not
+// reserved, because the hub sets it only for receivers with an HMAC key.
 var reserved = []string{
 	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Digest",
 	"Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
 }
 
-// reservedPrefixes are the prefixes of further reserved headers.
+// reservedPrefixes contains prefixes of further headers that only the hub or the protocol may set.
 var reservedPrefixes = []string{"Webhook-", "X-Broker-", "X-Dss-", "Proxy-", "Sec-"}
 
-// CheckHeaders returns an Invalid error if a user must not set one of the headers. The error begins
-// with the JSON pointer of the header. It does not contain the value, which may be a secret.
+// CheckHeaders returns an Invalid error if a user may not set one of headers. The error starts with
+// the JSON pointer of that header, and does not contain the value, which may be a secret.
 func CheckHeaders(headers map[string]string) error {
 	if n := len(headers); n > MaxHeaders {
 		return domain.Errorf(domain.Invalid, "/headers: want at most %d, got %d", MaxHeaders, n)

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// call calls a receiver in a bubble. serve serves the connections of the receiver. check checks the
+// call calls a receiver with fake time. serve serves the receiver's connections. check checks the
 // result and the duration of the call.
 func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Result, time.Duration)) {
 	t.Helper()
@@ -37,7 +37,7 @@ func call(t *testing.T, serve func(net.Conn), check func(*testing.T, webhook.Res
 	})
 }
 
-// sendByteByByte sends head, and then one byte per second without end.
+// sendByteByByte sends head, and then one byte per second forever.
 func sendByteByByte(head string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if !skipRequest(conn) {
@@ -85,8 +85,8 @@ func TestASlowReceiver_IsAFailedAttemptAtTheDeadline(t *testing.T) {
 	}
 }
 
-// The transport continues a handshake after its call has ended, so the handshake has a separate
-// deadline.
+// A receiver never finishes the TLS handshake. The attempt fails, and the handshake, which outlasts
+// the call, ends at its own deadline.
 func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -107,7 +107,7 @@ func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// The policy of the receiver decides how each response is handled.
+// Each response of a receiver results in the verdict that the receiver's policy specifies.
 func TestAnAnswer_DeterminesTheVerdictOfThePolicy(t *testing.T) {
 	p := domain.DefaultPolicy()
 	for answer, want := range map[string]func(*testing.T, domain.Answer, domain.RetryDecision){
@@ -219,7 +219,8 @@ func TestARedirect_IsNotFollowed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials)
 }
 
-// The host had a public address when the subscription was created, and has a private address now.
+// A host had a public address when its subscription was created, and now has a private one. It is
+// not called.
 func TestARebinding_IsNotDialed(t *testing.T) {
 	n := newNetwork(t)
 	n.add("receiver.example", "8.8.8.8", respondWith("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
@@ -229,7 +230,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	for _, a := range append(specialAddresses, "::ffff:127.0.0.1") {
 		n.hosts["receiver.example"] = []netip.Addr{netip.MustParseAddr(a)}
 		if a == "::ffff:8.8.8.8" {
-			continue // another notation of the public address
+			continue // this text denotes the public address, too
 		}
 		r := send(t, c, d)
 		require.Zero(t, r.Answer.Status, a)
@@ -243,7 +244,7 @@ func TestARebinding_IsNotDialed(t *testing.T) {
 	require.Equal(t, []string{"8.8.8.8:80"}, n.dials, "only what may be called")
 }
 
-// A stored URL is not trusted, so each call checks it again.
+// A stored URL that may no longer be called is refused, because each call checks its URL again.
 func TestAURL_IsCheckedAgainAtEachCall(t *testing.T) {
 	n := newNetwork(t)
 	c := webhook.New(webhook.Options{Dial: n.dial, LookUp: n.lookUp})

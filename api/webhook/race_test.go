@@ -2,5 +2,5 @@
 
 package webhook_test
 
-// hasRaceDetector is true in a build with the race detector, in which slow tests do less.
+// hasRaceDetector reports whether the race detector is enabled. If it is, slow tests do less.
 const hasRaceDetector = true

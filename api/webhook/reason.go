@@ -17,21 +17,21 @@ import (
 
 var errLong = fmt.Errorf("the answer has more than %d bytes; answer with a short body or with 204", maxRead)
 
-// A bodyError reports that the body of a response ended too early.
+// A bodyError means that the body of a response ended too early.
 type bodyError struct{ err error }
 
 func (e *bodyError) Error() string { return "the body of the answer is not complete" }
 
 func (e *bodyError) Unwrap() error { return e.err }
 
-// A prepareError reports a call that could not be prepared. Its text contains no secrets.
+// A prepareError means that a call could not be prepared. Its text contains no secrets.
 type prepareError struct{ text string }
 
 func (e *prepareError) Error() string { return e.text }
 
-// failureReason returns why a call failed and how the receiver's operator can fix it, in up to
-// domain.MaxAttemptError bytes. It contains no part of the URL or the response. It contains no
-// address, because receivers must not learn the results of the hub's resolver.
+// failureReason returns why a call failed and what the receiver's operator can do, in up to
+// domain.MaxAttemptError bytes. It contains no part of the URL or the response. It also contains no
+// address, because users must not learn the results of the hub's resolver.
 func failureReason(err error, timeout time.Duration) string {
 	text := failureText(err, timeout)
 	return strings.ToValidUTF8(text[:min(len(text), domain.MaxAttemptError)], "")
@@ -83,7 +83,8 @@ func failureText(err error, timeout time.Duration) string {
 	return "the call failed before an answer came; look at the receiver's log"
 }
 
-// isTimeout reports whether connecting took too long. It is false for a look-up that took too long.
+// isTimeout reports whether connecting took too long. It returns false if the look-up took too
+// long.
 func isTimeout(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return false
@@ -115,7 +116,7 @@ func tlsFailure(err error) string {
 	return ""
 }
 
-// statusReason returns how the receiver's operator can fix a status other than 2xx.
+// statusReason returns what the receiver's operator can do about a status other than 2xx.
 func statusReason(status int) string {
 	switch {
 	case status == http.StatusGone:

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// The receiver on the page accepts a call from the hub, and refuses the call if any part of the
-// call was changed.
+// The program on the guide's page for receivers accepts a call from the hub. It refuses the call if
+// any part was changed.
 func TestReceiversPage_ItsProgramVerifiesCalls(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Log("python3 is not on this machine, so the program is not run")
@@ -47,7 +47,8 @@ for call in json.load(sys.stdin):
 	for name := range call.header {
 		headers[name] = call.header.Get(name)
 	}
-	// changed returns the call with another value of a header, or without the header if value is "".
+	// changed returns the call with the header name set to value, or without this header if value
+	// is "".
 	changed := func(name, value string) received {
 		other := maps.Clone(headers)
 		require.Contains(t, other, name)

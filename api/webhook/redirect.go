@@ -8,7 +8,7 @@ import (
 // maxRedirects is the maximum number of redirects that a call to a watch follows.
 const maxRedirects = 5
 
-// isRedirect reports whether a status is a redirect.
+// isRedirect reports whether an HTTP status is a redirect.
 func isRedirect(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -17,9 +17,9 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// roundTrip sends a request. It follows up to limit redirects, and sends the same method and body
-// regardless of the status. Each target must pass the checks of the first URL, and each address
-// must pass the guard.
+// roundTrip sends a request. It follows at most limit redirects, always with the same method and
+// body. Each target must pass the same checks as the first URL, and each address must pass the
+// guard.
 func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
 	setTrace(req.Context(), req.Header)
 	visited := map[string]bool{req.URL.String(): true}

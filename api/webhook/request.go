@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// AttemptHeader is the header with the number of failed attempts.
+// AttemptHeader is the header that contains the number of failed attempts.
 const AttemptHeader = "X-Dss-Notify-Attempt"
 
 // DefaultKeyID returns the default id of the HMAC key of a subscription.
@@ -54,21 +54,20 @@ func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*h
 // checkCall fails unless the URL may be called. The error does not contain the URL.
 func (c *Client) checkCall(url string) error {
 	if _, err := c.parseURL(url); err != nil {
-		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // the text after "got" is a part of the URL, which may contain a secret
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // after "got", the error contains a part of the URL, which may be a secret
 		return &prepareError{"the URL may not be called: " + wrong}
 	}
 	return nil
 }
 
-// setOwnHeaders sets the headers that are the same in all calls.
+// setOwnHeaders sets the headers that all calls contain.
 func setOwnHeaders(h http.Header, now time.Time) {
 	h.Set("User-Agent", "MessageHub")
 	h.Set("Accept-Encoding", "identity")
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
 }
 
-// setTrace sets the headers with the trace context of a call, if ctx has one. These headers are not
-// signed.
+// setTrace adds the trace context in ctx, if any, as headers. These headers are not signed.
 func setTrace(ctx context.Context, h http.Header) {
 	c := domain.TraceContextOf(ctx)
 	if c.IsZero() {
@@ -81,7 +80,7 @@ func setTrace(ctx context.Context, h http.Header) {
 	}
 }
 
-// hmacAuthorization returns the Authorization header: the HMAC signature of the headers Date and
+// hmacAuthorization returns an Authorization header: an HMAC signature of the headers Date and
 // Digest in h.
 func hmacAuthorization(d *Delivery, h http.Header) string {
 	keyID := d.Settings.HMACKeyID
@@ -94,7 +93,7 @@ func hmacAuthorization(d *Delivery, h http.Header) string {
 		strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(keyID), signature)
 }
 
-// setSignatureHeaders sets the headers of Standard Webhooks.
+// setSignatureHeaders sets the headers of Standard Webhooks, which contain the signatures.
 func setSignatureHeaders(id string, secrets []Secret, h http.Header, body []byte, now time.Time) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	var signatures []string

@@ -85,8 +85,8 @@ func TestBody_ContainsTheMessage(t *testing.T) {
 	require.Contains(t, string(requestOf(t, d).body), `"event":{}`)
 }
 
-// A stored header does not replace a header of the hub, even if the stored header was allowed when
-// its subscription was created.
+// The stored headers of a subscription contain a header that the hub sets. The call has the hub's
+// value, even if the stored header was once allowed.
 func TestHeadersOfAUser_DoNotReplaceHeadersOfTheHub(t *testing.T) {
 	d := delivery("http://receiver.example/hook")
 	d.Headers = map[string]string{"X-Mine": "1", "Authorization": "Bearer x"}

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// maxRetryAfter exceeds the retention of all messages.
+// maxRetryAfter is the maximum pause that is accepted from a receiver. It exceeds the retention of
+// all messages.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// retryAfter returns the pause that a receiver requests. The header has a number of seconds or a
-// date. A date is compared with the header Date of the receiver or, without it, with the hub's
-// clock. Without a valid header, the pause is 0.
+// retryAfter returns the pause that a receiver requests. The header contains a number of seconds or
+// a date. A date is compared with the receiver's Date header or, without it, with the hub's clock.
+// Without a valid header, the pause is 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRetryAfter_IsReadInFull(t *testing.T) {
-	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // start of the clock in a bubble
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // time at which fake time (testing/synctest) starts
 	date := func(d time.Duration) string { return start.Add(d).Format("Mon, 02 Jan 2006 15:04:05 GMT") }
 	for _, tc := range []struct {
 		headers string
@@ -33,7 +33,7 @@ func TestRetryAfter_IsReadInFull(t *testing.T) {
 		{"Retry-After: Saturday, 01-Jan-00 01:00:00 GMT\r\n", time.Hour},
 		{"Retry-After: Sat Jan  1 01:00:00 2000\r\n", time.Hour},
 		{"Retry-After: " + date(-time.Hour) + "\r\n", 0},
-		{"Date: " + date(-time.Hour) + "\r\nRetry-After: " + date(-time.Hour+5*time.Second) + "\r\n", 5 * time.Second}, // the receiver's clock is behind
+		{"Date: " + date(-time.Hour) + "\r\nRetry-After: " + date(-time.Hour+5*time.Second) + "\r\n", 5 * time.Second}, // the receiver's clock is an hour behind
 		{"Date: never\r\nRetry-After: " + date(5*time.Second) + "\r\n", 5 * time.Second},
 		{"Retry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\n", 365 * 24 * time.Hour},
 	} {

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Secret signs messages according to Standard Webhooks. Its text is whsec_ and the Base64 of 24
-// to 64 bytes for a secret that the receiver shares (v1), or whsk_ and the Base64 of an Ed25519 key
-// for a private key (v1a). A Secret prints as asterisks.
+// A Secret signs messages according to Standard Webhooks. A secret that the receiver shares (v1)
+// has the text whsec_ and the Base64 of 24 to 64 bytes. A private Ed25519 key (v1a) has the text
+// whsk_ and the Base64 of the key. A Secret prints as asterisks.
 type Secret struct {
 	shared []byte
 	key    ed25519.PrivateKey
@@ -27,7 +27,7 @@ const (
 	minShared, maxShared = 24, 64 // bytes
 )
 
-// ParseSecret parses a secret. Its Invalid error does not contain the text.
+// ParseSecret parses a secret. Its error is Invalid, and does not contain the text.
 func ParseSecret(text string) (Secret, error) {
 	if body, ok := strings.CutPrefix(text, privatePrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(body)
@@ -50,7 +50,7 @@ func ParseSecret(text string) (Secret, error) {
 	return Secret{shared: shared}, nil
 }
 
-// PublicKey returns the text of the public key that verifies signatures of s. It returns "" for a
+// PublicKey returns the public key that verifies signatures of s, as text. It returns "" for a
 // shared secret.
 func (s Secret) PublicKey() string {
 	if s.key == nil {

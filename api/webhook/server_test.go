@@ -60,10 +60,10 @@ func answerLargeBody(w http.ResponseWriter, _ *http.Request) {
 	floods.Add(1)
 }
 
-// floods counts the responses of answerLargeBody that were sent completely.
+// floods counts the responses of 100 MB that answerLargeBody has sent completely.
 var floods atomic.Int64
 
-// answerCompressedZeros responds with n compressed zeros, even if the request does not accept
+// answerCompressedZeros responds with n compressed zero bytes, even if the request does not accept
 // compression.
 func answerCompressedZeros(t *testing.T, n int) http.HandlerFunc {
 	var b bytes.Buffer
@@ -82,7 +82,7 @@ func answerCompressedZeros(t *testing.T, n int) http.HandlerFunc {
 
 func TestALongAnswer_TakesLittleMemory(t *testing.T) {
 	handlers := map[string]http.HandlerFunc{"100 MB": answerLargeBody}
-	if !hasRaceDetector { // with the race detector, the handler takes most of the time
+	if !hasRaceDetector { // with the race detector, the handler takes most of the measured time
 		handlers["gzip bomb"] = answerCompressedZeros(t, 100<<20)
 	}
 	for _, http2 := range []bool{false, true} {
@@ -236,7 +236,7 @@ func TestTLS_IsVerified(t *testing.T) {
 func TestACallThatItsCallerEnds_IsNoAttempt(t *testing.T) {
 	called := make(chan struct{})
 	s, c := server(t, false, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of the connection only while it reads
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices the lost connection only while it reads
 		close(called)
 		<-r.Context().Done()
 	})

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret of the published example
+	oldSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // secret from the example in the Standard Webhooks specification
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
@@ -57,7 +57,7 @@ func recordCalls(into *[]receivedCall) func(net.Conn) {
 	}
 }
 
-// requestOf returns the request that a receiver receives for a delivery.
+// requestOf sends a delivery, and returns the request that the receiver receives.
 func requestOf(t *testing.T, d *webhook.Delivery) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
@@ -81,7 +81,7 @@ func TestASignature_FollowsStandardWebhooks(t *testing.T) {
 	d.Secrets = []webhook.Secret{secret(t, newSecret), secret(t, oldSecret)}
 	r := requestOf(t, d)
 	require.Equal(t, "msg_1", r.header.Get("webhook-id"))
-	for _, text := range []string{oldSecret, newSecret} { // a receiver knows only one of the two secrets
+	for _, text := range []string{oldSecret, newSecret} { // the receiver knows only one of the two secrets
 		verifier, err := standardwebhooks.NewWebhook(text)
 		require.NoError(t, err)
 		require.NoError(t, verifier.Verify(r.body, r.header))
@@ -156,7 +156,7 @@ func TestSecrets_PrintAsStars(t *testing.T) {
 	}
 }
 
-// The test verifies the HMAC signature like the receivers of the original.
+// The HMAC signature of a call is verified as the receivers of the original verify it.
 func TestAuthorization_SignsDateAndDigest(t *testing.T) {
 	for keyID, want := range map[string]string{"": "hca-dss:s-1", "mine": "mine", `a"b\c`: `a\"b\\c`} {
 		d := delivery("http://receiver.example/hook")

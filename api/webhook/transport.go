@@ -12,28 +12,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The limits of connections to receivers.
+// Limits of connections to receivers.
 const (
 	maxIdle        = 1000
-	maxIdlePerHost = domain.MaxConcurrency // several receivers may share one host
-	maxHeader      = 64 << 10              // bytes of a response's header
+	maxIdlePerHost = domain.MaxConcurrency // maximum idle connections to one host, which may serve several receivers
+	maxHeader      = 64 << 10              // maximum bytes of a response's header
 )
 
-// newTransport returns the transport of all calls. dialHost opens its connections.
+// newTransport returns the transport for all calls. dialHost opens its connections.
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // with a proxy from the environment, the guard would check the proxy's address instead of the receiver's
+		Proxy:                  nil, // with a proxy, the guard would check the proxy's address instead of the receiver's
 		DialContext:            c.dialHost,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
 		TLSHandshakeTimeout:    c.opts.Timeout,
-		ForceAttemptHTTP2:      true, // HTTP/2 is off by default with a custom dialer
-		DisableCompression:     true, // a decompressed response could be far larger than the bytes read
+		ForceAttemptHTTP2:      true, // with a custom dialer, net/http disables HTTP/2 by default
+		DisableCompression:     true, // the decompressed response could be far larger than the bytes that were read
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        90 * time.Second,
-		// These limits bound what a receiver may send before the hub reads it. The default is 4 MB
-		// for each stream.
+		// Limits of what a receiver may send before the hub reads it. The default is 4 MB for each
+		// stream.
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream: maxRead, MaxReceiveBufferPerConnection: 4 * maxRead,
 			SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second,
@@ -81,9 +81,8 @@ func (c *Client) dialHost(ctx context.Context, network, address string) (net.Con
 	return nil, errors.Join(errs...)
 }
 
-// dialOne connects to an address. left is the number of addresses that are not yet tried, including
-// this one. dialOne uses only its share of the remaining time, so that an unreachable address
-// leaves time for the others.
+// dialOne connects to an address. left is the number of untried addresses, including this one.
+// dialOne uses only its share of the remaining time, so that time remains for the next addresses.
 func (c *Client) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		var cancel context.CancelFunc
@@ -93,7 +92,7 @@ func (c *Client) dialOne(ctx context.Context, network, address string, left int)
 	return c.opts.Dial(ctx, network, address)
 }
 
-// resolveHost returns the addresses of a host. The host may be an address, too.
+// resolveHost returns the addresses of a host, which may be a name or an address.
 func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil

@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// callbackPointer is the JSON pointer of the URL in a subscription.
+// callbackPointer is the JSON pointer to the URL in a subscription.
 const callbackPointer = "/callback_url"
 
-// CheckURL returns an Invalid error, which begins with a JSON pointer, unless text is a URL that
-// may be called now: the guard must allow all addresses of its host. Addresses may change later, so
+// CheckURL returns an Invalid error, which starts with a JSON pointer, unless text is a URL that
+// may be called: the guard must allow all addresses of its host. Addresses may change later, so
 // each call checks them again. CheckURL fails with Unavailable if it cannot look up the addresses.
 func (c *Client) CheckURL(ctx context.Context, text string) error {
 	u, err := c.parseURL(text)
@@ -35,8 +35,8 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	for _, a := range addresses {
 		if err := c.guard.Check(a); err != nil {
 			if _, parseErr := netip.ParseAddr(u.Hostname()); parseErr != nil {
-				// The error does not contain the address, because the address may come from a DNS zone
-				// that only the hub can read.
+				// The error does not contain the address, which may come from a DNS zone that only
+				// the hub can read.
 				return domain.Errorf(domain.Invalid, "%s: the host has an address that may not be called; use a host with public addresses, "+
 					"or allow the range of the address in the hub's configuration", callbackPointer)
 			}
@@ -46,7 +46,7 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	return nil
 }
 
-// parseURL parses a URL. The URL may be called if the guard allows the addresses of its host.
+// parseURL parses the URL of a receiver, and checks everything except the addresses of its host.
 func (c *Client) parseURL(text string) (*url.URL, error) {
 	s := domain.Subscription{CallbackURL: text}
 	s.SetDefaults()
@@ -68,7 +68,7 @@ func (c *Client) parseURL(text string) (*url.URL, error) {
 	return u, checkHost(u.Hostname())
 }
 
-// checkHost refuses hosts that programs interpret differently.
+// checkHost refuses host names that programs interpret differently.
 func checkHost(host string) error {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {

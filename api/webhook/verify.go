@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Verifier verifies calls in the same way as a receiver. It is safe for concurrent use.
+// A Verifier verifies calls as a receiver should. It is safe for concurrent use.
 type Verifier struct {
-	// Keys verify the signatures of Standard Webhooks. A call needs one signature that one of the
-	// keys verifies, so a secret can be replaced by another.
+	// Keys verify the signatures of Standard Webhooks. One of the signatures of a call must be
+	// valid for one of the keys, so that a secret can be replaced.
 	Keys []VerifyKey
 
-	// HMACKeys verify the Authorization header, in which one of the keys must match. A Verifier with
-	// Keys and HMACKeys accepts a call only if both signatures are valid.
+	// HMACKeys verify the Authorization header, which must be valid for one of the keys. If a
+	// Verifier has Keys and HMACKeys, both signatures of a call must be valid.
 	HMACKeys []Key
 
 	Tolerance time.Duration // maximum age of a call, and maximum time in the future; default 5 minutes
@@ -69,8 +69,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) ([]Scheme, 
 	return schemes, nil
 }
 
-// maxSignatures is the maximum number of signatures that Verify checks in one call, because each
-// check costs time.
+// maxSignatures is the maximum number of signatures that Verify checks in one call. The limit
+// exists because each check costs time.
 const maxSignatures = 16
 
 func verifySignatures(keys []VerifyKey, h http.Header, body []byte, now time.Time, tolerance time.Duration) (Scheme, error) {
@@ -130,8 +130,8 @@ func verifyAuthorization(keys []Key, h http.Header, body []byte, now time.Time, 
 	return domain.Errorf(domain.Invalid, "the signature in Authorization is not valid; Date or Digest was changed, or it was signed with another key")
 }
 
-// signatureParameter returns the parameter signature of an Authorization header, whose parameters
-// are quoted and separated by commas. It returns "" if the parameter is missing.
+// signatureParameter returns the parameter called signature of an Authorization header, whose
+// parameters are quoted and separated by commas. It returns "" if the parameter is missing.
 func signatureParameter(parameters string) string {
 	for parameters != "" {
 		name, rest, ok := strings.Cut(parameters, `="`)
@@ -160,7 +160,7 @@ func signatureParameter(parameters string) string {
 	return ""
 }
 
-// checkAge refuses a call that is too old or too far in the future. So it refuses replayed calls.
+// checkAge refuses a call that is too old or too far in the future, and thus most replayed calls.
 func checkAge(header string, sent, now time.Time, tolerance time.Duration) error {
 	if age := now.Sub(sent); age > tolerance {
 		return domain.Errorf(domain.Invalid, "%s: it is %s old, more than %s", header, age.Truncate(time.Second), tolerance)
@@ -178,7 +178,7 @@ type VerifyKey struct {
 }
 
 // ParseVerifyKey parses a key: a shared secret, or whpk_ and the Base64 of an Ed25519 public key.
-// Its Invalid error does not contain the text.
+// Its error is Invalid, and does not contain the text.
 func ParseVerifyKey(text string) (VerifyKey, error) {
 	if body, ok := strings.CutPrefix(text, publicPrefix); ok {
 		key, err := base64.StdEncoding.DecodeString(body)
@@ -203,8 +203,8 @@ func (s Secret) VerifyKey() VerifyKey {
 	return VerifyKey{public: public}
 }
 
-// verify returns the scheme of a signature if the signature is valid for head and body, and ""
-// otherwise. A signature begins with its version. Unknown versions are not valid.
+// verify returns the scheme of a signature that is valid for head and body, and "" if it is not
+// valid. A signature starts with its version. Unknown versions are not valid.
 func (k VerifyKey) verify(signature, head string, body []byte) Scheme {
 	version, text, _ := strings.Cut(signature, ",")
 	got, err := base64.StdEncoding.DecodeString(text)

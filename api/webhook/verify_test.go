@@ -25,8 +25,7 @@ func verifyKey(t *testing.T, text string) webhook.VerifyKey {
 	return k
 }
 
-// signedCall returns a call with a signature of each scheme, and a verifier with the public key and
-// the HMAC key.
+// signedCall returns a call with a signature of each scheme, and a verifier with the matching keys.
 func signedCall(t *testing.T) (receivedCall, *webhook.Verifier) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
@@ -71,7 +70,7 @@ func TestVerifier_AcceptsWhatTheStandardLibrarySigns(t *testing.T) {
 
 func TestVerifier_RefusesWhatWasChanged(t *testing.T) {
 	r, v := signedCall(t)
-	flip := func(s string) string { // changes a letter that has no padding bits
+	flip := func(s string) string { // changes one letter, but not the last, whose padding bits would not matter
 		i := strings.LastIndex(strings.TrimRight(s, `="`), "/") / 2
 		i = max(i, len(s)-20)
 		c := byte('A')

@@ -11,17 +11,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A WatchCall notifies the receiver of a watch that a resource has changed.
+// A WatchCall tells the receiver of a watch that a resource has changed.
 type WatchCall struct {
 	ID          string // id of the call, from DeliveryID
 	Resource    string // URI of the resource
 	CallbackURL string
 	Event       domain.ChangeEvent
 	Changed     time.Time
-	Attempts    int // number of failed attempts
+	Attempts    int // number of failed attempts before this call
 }
 
-// encodeBody returns the body of a call. It has only the members of the specification.
+// encodeBody returns the body of a call. It contains only the members that the specification
+// defines.
 func (c *WatchCall) encodeBody() []byte {
 	body, err := json.Marshal(struct {
 		Resource string             `json:"resource"`
@@ -36,8 +37,8 @@ func (c *WatchCall) encodeBody() []byte {
 	return body
 }
 
-// CallWatch calls the receiver of a watch once. It differs from Send in two rules: it follows
-// redirects, within the time limit of the call, and any status other than 200 is a failure.
+// CallWatch calls the receiver of a watch once. Unlike Send, it follows redirects within the time
+// limit of the call, and counts any status other than 200 as a failure.
 func (c *Client) CallWatch(ctx context.Context, call *WatchCall) (Result, error) {
 	r, err := c.sendCall(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		if err := c.checkCall(call.CallbackURL); err != nil {

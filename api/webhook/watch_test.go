@@ -30,7 +30,7 @@ func callWatch(t *testing.T, url string) Result {
 func TestW16_TheBodyOfACallIsTheNotification(t *testing.T) {
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ = io.ReadAll(r.Body) // an unreadable body fails the comparison below
+		body, _ = io.ReadAll(r.Body) // the comparison below fails if the body cannot be read
 	}))
 	defer server.Close()
 	require.Empty(t, callWatch(t, server.URL+"/hook").Answer.Error)
@@ -44,7 +44,7 @@ func TestW8_AnAnswerOtherThan200_IsAFailure(t *testing.T) {
 		require.Equal(t, status, a.Status)
 		require.NotEmpty(t, a.Error, status)
 		server.Close()
-		a = callWatch(t, server.URL).Answer // the server was closed, so it refuses connections
+		a = callWatch(t, server.URL).Answer // the server was closed, so connections are refused
 		require.Zero(t, a.Status)
 		require.NotEmpty(t, a.Error)
 	}

@@ -14,9 +14,9 @@ type Bundle struct {
 }
 
 // Peek returns a bundle with up to limit messages that wait for a consumer. If limit is 0, the hub
-// chooses the limit. The bundle stays the same until it is dequeued, and the hub does not call the
-// consumer with its messages. It excludes messages of calls that are in progress. Peek returns nil
-// if no message waits. It needs the token of the consumer or of the operators.
+// chooses the limit. Until the bundle is dequeued, Peek returns it again, and the hub does not call
+// the consumer with its messages. Messages of calls in progress are excluded. Peek returns nil if
+// no message waits. It requires the token of the consumer or of the operators.
 func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) (*Bundle, error) {
 	r := &apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
 	if limit != 0 {
@@ -33,8 +33,8 @@ func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) 
 	return b, a.decodeBody(b)
 }
 
-// Dequeue ends the deliveries of the messages of a bundle. The caller may repeat it. It needs the
-// token of the consumer or of the operators.
+// Dequeue confirms a bundle, whose messages are never delivered again. The caller may repeat it. It
+// requires the token of the consumer or of the operators.
 func (c *Client) Dequeue(ctx context.Context, channel, consumer, bundle string) error {
 	_, err := c.sendRepeatedly(ctx, &apiCall{
 		method: http.MethodDelete, path: []string{"channel", channel, "consumer", consumer, "dequeue", bundle}, header: c.asConsumer(),

@@ -17,10 +17,10 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Credentials are the tokens of the user of a [Client]. Each request contains only the tokens that
-// it needs.
+// Credentials are the tokens that a [Client] uses. Each request contains only the tokens that it
+// requires.
 type Credentials struct {
-	AdminToken    string // operators' token of the hub
+	AdminToken    string // token of the hub's operators
 	ChannelToken  string
 	ProducerID    string
 	ProducerToken string
@@ -33,18 +33,17 @@ type Options struct {
 	Credentials Credentials
 
 	// HTTP sends the requests. Its redirect policy is replaced, because the Client does not follow
-	// redirects. Default: a client with a limit of 30 seconds for each request.
+	// redirects. Default: a client with a time limit of 30 seconds for each request.
 	HTTP *http.Client
 
-	// Budget limits the time of a request including its repetitions. Default: 1 minute. A negative
+	// Budget limits the total time of a request and its repetitions. Default: 1 minute. A negative
 	// Budget disables repetitions.
 	Budget time.Duration
-	// Jitter returns numbers in [0, 1) that vary the pauses between repetitions. It must be safe for
-	// concurrent use. Default: random numbers.
+	// Jitter returns random numbers in [0, 1), which vary the pauses between repetitions. It must
+	// be safe for concurrent use.
 	Jitter func() float64
 
-	// PageSize is the number of elements in a page of a list, up to 100.
-	// Default: 100.
+	// PageSize is the number of elements in one page of a list, up to 100. Default: 100.
 	PageSize int
 }
 
@@ -90,7 +89,7 @@ func New(opts Options) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// The names of request headers.
+// Names of request headers.
 const (
 	adminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
 	channelTokenHeader  = "X-Broker-Channel-Token"
@@ -105,12 +104,12 @@ const (
 // An apiCall is a request that may be sent several times.
 type apiCall struct {
 	method string
-	path   []string // unescaped segments of the path below /broker
+	path   []string // unescaped segments of the path after /broker
 	query  url.Values
 	header http.Header
 	body   []byte
 
-	isOnce bool // repeat the request only if the hub has certainly not begun it
+	isOnce bool // whether to repeat the request only if the hub has certainly not begun it
 }
 
 // An apiAnswer is the response to a successful request.
@@ -128,12 +127,12 @@ func (a *apiAnswer) decodeBody(v any) error {
 	return nil
 }
 
-// asAdmin returns a header with the token of the operators.
+// asAdmin returns headers with the token of the operators.
 func (c *Client) asAdmin() http.Header {
 	return newHeader(adminTokenHeader, c.opts.Credentials.AdminToken)
 }
 
-// asReader returns a header with the tokens for reading a channel.
+// asReader returns headers with the tokens for reading a channel.
 func (c *Client) asReader() http.Header {
 	if c.opts.Credentials.AdminToken != "" {
 		return c.asAdmin()
@@ -141,7 +140,7 @@ func (c *Client) asReader() http.Header {
 	return newHeader(channelTokenHeader, c.opts.Credentials.ChannelToken)
 }
 
-// asConsumer returns a header with the tokens for acting as a consumer.
+// asConsumer returns headers with the tokens for acting as a consumer.
 func (c *Client) asConsumer() http.Header {
 	if c.opts.Credentials.AdminToken != "" {
 		return c.asAdmin()
@@ -149,7 +148,7 @@ func (c *Client) asConsumer() http.Header {
 	return newHeader(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
 }
 
-// newHeader returns a header with one name and value, or an empty header if the value is empty.
+// newHeader returns headers with one name and value. If the value is empty, it returns no headers.
 func newHeader(name, value string) http.Header {
 	h := make(http.Header)
 	setUnlessEmpty(h, name, value)
@@ -206,8 +205,8 @@ func (c *Client) sendOnce(ctx context.Context, r *apiCall) (*apiAnswer, error) {
 	return &apiAnswer{resp.StatusCode, resp.Header, body}, nil
 }
 
-// listPages returns the elements of a list. It fetches the pages one after another. member is the
-// name of the array in a page.
+// listPages returns the elements of a list, which it fetches page by page. member is the name of
+// the array in a page.
 func listPages[T any](ctx context.Context, c *Client, r apiCall, member string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		query := url.Values{"size": {strconv.Itoa(c.opts.PageSize)}}
@@ -238,8 +237,8 @@ func listPages[T any](ctx context.Context, c *Client, r apiCall, member string) 
 	}
 }
 
-// fetchPage returns the elements of a page, and the query of the next page. The query is nil on the
-// last page.
+// fetchPage returns the elements of a page, and the query of the next page. On the last page, the
+// query is nil.
 func fetchPage[T any](ctx context.Context, c *Client, r *apiCall, member string) (elements []T, next url.Values, err error) {
 	a, err := c.sendRepeatedly(ctx, r)
 	if err != nil {
@@ -259,8 +258,8 @@ func fetchPage[T any](ctx context.Context, c *Client, r *apiCall, member string)
 	if err := json.Unmarshal(page["next"], &link); err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)
 	}
-	// Only the query of the link is used. The path must not change, because the request contains a
-	// token.
+	// Only the query of the link is used. A different path could send the request's token to a
+	// different route.
 	u, err := url.Parse(link)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)

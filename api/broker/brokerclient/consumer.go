@@ -18,21 +18,21 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// A Delivery is a message with which the hub calls a consumer.
+// A Delivery is a message that the hub delivers by calling a consumer.
 type Delivery struct {
-	ID          string // id of the delivery, the same in every attempt
-	Message     string // id of the message in the hub
+	ID          string // id of the delivery, which is the same in every attempt
+	Message     string // id that the hub has assigned to the message
 	Channel     string
 	Consumer    string
 	Priority    int
 	Attempts    int // number of failed attempts before this call
 	ContentType string
-	Metadata    map[string]string // metadata from the producer, by canonical header name
+	Metadata    map[string]string // metadata from the producer; the keys are canonical header names
 	Payload     []byte
 }
 
-// A RetryAfterError asks the hub to call the consumer again after a pause. The function that
-// handles a message returns it.
+// A RetryAfterError is an error of the function that handles messages. It makes the hub call again
+// after a pause.
 type RetryAfterError struct {
 	After time.Duration
 	Err   error
@@ -49,15 +49,15 @@ func (e *RetryAfterError) Error() string {
 // Unwrap returns the wrapped error.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// ConsumerOptions define the calls that a consumer accepts.
+// ConsumerOptions specify which calls a consumer accepts.
 type ConsumerOptions struct {
-	// Tokens are the tokens of the consumer: one or, while a token is being replaced, two. A call
-	// must contain one of them, and be signed with the same token. Required.
+	// Tokens contains the token of the consumer. It contains two tokens while one replaces the
+	// other. A call must contain one of them and be signed with it. Required.
 	Tokens      []string
-	TokenHeader string // default X-Broker-Consumer-Token; the hub may use another name
+	TokenHeader string // name of the header with the token; default X-Broker-Consumer-Token, which a hub may change
 
 	Tolerance time.Duration // maximum age of a call; default 5 minutes
-	MaxBody   int64         // maximum bytes of a call; default 1 MB, the limit of a message
+	MaxBody   int64         // maximum bytes of a call's body; default 1 MB, the limit of a message
 
 	Logger *slog.Logger     // logs refused and failed calls; default: no log
 	Clock  func() time.Time // default time.Now
@@ -138,7 +138,7 @@ func (c *consumerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// findToken returns the token of a call, or nil if the token does not belong to this consumer. It
+// findToken returns the consumer's token that a call contains, or nil if it contains none. It
 // compares in constant time.
 func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	sum := sha256.Sum256([]byte(h.Get(c.opts.TokenHeader)))
@@ -151,7 +151,7 @@ func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	return found
 }
 
-// refuseCall refuses a request that is not a call from the hub to this consumer.
+// refuseCall refuses a request that is not a valid call to this consumer.
 func (c *consumerHandler) refuseCall(w http.ResponseWriter, r *http.Request, status int, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
 	http.Error(w, "the call was refused: "+why.Error(), status)
@@ -174,7 +174,7 @@ func deliveryOf(h http.Header, body []byte) *Delivery {
 	number := func(name string) int {
 		n, err := strconv.Atoi(h.Get(name))
 		if err != nil {
-			return 0 // the hub always sends a number
+			return 0 // unreachable, because the hub always sends a number
 		}
 		return n
 	}

@@ -21,11 +21,11 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// A consumerFixture is a consumer and a message that a hub can deliver to the consumer.
+// A consumerFixture is a consumer with a message that a hub can deliver to it.
 type consumerFixture struct {
 	url     string
 	calls   []*brokerclient.Delivery
-	fail    error // result of the function that handles messages
+	fail    error // error that the function that handles messages returns
 	log     bytes.Buffer
 	message webhook.ConsumerCall
 }
@@ -50,7 +50,7 @@ func newConsumer(t *testing.T, o brokerclient.ConsumerOptions) *consumerFixture 
 	return w
 }
 
-// call calls the consumer with the message, from a hub with the options o.
+// call delivers the message to the consumer, from a hub with the options o.
 func (w *consumerFixture) call(t *testing.T, o webhook.Options) webhook.Result {
 	t.Helper()
 	o.Allow, o.AllowHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true

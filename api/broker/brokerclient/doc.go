@@ -13,8 +13,8 @@
 //		ID: "order-4711-paid", ContentType: "application/json", Payload: payload,
 //	})
 //
-// The hub calls a consumer with each message. [NewConsumer] returns the http.Handler that verifies the
-// calls and passes the messages to a function:
+// The hub calls a consumer with each message. [NewConsumer] returns the http.Handler that verifies
+// the calls and passes the messages to a function:
 //
 //	consumer, err := brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{"…"}},
 //		func(ctx context.Context, d *brokerclient.Delivery) error {
@@ -22,24 +22,24 @@
 //		})
 //	http.Handle("/orders", consumer)
 //
-// A consumer can also fetch messages, by [Client.Peek] and [Client.Dequeue]. The hub does not call the
-// consumer with fetched messages. An operator registers producers, channels and consumers with [Client.Put], and
-// reads messages and dead letters.
+// A consumer can also fetch messages, by [Client.Peek] and [Client.Dequeue]. The hub does not call
+// the consumer with fetched messages. An operator registers producers, channels and consumers with
+// [Client.Put], and reads messages and dead letters.
 //
 // # Repetitions
 //
-// After a temporary failure, a request is repeated until [Options.Budget] is used up: the hub is busy
-// (429), the hub or its store cannot be reached, or the response was lost. Two requests are repeated
-// only if the hub has certainly not begun them: a message without an ID, and a re-trigger. So give each
-// message an ID that is derived from its subject. A message with an ID is stored once, even if
-// responses are lost, or if the producer stops before it reads the response and sends the message
-// again within 24 hours.
+// A request is repeated after a temporary failure until [Options.Budget] is exhausted. Temporary
+// failures are: the hub is busy (429), the hub or its store cannot be reached, or the response was
+// lost. Two requests are repeated only if the hub has certainly not begun them: publishing a
+// message without an ID, and a re-trigger. So give each message an ID that is derived from its
+// subject. The hub stores a message with an ID once, even if responses are lost, or if the producer
+// stops before it reads the response and sends the message again within 24 hours.
 //
-// A message is delivered at least once. [Delivery.ID] is the same in every attempt, so that a
-// consumer can recognize a repetition.
+// A message is delivered at least once. [Delivery.ID] is the same in every attempt, so a consumer
+// can recognize a repetition.
 //
 // # Errors
 //
-// A request that the hub has refused fails with a [*Problem], which has the status of the response.
-// Redirects are not followed, because requests carry tokens. No error contains a token.
+// A request that the hub refuses fails with a [*Problem], which contains the status of the
+// response. Redirects are not followed, because requests contain tokens. No error contains a token.
 package brokerclient

@@ -45,7 +45,7 @@ func ExampleNewConsumer() {
 	server := httptest.NewServer(consumer)
 	defer server.Close()
 
-	// A hub calls the consumer.
+	// The hub calls the consumer with a message.
 	hub := webhook.New(webhook.Options{AllowHTTP: true, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	defer hub.Close()
 	_, err = hub.Call(context.Background(), &webhook.ConsumerCall{

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
 )
 
-// allTokens has more tokens than any request needs.
+// allTokens contains more tokens than any single request requires.
 var allTokens = brokerclient.Credentials{
 	AdminToken: "t-admin", ChannelToken: "t-channel", ProducerID: "shop", ProducerToken: "t-producer", ConsumerToken: "t-consumer",
 }
@@ -25,8 +25,8 @@ type receivedRequest struct {
 	body           string
 }
 
-// A fakeHub records requests. It responds to the requests with its answers in order, and repeats
-// the last answer.
+// A fakeHub records requests. It responds to them with its answers in order, and repeats the last
+// answer.
 type fakeHub struct {
 	answers []http.HandlerFunc
 
@@ -34,7 +34,7 @@ type fakeHub struct {
 	requests []receivedRequest
 }
 
-// received returns the requests received up to now.
+// received returns all requests that the hub has received so far.
 func (h *fakeHub) received() []receivedRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // respond returns a handler that responds with a status and a JSON body. namesAndValues are
-// headers.
+// headers: names and values alternately.
 func respond(status int, body string, namesAndValues ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -78,7 +78,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	_ = conn.Close()
 }
 
-// serve returns a client of a hub that responds with these answers.
+// serve starts a hub that responds with answers, and returns a client of it and the hub.
 func serve(t *testing.T, o brokerclient.Options, answers ...http.HandlerFunc) (*brokerclient.Client, *fakeHub) {
 	t.Helper()
 	h := &fakeHub{answers: answers}

@@ -10,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// A StoredMessage is a message of a channel in a response of the hub.
+// A StoredMessage is a message that the hub stores for a channel.
 type StoredMessage struct {
 	ID                string
-	ProducerMessageID string // id chosen by the producer
+	ProducerMessageID string // id that the producer has chosen
 	Producer          string
 	Priority          int
 	ContentType       string
 	Metadata          map[string]string
 	Received          time.Time
-	Status            string // Acknowledged or Out-for-delivery; "" in a bundle
+	Status            string // Acknowledged or Out-for-delivery; "" if the message is in a bundle
 
-	Payload []byte // nil in a list
-	Jobs    []Job  // set only by Message
+	Payload []byte // payload; nil if the message is in a list
+	Jobs    []Job  // jobs of the message; only Message sets them
 }
 
 // A Job is the delivery of a message to a consumer. Its id is the id of the consumer.
 type Job struct {
 	ID       string    `json:"id"`
-	Channel  string    `json:"channel,omitempty"` // set only for an overdue job
+	Channel  string    `json:"channel,omitempty"` // channel of the message; set only for an overdue job
 	Consumer string    `json:"consumer"`
 	Message  string    `json:"message"`
 	Status   string    `json:"status"` // In-flight, Retry-Delivery, Retry-In-flight, Delivered, Dead or Ended
@@ -43,11 +43,11 @@ type Attempt struct {
 	Number     int       `json:"number"`
 	Began      time.Time `json:"began"`
 	DurationMS float64   `json:"durationMs"`
-	Status     int       `json:"status"` // status of the response; 0: no response
+	Status     int       `json:"status"` // HTTP status of the response; 0 if there was none
 	Error      string    `json:"error,omitempty"`
 }
 
-// A messageJSON is a message on the wire. Its payload is text if it is UTF-8.
+// A messageJSON is the JSON of a message. Its payload is text if the payload is UTF-8.
 type messageJSON struct {
 	ID                string            `json:"id"`
 	ProducerMessageID string            `json:"producerMessageId,omitempty"`
@@ -78,7 +78,7 @@ func (m *StoredMessage) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MarshalJSON encodes the message in the format of the hub.
+// MarshalJSON encodes the message as the hub does.
 func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 	w := messageJSON{
 		ID: m.ID, ProducerMessageID: m.ProducerMessageID, Producer: m.Producer, Priority: m.Priority, ContentType: m.ContentType,
@@ -96,9 +96,9 @@ func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 }
 
 // Messages returns the messages of a channel in the order of their ids: the lowest priority first
-// and, within a priority, the oldest first. The messages have no payloads and jobs. If since is not
-// zero, Messages returns only messages whose status has changed since then. It needs the token of
-// the operators or of the channel.
+// and, within a priority, the oldest first. The messages contain no payloads and jobs. If since is
+// not zero, Messages returns only messages whose status has changed since then. It requires the
+// token of the operators or of the channel.
 func (c *Client) Messages(ctx context.Context, channel string, since time.Time) iter.Seq2[*StoredMessage, error] {
 	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "messages"}, header: c.asReader()}
 	if !since.IsZero() {
@@ -107,8 +107,8 @@ func (c *Client) Messages(ctx context.Context, channel string, since time.Time) 
 	return listPages[StoredMessage](ctx, c, r, "messages")
 }
 
-// Message returns a message with its payload and its jobs. id is the id that either the hub or the
-// producer has assigned. It needs the token of the operators or of the channel.
+// Message returns a message with its payload and its jobs. id was assigned either by the hub or by
+// the producer. Message requires the token of the operators or of the channel.
 func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessage, error) {
 	a, err := c.sendRepeatedly(ctx, &apiCall{method: http.MethodGet, path: []string{"channel", channel, "message", id}, header: c.asReader()})
 	if err != nil {
@@ -118,21 +118,21 @@ func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessag
 	return m, a.decodeBody(m)
 }
 
-// DeadLetters returns the dead jobs of a consumer: all attempts of these jobs have failed. It needs
-// the token of the operators or of the consumer.
+// DeadLetters returns the dead jobs of a consumer, whose attempts have all failed. It requires the
+// token of the operators or of the consumer.
 func (c *Client) DeadLetters(ctx context.Context, channel, consumer string) iter.Seq2[*Job, error] {
 	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "dlq"}, header: c.asConsumer()}
 	return listPages[Job](ctx, c, r, "deadLetters")
 }
 
-// Retrigger restarts all dead jobs of a message, with the full number of attempts. It needs the
-// token of the operators. A *Problem with status 409 reports that all jobs are Delivered.
+// Retrigger restarts all dead jobs of a message, with the full number of attempts. It requires the
+// token of the operators. A *Problem with status 409 means that all jobs are Delivered.
 func (c *Client) Retrigger(ctx context.Context, channel, message string) error {
 	return c.retrigger(ctx, c.asAdmin(), "channel", channel, "message", message, "re-trigger")
 }
 
-// RetriggerJob restarts the dead job of a message for a consumer. It needs the token of the
-// operators or of the consumer. A *Problem with status 409 reports that the job need not be
+// RetriggerJob restarts the dead job of a message for a consumer. It requires the token of the
+// operators or of the consumer. A *Problem with status 409 means that the job need not be
 // restarted.
 func (c *Client) RetriggerJob(ctx context.Context, channel, message, consumer string) error {
 	return c.retrigger(ctx, c.asConsumer(), "channel", channel, "message", message, "job", consumer, "re-trigger")

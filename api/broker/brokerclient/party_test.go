@@ -58,7 +58,7 @@ func TestARef_IsRefusedUnlessItIsOneSegmentOfAPath(t *testing.T) {
 	require.Equal(t, "/broker/channel/a%20b/message/1%2F..%2F2%3Fx", h.received()[0].target)
 }
 
-// names returns the ids of parties.
+// names returns the ids of all parties.
 func names(t *testing.T, all iter.Seq2[*brokerclient.Party, error]) (ids []string) {
 	t.Helper()
 	for p, err := range all {
@@ -112,14 +112,14 @@ func TestList_EndsWithTheFirstFailure(t *testing.T) {
 	}
 }
 
-// Each request contains only the tokens that it needs.
+// A client has all tokens. Each of its requests contains only the tokens that it requires.
 func TestRequests_CarryNoTokenThatTheyDoNotNeed(t *testing.T) {
 	const admin, channel, consumer = "X-Broker-Admin-Token", "X-Broker-Channel-Token", "X-Broker-Consumer-Token"
 	withoutAdmin := allTokens
 	withoutAdmin.AdminToken = ""
 	for name, tc := range map[string]struct {
 		do            func(context.Context, *brokerclient.Client) error
-		with, without []string // token headers of the request: from a client with the operators' token, and without it
+		with, without []string // headers with tokens, from a client that has the operators' token and from one that does not
 	}{
 		"put": {func(ctx context.Context, c *brokerclient.Client) error {
 			_, _, err := c.Put(ctx, brokerclient.Channel("a"), &brokerclient.Draft{})

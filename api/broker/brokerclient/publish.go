@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// A Message is a message from a producer.
+// A Message is a message that a producer publishes.
 type Message struct {
-	// ID is chosen by the producer. Within 24 hours, the hub stores the same message with the same
-	// ID once, and refuses a different message with this ID with status 409. If ID is "", the hub
-	// stores each message.
+	// ID is chosen by the producer. Within 24 hours, the hub stores a message with the same ID only
+	// once; it refuses different content under this ID with status 409. If ID is "", each call of
+	// Publish stores a new message.
 	ID          string
-	Priority    int               // 0 to 9; messages with the highest priority are delivered first
+	Priority    int               // 0 to 9; messages with a higher priority are delivered first
 	ContentType string            // default application/octet-stream
 	Metadata    map[string]string // headers that are delivered to the consumers
-	Payload     []byte            // up to 1 MB
+	Payload     []byte            // at most 1 MB
 }
 
 // Publish sends a message to the consumers of a channel and returns the id that the hub has
-// assigned. When Publish returns without an error, the message is stored. It needs the tokens of
+// assigned. When Publish returns without an error, the message is stored. It requires the tokens of
 // the channel and of the producer.
 //
-// After a temporary failure, Publish repeats a message that has an ID. If Publish fails, the
-// message may be stored nevertheless, unless the error is a *Problem with a status below 500. The
-// caller can publish the message again with the same ID.
+// After a temporary failure, Publish repeats a message that has an ID. If Publish fails with a
+// *Problem with a status below 500, the message is not stored. After any other error the message
+// may be stored, and the caller can publish it again with the same ID.
 func (c *Client) Publish(ctx context.Context, channel string, m *Message) (id string, err error) {
 	creds := &c.opts.Credentials
 	h := newHeader(channelTokenHeader, creds.ChannelToken)

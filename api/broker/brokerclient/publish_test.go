@@ -46,8 +46,8 @@ func TestPublish_OmitsEmptyFields(t *testing.T) {
 	}
 }
 
-// Publish repeats a message with an ID, unchanged, after a lost response, an incomplete response,
-// and responses with the statuses 502 and 503.
+// A response is lost or incomplete, or has the status 502 or 503. Publish repeats the message with
+// the same ID and content.
 func TestPublish_RepeatsAnAmbiguousOutcomeWithTheSameID(t *testing.T) {
 	cut := respond(http.StatusCreated, "{", "Content-Length", "100")
 	c, h := serve(t, brokerclient.Options{}, hangUp, respond(503, "{}"), cut, respond(502, "{}"), accepted)

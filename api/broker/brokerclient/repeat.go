@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The pauses between repetitions.
+// Limits of the pauses between repetitions.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -44,8 +44,8 @@ func (c *Client) repeatUntilDone(ctx context.Context, isOnce bool, send func() (
 	}
 }
 
-// mayRepeat reports whether a failed request should be repeated. If isOnce is true, this requires
-// that the hub has certainly not begun the request.
+// mayRepeat reports whether a failed request should be repeated. If isOnce is true, it returns true
+// only if the hub has certainly not begun the request.
 func mayRepeat(err error, isOnce bool) bool {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		switch p.Status {
@@ -63,7 +63,7 @@ func mayRepeat(err error, isOnce bool) bool {
 		return !dns.IsNotFound
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true // the request was not sent
+		return true // the request was never sent
 	}
 	return !isOnce
 }

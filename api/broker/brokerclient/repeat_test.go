@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
 )
 
-// A transportFunc replaces the network, because tests in a bubble must not use connections.
+// A transportFunc replaces the network, because tests with fake time must not use connections.
 type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -100,7 +100,7 @@ func TestARequest_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A message without an ID may be repeated if it was never sent.
+// The request for a message without an ID was never sent. Publish repeats it.
 func TestPublish_RepeatsARequestThatWasNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

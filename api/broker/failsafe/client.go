@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is a Hub behind a client of the broker's API. The client must have the token of the
-// operators. It must not repeat requests, because the worker does.
+// A Client implements Hub with a client of the broker's API. That client must have the operator
+// token, and must not repeat requests, because the worker does.
 type Client struct{ broker *brokerclient.Client }
 
 // NewClient returns a Hub that sends its requests through c.
@@ -36,7 +36,8 @@ func (c *Client) Retrigger(ctx context.Context, job Job) error {
 	return classify("re-trigger a job", c.broker.RetriggerJob(ctx, job.Channel, job.Message, job.Consumer))
 }
 
-// classify converts an error from the client to an error with a kind. It returns nil for nil.
+// classify converts an error of the API client to an error with a kind. It returns nil if err is
+// nil.
 func classify(what string, err error) error {
 	p, isProblem := errors.AsType[*brokerclient.Problem](err)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// serve returns a client of a hub whose responses come from handle.
+// serve returns a client of a hub for which handle responds.
 func serve(t *testing.T, handle http.HandlerFunc) *failsafe.Client {
 	t.Helper()
 	s := httptest.NewServer(handle)

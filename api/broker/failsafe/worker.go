@@ -19,21 +19,21 @@ type Hub interface {
 	// such page.
 	Overdue(ctx context.Context, delay time.Duration, page string) (Page, error)
 
-	// Retrigger makes a node take over a job. It fails with NotFound or Conflict if the job needs no
-	// re-trigger.
+	// Retrigger makes a node take over a job. It fails with NotFound or Conflict if the job needs
+	// no re-trigger.
 	Retrigger(ctx context.Context, job Job) error
 }
 
-// A Page is a page of overdue jobs. A page may be empty even if another page follows.
+// A Page is a page of a list of overdue jobs. An empty page need not be the last one.
 type Page struct {
 	Jobs []Job
-	Next string // page to request next; "" on the last page
+	Next string // argument for the next page; "" on the last page
 }
 
 // A Job is the delivery of a message to a consumer.
 type Job struct{ Channel, Message, Consumer string }
 
-// A WaitError reports a failure after which the hub accepts no request for some time.
+// A WaitError is a failure after which the hub requests a pause.
 type WaitError struct {
 	Err error
 	For time.Duration
@@ -46,7 +46,7 @@ func (e *WaitError) Unwrap() error { return e.Err }
 // Options are the options of a Worker. The zero value is valid.
 type Options struct {
 	Delay    time.Duration // minimum time for which a job must be overdue; default 2 s
-	Interval time.Duration // pause between rounds, varied by a fifth; default: Delay, but at least 1 s
+	Interval time.Duration // pause between rounds, randomly varied by a fifth; default: Delay, but at least 1 s
 
 	Clock  func() time.Time                       // default time.Now
 	After  func(d time.Duration) <-chan time.Time // default time.After
@@ -58,7 +58,7 @@ const (
 	maxRequests    = 64               // maximum number of requests in a round
 	retriggerEvery = 15 * time.Second // minimum time between re-triggers of the same job
 	minInterval    = time.Second
-	maxPause       = time.Minute      // maximum pause after failures, unless the hub requests a longer pause
+	maxPause       = time.Minute      // maximum pause after failures, unless the hub requests a longer one
 	maxWait        = 10 * time.Minute // maximum pause that the hub can request
 )
 
@@ -67,13 +67,13 @@ type Worker struct {
 	hub  Hub
 	opts Options
 
-	page     string            // page at which the next round begins
-	recent   map[Job]time.Time // time of each re-trigger within the last retriggerEvery; maxRequests bounds the size
+	page     string            // page with which the next round starts
+	recent   map[Job]time.Time // times of the re-triggers within the last retriggerEvery; at most maxRequests entries
 	requests int               // number of requests in the current round
 	count    int               // number of successful re-triggers in the current round
 }
 
-// New returns a Worker. Run starts its work.
+// New returns a Worker, which starts when Run is called.
 func New(hub Hub, opts Options) *Worker {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -108,7 +108,7 @@ func (w *Worker) Run(ctx context.Context) {
 		case err != nil:
 			failures++
 			pause = w.pauseAfter(failures, err)
-			if bits.OnesCount(uint(failures)) == 1 { // the 1st, 2nd, 4th, 8th … consecutive failure is logged
+			if bits.OnesCount(uint(failures)) == 1 { // consecutive failures 1, 2, 4, 8 and so on are logged
 				w.opts.Logger.WarnContext(ctx, "overdue jobs of the broker cannot be re-triggered", "error", err, "failures", failures)
 			}
 		default:
@@ -123,7 +123,7 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// varyPause returns a random duration within a fifth of d.
+// varyPause returns a random duration that differs from d by up to a fifth.
 func (w *Worker) varyPause(d time.Duration) time.Duration {
 	return d*4/5 + w.randomBelow(d*2/5)
 }
@@ -133,9 +133,9 @@ func (w *Worker) randomBelow(d time.Duration) time.Duration {
 	return time.Duration(w.opts.Random() % uint64(max(d, 1))) //nolint:gosec // below d
 }
 
-// pauseAfter returns the pause after a number of consecutive failures. The pause doubles with each
-// failure up to maxPause, and a random part shortens it. It is never shorter than the pause that
-// the hub requests.
+// pauseAfter returns the pause after the given number of consecutive failures. The pause doubles
+// with each failure up to maxPause, and is shortened at random. It is never shorter than the pause
+// that the hub requests.
 func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	d := min(max(w.opts.Interval, minInterval)<<min(failures, 10), maxPause)
 	d = d/2 + w.randomBelow(d/2)
@@ -145,13 +145,13 @@ func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	return d
 }
 
-// runRound continues the list of overdue jobs, and re-triggers the jobs. The number of its requests
-// is limited.
+// runRound re-triggers overdue jobs, starting where the previous round ended. It limits the number
+// of its requests.
 func (w *Worker) runRound(ctx context.Context) error {
 	w.requests, w.count = 0, 0
 	now := w.opts.Clock()
 	for job, at := range w.recent {
-		if d := now.Sub(at); d >= retriggerEvery || d < 0 { // the clock may have been set back
+		if d := now.Sub(at); d >= retriggerEvery || d < 0 { // d is negative if the clock was set back
 			delete(w.recent, job)
 		}
 	}
@@ -159,7 +159,7 @@ func (w *Worker) runRound(ctx context.Context) error {
 		page, err := w.hub.Overdue(ctx, w.opts.Delay, w.page)
 		if err != nil {
 			if domain.KindOf(err) == domain.Invalid {
-				w.page = "" // the next round begins with the first page
+				w.page = "" // the next round starts with the first page
 			}
 			return err
 		}
@@ -173,14 +173,14 @@ func (w *Worker) runRound(ctx context.Context) error {
 	return nil
 }
 
-// mayRequest counts a request. It returns false when the round has reached its limit.
+// mayRequest counts a request. It returns false if the round has reached its limit.
 func (w *Worker) mayRequest() bool {
 	w.requests++
 	return w.requests <= maxRequests
 }
 
-// retriggerJobs re-triggers jobs. It returns false if the round reaches its limit before all jobs
-// were re-triggered.
+// retriggerJobs re-triggers jobs. It returns false if the round reaches its limit before the last
+// of them.
 func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, err error) {
 	for _, job := range jobs {
 		if _, isRecent := w.recent[job]; isRecent {
@@ -190,12 +190,12 @@ func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, er
 			return false, nil
 		}
 		err := w.hub.Retrigger(ctx, job)
-		w.recent[job] = w.opts.Clock() // also recorded after a failure, so that the job does not delay other jobs
+		w.recent[job] = w.opts.Clock() // recorded even after a failure, so that a failing job does not delay the remaining jobs
 		kind := domain.KindOf(err)
 		switch {
 		case err == nil:
 			w.count++
-		case kind == domain.NotFound, kind == domain.Conflict: // the job has ended
+		case kind == domain.NotFound, kind == domain.Conflict: // the job has already ended
 		default:
 			return false, err
 		}

@@ -20,14 +20,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fakeHub lists pages of jobs. It stops listing a job some time after its first re-trigger.
+// A fakeHub lists pages of jobs. It no longer lists a job some time after the job's first
+// re-trigger.
 type fakeHub struct {
 	*testing.T
 	mu         sync.Mutex
 	pages      [][]failsafe.Job
 	lists      []time.Time
 	retriggers map[failsafe.Job][]time.Time
-	taken      time.Duration // time from the first re-trigger of a job until the job is no longer listed; 0: always listed
+	taken      time.Duration // time from a job's first re-trigger until the job is no longer listed; 0: it is always listed
 	fail       func(message string) error
 }
 
@@ -76,7 +77,7 @@ func (h *fakeHub) requests() int {
 	return n
 }
 
-// jobs returns the number of re-triggered jobs.
+// jobs returns the number of jobs that were re-triggered.
 func (h *fakeHub) jobs() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,7 +166,7 @@ func TestAWorker_ContinuesWhereARoundHasEnded(t *testing.T) {
 			failsafe.New(h, failsafe.Options{}).Run(ctx)
 		}()
 		for h.jobs() < 350 {
-			<-time.After(2400 * time.Millisecond) // enough time for one or two rounds
+			<-time.After(2400 * time.Millisecond) // time for one or two rounds
 			require.LessOrEqual(t, h.requests()-seen, 2*64)
 			seen = h.requests()
 		}

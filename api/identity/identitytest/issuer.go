@@ -27,13 +27,13 @@ type Issuer struct {
 	t   testing.TB
 
 	mu      sync.Mutex
-	keys    []jose.JSONWebKey // private keys; the last one signs tokens
+	keys    []jose.JSONWebKey // private keys; the last key signs tokens
 	made    int               // number of generated keys
-	fetches int               // number of requests for the keys
-	answer  http.HandlerFunc  // handles requests instead of the issuer; nil while the issuer works
+	fetches int               // number of requests for the public keys
+	answer  http.HandlerFunc  // handles all requests instead of the issuer, unless it is nil
 }
 
-// Start starts an issuer. It stops at the end of the test.
+// Start starts an issuer, which stops at the end of the test.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
 	i := &Issuer{t: t}
@@ -68,8 +68,8 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Break makes answer handle all requests instead of the issuer. If answer is nil, the issuer
-// handles them again.
+// Break makes answer handle all requests instead of the issuer. If answer is nil, the issuer works
+// again.
 func (i *Issuer) Break(answer http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,7 +85,7 @@ func (i *Issuer) Rotate() {
 	i.Use(key, string(jose.ES256))
 }
 
-// Use makes the issuer sign with a key, and withdraws all other keys.
+// Use makes the issuer sign with the given key, and withdraws all other keys.
 func (i *Issuer) Use(key crypto.Signer, algorithm string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -110,8 +110,8 @@ func (i *Issuer) Key() jose.JSONWebKey {
 // Claims are the claims of a token.
 type Claims map[string]any
 
-// Claims returns the claims of a token that is valid for an hour. The claims in more replace or
-// extend them; a nil value removes a claim.
+// Claims returns the claims of a token that is valid for an hour. The claims in more are added or
+// replace the defaults; a nil value removes a claim.
 func (i *Issuer) Claims(more Claims) Claims {
 	now := time.Now()
 	claims := Claims{"iss": i.URL, "aud": Audience, "sub": "subject", "azp": "client", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -120,10 +120,10 @@ func (i *Issuer) Claims(more Claims) Claims {
 	return claims
 }
 
-// Token returns a signed token with the claims of [Issuer.Claims].
+// Token returns a signed token with the claims that [Issuer.Claims] returns.
 func (i *Issuer) Token(more Claims) string { return i.Sign(i.Key(), i.Claims(more), nil) }
 
-// Actor returns a token with the role actor for the actor id.
+// Actor returns a token with the role actor for the actor called id.
 func (i *Issuer) Actor(id string) string {
 	return i.Token(Claims{"roles": []string{"actor"}, "actor": id})
 }
@@ -131,8 +131,8 @@ func (i *Issuer) Actor(id string) string {
 // Role returns a token with the given roles.
 func (i *Issuer) Role(roles ...string) string { return i.Token(Claims{"roles": roles}) }
 
-// Sign returns a token with claims, signed with key. The header of the token contains alg, kid and
-// the members of header.
+// Sign returns a token with claims, signed with key. The token's header contains alg, kid and the
+// members of header.
 func (i *Issuer) Sign(key jose.JSONWebKey, claims any, header map[jose.HeaderKey]any) string {
 	i.t.Helper()
 	payload, err := json.Marshal(claims)

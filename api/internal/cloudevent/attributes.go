@@ -12,7 +12,7 @@ import (
 
 // A Fault describes a fault of an event or of one of its attributes.
 type Fault struct {
-	Attribute string // "": the fault concerns the whole event
+	Attribute string // name of the faulty attribute; "" if the whole event is faulty
 	Detail    string
 	Index     int // index of the event in its batch
 }
@@ -111,8 +111,8 @@ func (b *builder) isReported(name string) bool {
 	return false
 }
 
-// MessageID returns the message id for an event. Different pairs of source and id have different
-// message ids, because a source contains no blank.
+// MessageID returns the message id for the event with the given source and id. Different pairs have
+// different message ids, because a source contains no blank.
 func MessageID(source, id string) string {
 	text := source + " " + id
 	if len(text) <= domain.MaxMessageID {

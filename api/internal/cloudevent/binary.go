@@ -11,7 +11,7 @@ import (
 
 const headerPrefix = "Ce-"
 
-// IsBinary reports whether a request has an event in the binary mode.
+// IsBinary reports whether a request contains an event in the binary mode.
 func IsBinary(h http.Header) bool { return len(h[headerPrefix+"Specversion"]) > 0 }
 
 // Binary decodes an event in the binary mode: headers contain its attributes, and the body is its

@@ -94,7 +94,8 @@ func isCore(name string) bool {
 	return false
 }
 
-// setData sets the data of the event: value is the member data, and encoded is data_base64.
+// setData sets the data of the event. value is the member data, and encoded is the member
+// data_base64.
 func (b *builder) setData(value, encoded []byte) {
 	m := &b.message
 	switch {

@@ -13,12 +13,12 @@ func Of(version string) string {
 	return `"` + base64.RawURLEncoding.EncodeToString([]byte(version)) + `"`
 }
 
-// Match returns the versions in the header If-Match of a request. exists is true for *, which
-// matches any existing version. A tag that is not a version matches no document. Without the
-// header, Match returns false and nil.
+// Match returns the versions in the header If-Match of a request. exists is true if the header is
+// *, which matches any existing version. A tag that is not a version matches no document. Without
+// the header, Match returns false and nil.
 func Match(r *http.Request) (exists bool, versions []string) {
 	for _, line := range r.Header.Values("If-Match") {
-		for tag := range strings.SplitSeq(line, ",") { // versions contain no comma
+		for tag := range strings.SplitSeq(line, ",") { // the split is safe, because versions contain no comma
 			tag = strings.TrimSpace(tag)
 			if tag == "*" {
 				return true, nil

@@ -14,9 +14,9 @@ import (
 
 // ParseCloudEvent decodes a CloudEvent of version 1.0 in its JSON format
 // (application/cloudevents+json) whose data is one event or an array of events. A single event
-// without an id has the id of the CloudEvent. Any event without a recipient has the subject of the
-// CloudEvent as its recipient. The other attributes of the CloudEvent must be valid, but are not
-// stored. The span in its extension traceparent is added to Causes. ParseCloudEvent fails like
+// without an id gets the id of the CloudEvent. An event without a recipient gets the subject of the
+// CloudEvent as its recipient. The remaining attributes of the CloudEvent must be valid, but are
+// not stored. The span in the extension traceparent is added to Causes. ParseCloudEvent fails like
 // Read.
 func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
 	t := newEventReader(limits)
@@ -39,7 +39,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 		if err != nil {
 			return t.events, err
 		}
-		if index == limits.Events { // CloudEvents without events also take time, so their number is limited, too
+		if index == limits.Events { // a CloudEvent without events also takes time, so the number of CloudEvents is limited
 			return t.events, &TooManyError{limits.Events}
 		}
 		if err := t.readCloudEvent(text, array.offset, eventPlace{index: index}); err != nil {
@@ -49,7 +49,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 }
 
 // readCloudEvent reads the events of the CloudEvent in text. offset is the position of text in the
-// whole text, and at is its place.
+// input, and at is the place of the CloudEvent.
 func (t *eventReader) readCloudEvent(text []byte, offset int64, at eventPlace) error {
 	at.number = t.events.Count
 	c := cloudEvent{faults: &t.events.Faults, place: at, shape: &t.decoder.shape}
@@ -88,8 +88,8 @@ type cloudEvent struct {
 	traceParent, traceState string
 }
 
-// readAttributes checks all attributes and returns the member data. Its value is nil if there is no
-// data or the CloudEvent is not an object.
+// readAttributes checks all attributes and returns the member data. If there is no data, or the
+// CloudEvent is not an object, the value of the member is nil.
 func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	if err := checkUTF8(text, "CloudEvent"); err != nil {
 		return data, err
@@ -115,7 +115,7 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 		}
 		seen[name] = true
 		if name == "data" {
-			data = m // the value is checked when its events are read
+			data = m // the value of data is checked when its events are read
 			continue
 		}
 		if err := c.readAttribute(name, m); err != nil {
@@ -131,7 +131,7 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	return data, nil
 }
 
-// readAttribute checks one attribute, and stores the attributes that the hub uses. It fails with a
+// readAttribute checks one attribute, and stores it if the hub uses it. It fails with a
 // *SyntaxError if the value is not JSON.
 func (c *cloudEvent) readAttribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
@@ -158,7 +158,8 @@ func (c *cloudEvent) readAttribute(name string, m Member) error {
 	return nil
 }
 
-// readTrace stores an extension with a trace context. It ignores a value that is not a string.
+// readTrace stores an extension that contains a trace context. It ignores a value that is not a
+// string.
 func (c *cloudEvent) readTrace(name string, m Member) error {
 	if name != "traceparent" && name != "tracestate" || m.Value[0] != '"' {
 		return nil
@@ -175,7 +176,7 @@ func (c *cloudEvent) readTrace(name string, m Member) error {
 	return nil
 }
 
-// checkText checks an attribute that must be a string.
+// checkText checks an attribute whose value must be a string.
 func (c *cloudEvent) checkText(name string, m Member) error {
 	if m.Value[0] != '"' {
 		c.addFault(name, name+": want a string, got "+TypeOf(m.Value))
@@ -219,7 +220,7 @@ func (c *cloudEvent) checkText(name string, m Member) error {
 	return nil
 }
 
-// isJSON reports whether a media type is JSON.
+// isJSON reports whether mediaType means JSON.
 func isJSON(mediaType string) bool {
 	media, _, err := mime.ParseMediaType(mediaType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {

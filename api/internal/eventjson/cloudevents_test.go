@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cloudEventWith returns a CloudEvent with data, the required attributes, and more attributes.
+// cloudEventWith returns a CloudEvent with data and the required attributes. more contains further
+// members.
 func cloudEventWith(data string, more ...string) string {
 	all := append([]string{`"specversion":"1.0"`, `"id":"00000000-0000-4000-8000-00000000000c"`, `"source":"/meters"`, `"type":"DataAvailable"`, `"data":` + data}, more...)
 	return "{" + strings.Join(all, ",") + "}"
@@ -145,7 +146,7 @@ func TestCloudEvent_MayHaveExtraMembers(t *testing.T) {
 	require.Len(t, got.Events, 1)
 }
 
-// The test reads CloudEvents as the SDK writes them.
+// The hub decodes CloudEvents that the CloudEvents SDK has encoded.
 func TestCloudEvents_OfTheSDKAreRead(t *testing.T) {
 	var written []cloudevents.Event
 	for _, data := range []any{json.RawMessage(sound), json.RawMessage(`[` + sound + `]`), map[string]any{"id": "00000000-0000-4000-8000-000000000001", "recipient": "a", "origin": "b", "contentType": "c", "documentType": "d", "supportsBundling": true, "weight": 1}} {
@@ -178,10 +179,10 @@ func TestCloudEvents_OfTheSDKAreRead(t *testing.T) {
 }
 
 // If the data of a CloudEvent is a JSON event, the hub and the SDK accept the same CloudEvents. The
-// test leaves out intended differences: the SDK also accepts version 0.3, bytes, other media types,
+// test omits intended differences: the SDK also accepts version 0.3, bytes, other media types,
 // upper case in names of extensions, and empty attributes, which it treats as missing.
 func TestCloudEvents_AreAcceptedIfTheSDKAcceptsThem(t *testing.T) {
-	attributes := map[string]struct{ usual, odd []string }{ // "" means a missing attribute
+	attributes := map[string]struct{ usual, odd []string }{ // the empty string means that the attribute is missing
 		"specversion":     {[]string{`"1.0"`}, []string{``, `"2.0"`, `""`, `null`, `1`}},
 		"id":              {[]string{`"1"`, `"\u00e5"`}, []string{``, `""`, `" "`, `7`, `null`, `{}`}},
 		"source":          {[]string{`"/meters"`, `"urn:a:b"`, `"https://example.org/a?b=c#d"`}, []string{``, `""`, `"http://[::1"`, `"%zz"`, `true`, `null`}},
@@ -227,8 +228,8 @@ func TestCloudEvents_AreAcceptedIfTheSDKAcceptsThem(t *testing.T) {
 	require.Positive(t, taken)
 }
 
-// FuzzParse decodes arbitrary texts in each format. Decoding must not panic. An accepted object is
-// JSON, and an array results in the same events whether it is read from memory or from a stream.
+// FuzzParse decodes arbitrary texts in each format. Decoding must not panic. An accepted object
+// must be JSON, and an array must result in the same events whether it is in memory or streamed.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		sound, `[` + sound + `]`, cloudEventWith(sound), `[` + cloudEventWith(`[`+sound+`,`+lean+`]`, `"subject":"a"`) + `]`,

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Elements returns the elements of a JSON array. text must begin with the bracket of the array. An
+// Elements returns the elements of a JSON array. text must start with the bracket of the array. An
 // element may be invalid JSON. The sequence ends after the first error.
 func Elements(text []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -27,24 +27,24 @@ func Elements(text []byte) iter.Seq2[[]byte, error] {
 }
 
 // elements splits a JSON array while the array is read. It parses only as much of the grammar as it
-// needs to find the end of an element. The caller checks whether the element is JSON.
+// needs to find the end of an element. The caller must check whether the element is JSON.
 type elements struct {
 	r      io.Reader
 	buf    []byte
-	at     int   // buf[at:] is unread
-	offset int64 // position of the last result of nextElement in the whole text
-	base   int64 // position of buf in the whole text
+	at     int   // buf[at:] is not yet read
+	offset int64 // position in the input of the last result of nextElement
+	base   int64 // position of buf in the input
 	err    error // error that r returned
 	count  int
 }
 
 // inMemory returns the elements of an array in memory. offset is the position of the array in the
-// whole text.
+// input.
 func inMemory(text []byte, offset int64) *elements {
 	return &elements{buf: text, base: offset, err: io.EOF}
 }
 
-// openArray reads the opening bracket of the array. things names the elements in errors.
+// openArray reads the opening bracket of the array. Errors call the elements things.
 func (e *elements) openArray(things string) error {
 	c, err := e.peekByte()
 	switch {
@@ -98,7 +98,7 @@ func (e *elements) nextElement() ([]byte, error) {
 	}
 }
 
-// checkEnd fails if anything follows the array.
+// checkEnd fails if anything except white space follows the array.
 func (e *elements) checkEnd() error {
 	_, err := e.peekByte()
 	if err == nil {
@@ -122,8 +122,8 @@ func (e *elements) peekByte() (byte, error) {
 	}
 }
 
-// fillBuffer at least doubles the number of unread bytes. So the total time of the repeated search
-// for the end of an element is proportional to the length of the element.
+// fillBuffer at least doubles the number of unread bytes. So repeated searches for the end of an
+// element take a total time that is proportional to the length of the element.
 func (e *elements) fillBuffer() {
 	const atLeast = 64 << 10
 	unread := len(e.buf) - e.at
@@ -153,9 +153,9 @@ func (e *elements) syntaxFault(want string) error {
 	return &SyntaxError{at: e.base + int64(e.at), want: want}
 }
 
-// valueEnd returns the end of the JSON value at the beginning of b. It returns -1 if b is too short
-// to determine the end, and 0 if b does not begin with a value. final is true if b ends at the end
-// of the text, where a number or a word may end, too.
+// valueEnd returns the end of the JSON value at the start of b. It returns -1 if b is too short to
+// determine the end, and 0 if b does not start with a value. final reports whether b ends at the
+// end of the input, where a number or a word may end as well.
 func valueEnd(b []byte, final bool) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -190,8 +190,7 @@ func valueEnd(b []byte, final bool) int {
 	return -1
 }
 
-// stringEnd returns the end of the string at the beginning of b, or -1 if b does not contain the
-// end.
+// stringEnd returns the end of the string at the start of b, or -1 if b does not contain the end.
 func stringEnd(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {

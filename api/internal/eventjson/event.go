@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The fields of an event, in the order in which messages list them. All fields except payload are
-// required.
+// The fields of an event, in the order in which error messages list them. All fields except payload
+// are required.
 const (
 	fieldID = iota
 	fieldRecipient
@@ -31,7 +31,7 @@ var fieldNames = [fieldCount]string{"id", "recipient", "origin", "contentType", 
 type eventDecoder struct {
 	limits  Limits
 	faults  *Faults
-	place   eventPlace // place of the current event
+	place   eventPlace // place of the event that is being decoded
 	compact bytes.Buffer
 	shape   ShapeChecker
 
@@ -53,8 +53,8 @@ func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 	}
 }
 
-// decode decodes the event in text into e, and adds the faults of the event. at is the place of the
-// event. decode fails with a *SyntaxError if text is not JSON.
+// decode decodes the event in text into e, and collects the faults of the event. at is the place of
+// the event. decode fails with a *SyntaxError if text is not JSON.
 func (d *eventDecoder) decode(at eventPlace, text []byte, defaults eventDefaults, e *domain.Event) error {
 	d.place = at
 	if err := checkUTF8(text, "event"); err != nil {
@@ -100,14 +100,15 @@ func (d *eventDecoder) decode(at eventPlace, text []byte, defaults eventDefaults
 	return nil
 }
 
-// eventDefaults has the fields that an event gets from its CloudEvent; "" means no default.
+// eventDefaults contains the fields that an event inherits from its CloudEvent; "" means no
+// default.
 type eventDefaults struct {
 	id, recipient string
 	by            eventPlace
 }
 
-// setDefault sets a missing field from the CloudEvent. It returns false if there is no default for
-// the field.
+// setDefault sets a missing field to its default from the CloudEvent. It returns false if there is
+// no default.
 func (d *eventDecoder) setDefault(field int, defaults eventDefaults, e *domain.Event) bool {
 	var name string
 	var wrong error
@@ -184,15 +185,15 @@ func (d *eventDecoder) readFlag(m Member, flag *bool) error {
 	return nil
 }
 
-// readWeight accepts integers without fraction and exponent. 1.5, 1e3 and numbers that exceed 64
-// bits are faults.
+// readWeight accepts integers without a fraction or an exponent. 1.5, 1e3 and numbers of more than
+// 64 bits are faults.
 func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	if c := m.Value[0]; c != '-' && (c < '0' || c > '9') {
 		return d.wrongType(fieldWeight, m, "a whole number of KB")
 	}
 	text := string(m.Value)
 	kb, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || text[0] == '0' || text[0] == '-' { // strconv accepts numbers that JSON does not, such as 007
+	if err != nil || text[0] == '0' || text[0] == '-' { // strconv accepts some numbers that are not JSON, such as 007
 		if err := checkJSON(m.Value, m.at); err != nil {
 			return err
 		}
@@ -213,8 +214,8 @@ func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	return nil
 }
 
-// readPayload accepts any JSON value. The payload is stored in compact form, and the limit applies
-// to this form. A null means no payload.
+// readPayload accepts any JSON value. It removes insignificant white space before it checks the
+// limit and stores the payload. null means no payload.
 func (d *eventDecoder) readPayload(m Member, payload *[]byte) error {
 	if string(m.Value) == "null" {
 		return nil
@@ -253,8 +254,8 @@ func (d *eventDecoder) wrongType(field int, m Member, want string) error {
 	return nil
 }
 
-// A nameCache parses names and caches the results, because the events of a request share a few
-// recipients, origins and types.
+// A nameCache parses names and caches the results. It helps because the events of a request usually
+// have few different recipients, origins and types.
 type nameCache[T any] struct {
 	parser func(string) (T, error)
 	known  map[string]T

@@ -8,15 +8,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MaxFaults is the maximum number of faults that are listed for one JSON text.
+// MaxFaults is the maximum number of listed faults of one JSON text.
 const MaxFaults = 100
 
 // A Fault is an error at one position of a JSON text.
 type Fault struct {
 	Pointer string // RFC 6901
-	Inside  string // rest of the pointer inside a payload, whose names are data and must not be logged
+	Inside  string // rest of the pointer, inside a payload; it must not be logged, because its names are data
 	Detail  string
-	Index   int // index of the event among all events of the text
+	Index   int // index of the event among all events of the input
 }
 
 // Faults are the faults of one JSON text.
@@ -39,13 +39,12 @@ func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 }
 
 // An eventPlace is the place of an event in a JSON text. If alone is true, the event is the object
-// at the pointer prefix. Otherwise the event is the element with the index index in the array at
-// prefix.
+// at the pointer prefix. Otherwise it is the element with the given index in the array at prefix.
 type eventPlace struct {
 	prefix string
 	index  int
 	alone  bool
-	number int // index of the event among all events of the text
+	number int // index of the event among all events of the input
 }
 
 // pointer returns the JSON pointer to a field of the event, or to the event itself if field is "".
@@ -65,16 +64,16 @@ func EscapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// A SyntaxError reports that a text is not JSON of the required form.
+// A SyntaxError means that a text is not JSON, or is not of the required JSON type.
 type SyntaxError struct {
-	Pointer string // pointer to the event with the fault; "": the fault is outside of events
+	Pointer string // pointer to the faulty event; "" if the fault is outside of events
 	at      int64  // position of the fault in bytes
 	want    string
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s, at byte %d", e.want, e.at) }
 
-// A TooManyError reports more events than Limits.Events.
+// A TooManyError means that a text contains more events than Limits.Events.
 type TooManyError struct{ Limit int }
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Limit) }

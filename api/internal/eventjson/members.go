@@ -14,7 +14,7 @@ type Member struct {
 	at int // position of Value in the text of the object
 }
 
-// Members returns the members of a JSON object. text must begin with the brace of the object. The
+// Members returns the members of a JSON object. text must start with the brace of the object. The
 // sequence ends after the first error.
 func Members(text []byte) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
@@ -76,8 +76,8 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-// unquote returns the string that a quoted JSON text contains. The result may share memory with
-// text. at is the position of text for errors.
+// unquote returns the content of a quoted JSON string. The result may share memory with text. at is
+// the position of text, for errors.
 func unquote(text []byte, at int) ([]byte, error) {
 	for i, c := range text[1 : len(text)-1] {
 		if c == '\\' {
@@ -94,7 +94,7 @@ func unquote(text []byte, at int) ([]byte, error) {
 	return text[1 : len(text)-1], nil
 }
 
-// checkJSON fails unless text is one JSON value. at is the position of text for errors.
+// checkJSON fails unless text is one JSON value. at is the position of text, for errors.
 func checkJSON(text []byte, at int) error {
 	switch string(text) {
 	case "true", "false", "null":

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fields are the fields of a valid event, without its weight.
+// fields contains the fields of a valid event, without its weight.
 const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"a","origin":"b","contentType":"c","documentType":"d","supportsBundling":true`
 
-// pointers returns the JSON pointers of faults.
+// pointers returns the JSON pointers of all faults.
 func pointers(f Faults) []string {
 	var all []string
 	for _, fault := range f.List {

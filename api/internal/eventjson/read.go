@@ -13,9 +13,9 @@ import (
 // Limits are the limits of one JSON text.
 type Limits struct {
 	Events        int
-	Payload       int // bytes of a payload in compact form
-	PayloadDepth  int // levels of nesting in one payload; default 64
-	PayloadNumber int // characters of a number in a payload; default 400
+	Payload       int // maximum bytes of a payload without insignificant white space
+	PayloadDepth  int // maximum levels of nesting in one payload; default 64
+	PayloadNumber int // maximum characters of a number in a payload; default 400
 }
 
 // Events are the events of one JSON text.
@@ -24,16 +24,16 @@ type Events struct {
 	Faults Faults
 	Count  int // number of all events, including faulty ones
 
-	// Causes are the spans in the extension traceparent of CloudEvents, as
-	// [domain.AddCause] collects them.
+	// Causes are the spans in the extension traceparent of the CloudEvents, as [domain.AddCause]
+	// collects them.
 	Causes []domain.TraceContext
 
-	numbers []int        // for each of Events, its index among all events of the text
-	runs    []eventPlace // place of the first event of each array, and of each single event
+	numbers []int        // index of each of Events among all events of the input
+	runs    []eventPlace // places of the first event of each array, and of each single event
 }
 
-// Fault returns a fault that the hub has found in a field of Events[i], or in the whole event if
-// field is "".
+// Fault returns a fault that the hub has found in a field of Events[i]. If field is "", the fault
+// is in the whole event.
 func (e *Events) Fault(i int, field, detail string) Fault {
 	number := e.numbers[i]
 	after := sort.Search(len(e.runs), func(j int) bool { return e.runs[j].number > number })
@@ -42,8 +42,8 @@ func (e *Events) Fault(i int, field, detail string) Fault {
 	return Fault{Pointer: p.pointer(field), Detail: detail, Index: number}
 }
 
-// Read decodes a JSON array of events. It retains only one element of the text in memory. After a
-// faulty event, it continues to find the faults of other events. It fails with a *SyntaxError if
+// Read decodes a JSON array of events. It holds only one element of the array in memory. After a
+// faulty event, it continues and finds the faults of later events. It fails with a *SyntaxError if
 // the text is not a JSON array, and with a *TooManyError if the array has too many events. It
 // returns an error from r unchanged. After a failure, the returned Events contain the events and
 // faults before the error.
@@ -52,8 +52,8 @@ func Read(r io.Reader, limits Limits) (*Events, error) {
 	return t.events, t.readArray(&elements{r: r}, "", eventDefaults{})
 }
 
-// Parse decodes a JSON object with one event, or a JSON array of events. It fails like Read. The
-// pointers to faults of a single event begin with the name of a field.
+// Parse decodes a JSON object with one event, or a JSON array of events. It fails like Read. If the
+// text is a single event, the pointers to faults start with the name of a field.
 func Parse(text []byte, limits Limits) (*Events, error) {
 	t := newEventReader(limits)
 	if begin := skipSpace(text, 0); begin < len(text) && text[begin] == '{' {
@@ -94,7 +94,7 @@ func (t *eventReader) readArray(array *elements, prefix string, defaults eventDe
 	}
 }
 
-// readSingle reads the single event in text. offset is the position of text in the whole text, and
+// readSingle reads the single event in text. offset is the position of text in the input, and
 // prefix is the pointer to the event.
 func (t *eventReader) readSingle(text []byte, offset int64, prefix string, defaults eventDefaults) error {
 	return t.readEvent(text, offset, t.nextPlace(eventPlace{prefix: prefix, alone: true}), defaults)
@@ -108,7 +108,7 @@ func (t *eventReader) nextPlace(p eventPlace) eventPlace {
 	return p
 }
 
-// readEvent reads the event in text. offset is the position of text in the whole text.
+// readEvent reads the event in text. offset is the position of text in the input.
 func (t *eventReader) readEvent(text []byte, offset int64, p eventPlace, defaults eventDefaults) error {
 	if t.events.Count == t.limits.Events {
 		return &TooManyError{t.limits.Events}
@@ -126,7 +126,7 @@ func (t *eventReader) readEvent(text []byte, offset int64, p eventPlace, default
 	return nil
 }
 
-// withPlace adds offset and the pointer of p to a *SyntaxError, and returns any other err
+// withPlace adds offset and the pointer of p to a *SyntaxError. It returns any other error
 // unchanged.
 func withPlace(err error, offset int64, p eventPlace) error {
 	if syntax, ok := errors.AsType[*SyntaxError](err); ok {

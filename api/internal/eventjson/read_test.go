@@ -19,7 +19,7 @@ const (
 
 var defaultLimits = Limits{Events: 10_000, Payload: megabyte}
 
-// encode returns a request with events.
+// encode returns the JSON body of a request with events.
 func encode(events []domain.Event) []byte {
 	type wire struct {
 		ID               string          `json:"id"`
@@ -44,8 +44,8 @@ func encode(events []domain.Event) []byte {
 	return text.Bytes()
 }
 
-// manyEvents returns a request with n events for ten recipients. Every tenth event has a payload of
-// payload bytes.
+// manyEvents returns the JSON body of a request with n events for ten recipients. Every tenth event
+// has a payload of payload bytes.
 func manyEvents(n, payload int) []byte {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -63,7 +63,7 @@ func manyEvents(n, payload int) []byte {
 	return []byte(b.String())
 }
 
-// The events do not depend on how the body is split into reads.
+// A body arrives in pieces of various sizes. The decoded events are always the same.
 func TestRead_DoesNotDependOnThePiecesOfABody(t *testing.T) {
 	text := manyEvents(300, 100_000/10)
 	want, err := Read(bytes.NewReader(text), defaultLimits)
@@ -89,8 +89,8 @@ func TestRead_DoesNotDependOnThePiecesOfABody(t *testing.T) {
 	}
 }
 
-// chunked returns its text in pieces of at most size bytes. Unless late is set, the last piece
-// comes together with io.EOF.
+// chunked is a reader that returns its text in pieces of at most size bytes. Unless late is set,
+// io.EOF comes together with the last piece.
 type chunked struct {
 	text []byte
 	size int
@@ -108,8 +108,8 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return c.r.Read(p[:min(len(p), c.size)])
 }
 
-// If a client sends a huge event byte by byte, the hub does not scan the event again for each byte:
-// the work is proportional to the length of the text.
+// A client sends a huge event byte by byte. The hub does not scan the event again for each byte:
+// the work is proportional to the length of the event.
 func TestRead_ScansAHugeEventOnlyAFewTimes(t *testing.T) {
 	text := []byte(`[{"payload":"` + strings.Repeat("x", megabyte) + `"}]`)
 	fills := 0
@@ -136,8 +136,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// FuzzRead decodes arbitrary bodies. Decoding must not panic. Accepted events are JSON with the
-// same content, and decoding their encoding returns the same events.
+// FuzzRead decodes arbitrary bodies. Decoding must not panic. encoding/json must decode the same
+// content from an accepted event, and encoding and decoding the events must not change them.
 func FuzzRead(f *testing.F) {
 	f.Add(manyEvents(2, 20))
 	const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"a","origin":"b","contentType":"c","documentType":"d","supportsBundling":true`

@@ -11,22 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// The default limits for the shape of a payload. Parsers differ beyond these limits: .NET stops at
-// 64 levels, and Jackson at numbers of 1,000 characters.
+// Default limits for the structure of a payload. Parsers disagree about larger payloads: .NET
+// rejects more than 64 levels, and Jackson rejects numbers of more than 1,000 characters.
 const (
 	DefaultPayloadDepth  = 64
 	DefaultPayloadNumber = 400
 )
 
-// A ShapeChecker finds valid JSON that common parsers read differently: nesting that is too deep,
-// numbers that are too long, repeated names in an object, and halves of surrogate pairs. A checker
-// reuses its memory for the next text.
+// A ShapeChecker detects valid JSON that common parsers read differently: nesting that is too deep,
+// numbers that are too long, repeated names in an object, and halves of surrogate pairs. It can
+// check several texts, and reuses its memory.
 type ShapeChecker struct {
 	maxDepth  int
 	maxNumber int
 
 	levels  []level
-	names   [][]byte // names of all open objects, outermost object first
+	names   [][]byte // names in all open objects, starting with the outermost object
 	decoded []byte   // buffer for unescaped names
 }
 
@@ -41,13 +41,13 @@ func NewShapeChecker(limits Limits) ShapeChecker {
 // A level is an open object or array.
 type level struct {
 	object bool
-	index  int // index of the current element of an array
-	first  int // index of the object's first name in ShapeChecker.names
+	index  int // index of the current element, if the level is an array
+	first  int // index in ShapeChecker.names of the object's first name
 }
 
 // A ShapeFault is the first fault of a JSON text.
 type ShapeFault struct {
-	Pointer string // pointer to the faulty value, within the text
+	Pointer string // JSON pointer to the faulty value
 	Reason  string // one of the reasons below
 	Detail  string
 }
@@ -63,7 +63,7 @@ const (
 // Check checks text, which must be one valid JSON value. It returns nil if it finds no fault.
 func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	c.levels, c.names, c.decoded = c.levels[:0], c.names[:0], c.decoded[:0]
-	isName := false // the next string is the name of a member
+	isName := false // whether the next string is the name of a member
 	for i := 0; i < len(text); i++ {
 		switch b := text[i]; b {
 		case '{', '[':
@@ -88,7 +88,7 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 		case '"':
 			end, escaped, lone := scanString(text, i)
 			if lone >= 0 {
-				if isName { // the pointer is to the object, because it cannot name this member
+				if isName { // the pointer leads to the object, because the name of this member is invalid
 					c.popLevel()
 				}
 				return c.newFault(LoneSurrogate, `want both halves of a surrogate pair, got only `+string(text[lone:lone+6]))
@@ -108,9 +108,9 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	return nil
 }
 
-// scanString returns the index of the quote that closes the string at start, whether the string has
-// escapes, and the index of an escape for half of a surrogate pair, or -1 if the string has no such
-// escape.
+// scanString returns the index of the quote that closes the string at start, and whether the string
+// contains escapes. lone is the index of an escape for half of a surrogate pair, or -1 if there is
+// none.
 func scanString(text []byte, start int) (end int, escaped bool, lone int) {
 	for i := start + 1; ; i++ {
 		switch text[i] {
@@ -134,18 +134,18 @@ func scanString(text []byte, start int) (end int, escaped bool, lone int) {
 	}
 }
 
-// isSurrogate reports whether text begins with an escape from \ud800 to \udfff.
+// isSurrogate reports whether text starts with an escape from \ud800 to \udfff.
 func isSurrogate(text []byte) bool {
 	return len(text) >= 6 && text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && text[3] >= '8'
 }
 
-// isHigh reports whether a surrogate is the first half of a pair, at most \udbff.
+// isHigh reports whether a surrogate is the first half of a pair, from \ud800 to \udbff.
 func isHigh(surrogate []byte) bool {
 	c := surrogate[3] | 0x20
 	return surrogate[3] <= '9' || c == 'a' || c == 'b'
 }
 
-// numberEnd returns the index after the number at start.
+// numberEnd returns the index after the last character of the number at start.
 func numberEnd(text []byte, start int) int {
 	for i := start; i < len(text); i++ {
 		switch text[i] {
@@ -201,9 +201,9 @@ func appendUnescaped(to, text []byte) []byte {
 	return to
 }
 
-// hexRune decodes four hexadecimal digits at the beginning of text.
+// hexRune decodes the first four characters of text, which are hexadecimal digits.
 func hexRune(text []byte) rune {
-	n, _ := strconv.ParseUint(string(text[:4]), 16, 32) // cannot fail, because the text is valid JSON
+	n, _ := strconv.ParseUint(string(text[:4]), 16, 32) // ParseUint cannot fail, because the text is valid JSON
 	return rune(n)                                      //nolint:gosec // at most 0xffff
 }
 
@@ -226,8 +226,7 @@ func (c *ShapeChecker) popLevel() {
 	c.levels = c.levels[:last]
 }
 
-// repeatedName returns a name that appears more than once. It may change the order
-// of the names.
+// repeatedName returns a name that occurs more than once. It may change the order of the names.
 func repeatedName(names [][]byte) ([]byte, bool) {
 	const maxPairwise = 12
 	if len(names) > maxPairwise {
@@ -249,7 +248,7 @@ func repeatedName(names [][]byte) ([]byte, bool) {
 	return nil, false
 }
 
-// newFault returns a fault at the current value. The fault's pointer leads to the value, or to the
+// newFault returns a fault at the current value. Its pointer leads to that value, or to the
 // innermost enclosing value whose pointer is short enough.
 func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	const maxPointer = 200
@@ -257,7 +256,7 @@ func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	for i, l := range c.levels {
 		var token string
 		if l.object {
-			last := len(c.names) // the names of this level end where the names of the next level begin
+			last := len(c.names) // the names of this level end where the names of the next level start
 			if i+1 < len(c.levels) {
 				last = c.levels[i+1].first
 			}

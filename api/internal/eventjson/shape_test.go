@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withPayload returns a request with one event that has this payload.
+// withPayload returns the JSON body of a request with one event, which has the given payload.
 func withPayload(payload string) string {
 	return `[{` + fields + `,"weight":20000,"payload":` + payload + `}]`
 }
@@ -70,8 +70,8 @@ func TestPayload_LimitsOfItsShapeAreSettings(t *testing.T) {
 	}
 }
 
-// TestPayload_ManyNamesCostNoMoreThanSorting would take minutes if the checker compared all pairs
-// of names.
+// A payload contains many names. Checking it takes about as long as sorting the names; comparing
+// all pairs would take minutes.
 func TestPayload_ManyNamesCostNoMoreThanSorting(t *testing.T) {
 	var payload strings.Builder
 	payload.WriteString(`{"prefix":0`)
@@ -102,8 +102,8 @@ func TestCloudEvent_AttributesAreCheckedLikePayloads(t *testing.T) {
 	}
 }
 
-// TestPayload_RefusesWhatAnotherReaderRefuses compares the checker with a slow checker based on
-// encoding/json. The texts consist of difficult pieces.
+// The checker and a slow check based on encoding/json agree about texts that consist of difficult
+// pieces.
 func TestPayload_RefusesWhatAnotherReaderRefuses(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 64))
 	limits := Limits{Events: 1, Payload: megabyte, PayloadDepth: 3, PayloadNumber: 4}
@@ -156,7 +156,7 @@ func randomJSON(random *rand.Rand, depth int) string {
 	return []string{"true", "null", "0", "-1.5", "12e3", "1234", "12345", "-1e-1"}[random.IntN(8)]
 }
 
-// isWellShaped checks the same rules as the checker, with the tokens of encoding/json.
+// isWellShaped checks the same rules as a ShapeChecker, with the tokens of encoding/json.
 func isWellShaped(text string, limits Limits) bool {
 	if text == "null" {
 		return true

@@ -1,6 +1,6 @@
-// Package hubmetrics has the metrics that several edges of the hub share, and the registration with
-// which they share a metric. The metrics of a single edge are in the package of that edge.
+// Package hubmetrics contains the metrics that several interfaces of the hub share, and functions
+// to register them. The package of an interface contains the metrics that only this interface has.
 //
-// A counter whose labels have a fixed set of values has all its series from the start, at 0.
-// Prometheus would otherwise miss the first increment of each series.
+// If the labels of a counter have a fixed set of values, all series of the counter exist from the
+// start, at 0. Prometheus would otherwise miss the first increment of each series.
 package hubmetrics

@@ -2,7 +2,7 @@ package hubmetrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A Source is the edge or tool from which events come.
+// A Source is the interface or tool that received the events.
 type Source string
 
 // The sources.
@@ -14,13 +14,12 @@ const (
 
 var sources = []string{string(HTTP), string(Bus), string(Console)}
 
-// Events counts the results of the events of one source. It is safe for
-// concurrent use.
+// Events counts the events from one source by result. It is safe for concurrent use.
 type Events struct {
 	accepted, duplicates, conflicts prometheus.Counter
 }
 
-// NewEvents returns the counters of a source. It registers the counters of all sources together.
+// NewEvents returns the counters of a source. All sources share the same registered metrics.
 func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 	counter := func(name, help string) prometheus.Counter {
 		all := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"source"}))
@@ -37,8 +36,8 @@ func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 // AddAccepted counts events that the hub has stored.
 func (e *Events) AddAccepted(n int) { e.accepted.Add(float64(n)) }
 
-// AddKnown counts events that were stored before: duplicates with the same content, and conflicts
-// with other content.
+// AddKnown counts events that were stored before. Duplicates have the same content, and conflicts
+// have different content.
 func (e *Events) AddKnown(duplicates, conflicts int) {
 	e.duplicates.Add(float64(duplicates))
 	e.conflicts.Add(float64(conflicts))

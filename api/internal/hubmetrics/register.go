@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers c and returns it. If another edge has registered a collector with the same
-// name and labels, Register returns that collector. If registerer is nil, it returns c. It panics
-// if a metric of another kind has the name.
+// Register registers c and returns it. If a collector with the same name and labels is already
+// registered, it returns that collector instead. If registerer is nil, it returns c. It panics if a
+// metric of a different kind has the same name.
 func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	if registerer == nil {
 		return c

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Azure's names of events about blobs.
+// Names of Azure's events about blobs.
 const (
 	blobCreated     = "Microsoft.Storage.BlobCreated"
 	blobDeleted     = "Microsoft.Storage.BlobDeleted"
@@ -16,8 +16,8 @@ const (
 	validateSubscription = "Microsoft.EventGrid.SubscriptionValidationEvent"
 )
 
-// reasonsOfAzure maps the operations that create blobs to reasons. It excludes operations that
-// begin to write a file: see the comment of the package.
+// reasonsOfAzure maps the operations that create blobs to reasons. Operations that begin to write a
+// file are missing: see the comment of the package.
 var reasonsOfAzure = map[string]domain.ObjectReason{
 	"PutBlob":        domain.CreatedPut,
 	"PutBlobFromURL": domain.CreatedCopy,
@@ -27,11 +27,11 @@ var reasonsOfAzure = map[string]domain.ObjectReason{
 	"SftpCommit":     domain.CreatedPut,
 }
 
-// beginsFile reports whether an operation begins to write a file. Another event reports that the
+// beginsFile reports whether an operation begins to write a file. A later event reports that the
 // file is complete.
 func beginsFile(api string) bool { return api == "CreateFile" || api == "SftpCreate" }
 
-// isOfBlob reports whether events with this name are about blobs.
+// isOfBlob reports whether events called name are about blobs.
 func isOfBlob(name string) bool {
 	return name == blobCreated || name == blobDeleted || name == blobTierChanged || name == blobRenamed
 }
@@ -40,7 +40,7 @@ func isOfBlob(name string) bool {
 type azureEvent struct {
 	name                       string
 	topic, subject, time, data *jsonNode
-	id                         string // unique among the events of the topic; "": unknown
+	id                         string // id that is unique within the topic; "" if unknown
 }
 
 // readEventGrid reads an event in the format of Event Grid.
@@ -70,7 +70,7 @@ func (p *messageParser) readHandshake(n *jsonNode) {
 	n.event.markIgnored(validateSubscription)
 }
 
-// readInto reads the changes of the event into e.
+// readInto adds the object changes that the event reports to e.
 func (a *azureEvent) readInto(e *parsedEvent) {
 	api := a.data.findMember("api").optionalString()
 	if a.name == blobCreated && beginsFile(api) {
@@ -104,7 +104,8 @@ func (a *azureEvent) readInto(e *parsedEvent) {
 	e.addChange(c, a.uniqueID())
 }
 
-// uniqueID returns an id of the event that no other source uses, or "" if the event has no id.
+// uniqueID returns an id of the event that no event of another source has. It returns "" if the
+// event has no id.
 func (a *azureEvent) uniqueID() string {
 	if a.id == "" {
 		return ""
@@ -112,7 +113,7 @@ func (a *azureEvent) uniqueID() string {
 	return strings.Join([]string{"azure", a.topic.optionalString(), a.id}, "\n")
 }
 
-// blobName returns the bucket and the key of the blob, from the topic and the
+// blobName returns the bucket and the key of the blob, which it reads from the topic and the
 // subject.
 func (a *azureEvent) blobName() (bucket, key string) {
 	topic, subject := a.topic.stringValue(), a.subject.stringValue()

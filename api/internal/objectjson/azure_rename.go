@@ -7,13 +7,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// addSource adds the deletion of the source of a renamed blob. renamed is the change of the
+// addSource adds the deletion of the renamed blob's former name. renamed is the change at the
 // destination.
 //
-// The event has only a URL for the source, and it is not documented whether the path of this URL is
-// encoded. The event has a URL for the destination, too, and also the subject, whose key is not
-// encoded. Paths are not encoded if the path of the destination's URL ends with this key as it
-// stands, but not after decoding.
+// For the source, the event contains only a URL. It is not documented whether the path of this URL
+// is percent-encoded. For the destination, the event contains a URL and the unencoded key in the
+// subject. If the path of the destination's URL ends with this key only before decoding, paths are
+// not encoded.
 func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
 	source := a.data.findMember("sourceUrl")
 	container, key, ok := blobOfURL(source.stringValue(), a.pathsAreEncoded(renamed.key))
@@ -54,7 +54,7 @@ func (a *azureEvent) pathsAreEncoded(key string) bool {
 	return !ok || plain != key
 }
 
-// blobOfURL returns the container and the key in the path of a URL.
+// blobOfURL returns the container and the key that the path of a URL contains.
 func blobOfURL(text string, isEncoded bool) (container, key string, ok bool) {
 	_, rest, ok := strings.Cut(text, "://")
 	if !ok {

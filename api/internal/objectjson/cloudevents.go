@@ -24,7 +24,7 @@ func (p *messageParser) readCloudEvent(n *jsonNode) {
 	p.readSplitCloudEvent(n, name, &m, faults, &jsonNode{parent: n, name: data, text: m.Payload, event: e})
 }
 
-// readSplitCloudEvent reads a CloudEvent that is split into attributes and data. m has the attributes.
+// readSplitCloudEvent reads a CloudEvent with the attributes in m and the given data.
 func (p *messageParser) readSplitCloudEvent(n *jsonNode, name string, m *domain.Message, faults []cloudevent.Fault, data *jsonNode) {
 	for _, f := range faults {
 		n.findMember(f.Attribute).reportFault(InvalidCloudEvent, "%s: %s", f.Attribute, f.Detail)
@@ -44,11 +44,11 @@ func (p *messageParser) readSplitCloudEvent(n *jsonNode, name string, m *domain.
 	(&azureEvent{name: name, topic: n.findMember("source"), subject: n.findMember("subject"), time: n.findMember("time"), data: data, id: m.ID}).readInto(n.event)
 }
 
-// IsBinary reports whether a request has an event in the binary mode of CloudEvents.
+// IsBinary reports whether a request contains an event in the binary mode of CloudEvents.
 func IsBinary(h http.Header) bool { return cloudevent.IsBinary(h) }
 
 // ParseBinary reads the event of a request in the binary mode of CloudEvents. It fails like Parse.
-// A pointer begins with the name of an attribute, or with data.
+// Pointers to faults start with the name of an attribute, or with data.
 func ParseBinary(h http.Header, body []byte, options Options) (*Events, error) {
 	p := newParser(options)
 	from := &carrier{messageID: options.MessageID, text: body}

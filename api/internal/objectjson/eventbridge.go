@@ -2,8 +2,8 @@ package objectjson
 
 import "github.com/messagehub/messagehub/domain"
 
-// kindsOfEventBridge maps the names of events in EventBridge to their kinds. For deletions and
-// creations, other members of the event determine the details.
+// kindsOfEventBridge maps the names of S3 events in EventBridge to their kinds. Further members of
+// the event determine the details of deletions and creations.
 var kindsOfEventBridge = map[string]eventKind{
 	"Object Created":               {eventType: domain.ObjectCreated},
 	"Object Deleted":               {eventType: domain.ObjectDeleted},
@@ -13,7 +13,7 @@ var kindsOfEventBridge = map[string]eventKind{
 	"Object Access Tier Changed":   {eventType: domain.ObjectCreated, reason: domain.StorageClassChanged},
 }
 
-// reasonsOfEventBridge maps the values of the member reason.
+// reasonsOfEventBridge maps the values of the member reason to reasons.
 var reasonsOfEventBridge = map[string]domain.ObjectReason{
 	"PutObject":               domain.CreatedPut,
 	"POST Object":             domain.CreatedPost,
@@ -59,7 +59,7 @@ func (n *jsonNode) readEventBridge() {
 }
 
 // setTier sets the facts about the tier to which Intelligent-Tiering has moved an object. Only the
-// archive tiers matter, because content in other tiers can be read immediately.
+// archive tiers matter, because content in any other tier can be read immediately.
 func setTier(f *domain.ObjectFacts, tier string) {
 	if tier == "" {
 		return
@@ -70,13 +70,14 @@ func setTier(f *domain.ObjectFacts, tier string) {
 	}
 }
 
-// The archive tiers, whose content must be restored before it can be read.
+// Archive tiers, whose content must be restored before it can be read.
 const (
 	archiveTier     = "ARCHIVE_ACCESS"
 	deepArchiveTier = "DEEP_ARCHIVE_ACCESS"
 )
 
-// uniqueID returns an id of the event that no other source uses, or "" if id is "".
+// uniqueID returns an id of the event that no event of another source has. It returns "" if id is
+// "".
 func (n *jsonNode) uniqueID(source, id string) string {
 	if id == "" {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
-// FuzzParse parses arbitrary texts. Each event is stored, ignored, or refused
-// with a reason and a position.
+// FuzzParse parses arbitrary texts. Each event must be stored, ignored, or refused with a reason
+// and a position.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		records(record("ObjectCreated:Put", "a+b%2B"), record("Other", "k"), `{}`), records(sqs("1", sns("2", records(record("ObjectRemoved:Delete", "k"))))),

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The test lists invalid objects in S3 records, each with the fault that is reported.
+// Each invalid object in an S3 record is refused with the expected fault.
 func TestS3Record_RefusesInvalidObjects(t *testing.T) {
 	for object, want := range map[string]string{
 		`"size":1`:            "/key missing-field",
@@ -50,7 +50,7 @@ func TestS3Record_RefusesInvalidObjects(t *testing.T) {
 	}
 }
 
-// The test lists invalid values for members of an event, each with the fault that is reported.
+// Each invalid member of an event is reported with the expected fault.
 func TestParse_ReportsInvalidMembers(t *testing.T) {
 	s3, bridged, event, asCloud := record("ObjectCreated:Put", "k"), bridge("Object Created", `"key":"k"`, ""), grid("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`), cloud("Microsoft.Storage.BlobCreated", `"api":"PutBlob"`)
 	for _, tc := range []struct{ text, old, change, want string }{
@@ -130,8 +130,8 @@ func TestSequencer_KeepsItsText(t *testing.T) {
 	require.Equal(t, domain.OpaqueSequencer, opaque.Sequencer.Form())
 }
 
-// If the message of an event without a sequencer is delivered again, the event counts as the same
-// one. In another message, it counts as another event.
+// An event has no sequencer. If its message is delivered again, it is the same event. In another
+// message, it is a different event.
 func TestCarrier_IdentifiesARedeliveredEvent(t *testing.T) {
 	null := record("LifecycleTransition", "", `"key":"k"`)
 	carriers := func(text, messageID string) (all []domain.Carrier) {

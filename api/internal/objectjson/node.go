@@ -12,16 +12,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxText is the maximum length in bytes of a string without a specific limit.
+// maxText is the maximum length in bytes of a string for which there is no specific limit.
 const maxText = 1024
 
-// A jsonNode is a value of the text. A missing value and null are nodes without text and members,
-// so that only callers that require the value must check it.
+// A jsonNode is a value of the text. A missing value or null is a node without text and members, so
+// that callers need not check for it unless they require the value.
 type jsonNode struct {
 	parent *jsonNode
 	name   string // name of the member, or index of the element
 	text   []byte
-	event  *parsedEvent // nil outside of an event
+	event  *parsedEvent // event that contains the value; nil outside of events
 
 	members []eventjson.Member
 	isSplit bool
@@ -35,7 +35,7 @@ func (n *jsonNode) pointer() string {
 	return n.parent.pointer() + "/" + eventjson.EscapePointer(domain.Shorten(n.name))
 }
 
-// reportFault reports a fault of the event, unless the event already has a fault.
+// reportFault sets the fault of the event, unless the event already has one.
 func (n *jsonNode) reportFault(reason, format string, args ...any) {
 	if n.event.fault == nil {
 		n.event.fault = &Fault{Index: n.event.index, Pointer: n.pointer(), Reason: reason, Detail: fmt.Sprintf(format, args...)}
@@ -60,8 +60,7 @@ func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	return n.members, nil
 }
 
-// findMember returns the member with the given name, or a node without text if the member does not
-// exist.
+// findMember returns the member called name. If there is none, it returns a node without text.
 func (n *jsonNode) findMember(name string) *jsonNode {
 	child := &jsonNode{parent: n, name: name, event: n.event}
 	members, _ := n.splitMembers() // after an error, members is nil
@@ -76,7 +75,7 @@ func (n *jsonNode) findMember(name string) *jsonNode {
 	return child
 }
 
-// countMembers returns the number of members with the given name.
+// countMembers returns the number of members called name.
 func (n *jsonNode) countMembers(name string) (count int) {
 	members, _ := n.splitMembers()
 	for i := range members {
@@ -87,7 +86,7 @@ func (n *jsonNode) countMembers(name string) (count int) {
 	return count
 }
 
-// hasMember reports whether a member exists, even if it is null.
+// hasMember reports whether a member called name exists, even if it is null.
 func (n *jsonNode) hasMember(name string) bool { return n.countMembers(name) > 0 }
 
 // elementNode returns the node for the array element with the given index.
@@ -95,15 +94,14 @@ func (n *jsonNode) elementNode(index int, text []byte) *jsonNode {
 	return &jsonNode{parent: n, name: strconv.Itoa(index), text: text, event: n.event}
 }
 
-// objectMember returns the member with the given name. It reports a fault unless the member is an
-// object.
+// objectMember returns the member called name. It reports a fault unless the member is an object.
 func (n *jsonNode) objectMember(name string) *jsonNode {
 	child := n.findMember(name)
 	child.expectStart('{', "an object")
 	return child
 }
 
-// expectStart reports a fault, and returns false, if the value is missing or does not begin with
+// expectStart reports a fault and returns false if the value is missing or does not start with
 // first.
 func (n *jsonNode) expectStart(first byte, what string) bool {
 	switch {
@@ -117,7 +115,7 @@ func (n *jsonNode) expectStart(first byte, what string) bool {
 	return false
 }
 
-// stringValue returns the value of a string. It reports a fault for any other value.
+// stringValue returns the value of a string. It reports a fault if the value is not a string.
 func (n *jsonNode) stringValue() string {
 	if !n.expectStart('"', "a string") {
 		return ""
@@ -142,7 +140,7 @@ func (n *jsonNode) optionalString() string {
 	return s
 }
 
-// timeValue returns a time. A time without a zone is in UTC, as in S3 inventories.
+// timeValue returns a time. A time without a zone is UTC, as in S3 inventories.
 func (n *jsonNode) timeValue() time.Time {
 	text := n.stringValue()
 	if n.event.fault != nil {
@@ -158,7 +156,7 @@ func (n *jsonNode) timeValue() time.Time {
 	return t.UTC()
 }
 
-// sizeValue returns a size in bytes, or nil if it is missing. Every int64 is read exactly.
+// sizeValue returns a size in bytes, or nil if it is missing. It reads every int64 exactly.
 func (n *jsonNode) sizeValue() *int64 {
 	if n.text == nil {
 		return nil
@@ -213,7 +211,7 @@ func shortDigest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
 		_, _ = h.Write(part)      // writing to a hash never fails
-		_, _ = h.Write([]byte{0}) // no part contains this byte, so it separates the parts
+		_, _ = h.Write([]byte{0}) // this byte separates the parts, because no part contains it
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

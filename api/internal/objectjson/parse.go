@@ -10,8 +10,8 @@ import (
 
 // Options are the options of Parse.
 type Options struct {
-	MaxEvents int    // maximum number of events in the text; 0: no limit
-	MessageID string // id of the message that contains the text; "": none
+	MaxEvents int    // maximum number of events in the text; 0 means no limit
+	MessageID string // id of the message that contains the text; "" if there is none
 }
 
 // Events are the events of one text.
@@ -23,15 +23,15 @@ type Events struct {
 	Ignored      int
 	IgnoredNames []string // names of the first few ignored events, shortened for the log
 
-	// Causes are the spans in the extension traceparent of CloudEvents, as
-	// [domain.AddCause] collects them.
+	// Causes are the spans in the extension traceparent of the CloudEvents, as [domain.AddCause]
+	// collects them.
 	Causes []domain.TraceContext
 
 	// Handshake is set if the text is the validation request of Event Grid.
 	Handshake *Handshake
 }
 
-// TraceCauses returns the Causes, and nil for a nil *Events.
+// TraceCauses returns Causes, or nil if e is nil.
 func (e *Events) TraceCauses() []domain.TraceContext {
 	if e == nil {
 		return nil
@@ -39,7 +39,7 @@ func (e *Events) TraceCauses() []domain.TraceContext {
 	return e.Causes
 }
 
-// An Event is a valid event of an object: its Check returns no error.
+// An Event is a valid event about an object: its method Check returns no error.
 type Event struct {
 	Index int // index among all events of the text
 	Name  domain.ObjectName
@@ -57,11 +57,11 @@ type Fault struct {
 // The reasons of faults, in addition to those of [eventjson.ShapeFault].
 const (
 	NotJSON           = "not-json"            // the text of the event is not JSON in UTF-8
-	UnknownForm       = "unknown-form"        // the format is not known
-	TooManyShells     = "too-many-shells"     // messages are nested too deep
+	UnknownForm       = "unknown-form"        // the format is unknown
+	TooManyShells     = "too-many-shells"     // too many messages enclose the event
 	MissingField      = "missing-field"       // the field is missing or null
 	WrongType         = "wrong-type"          // the field has another type than the format requires
-	TooLong           = "too-long"            // the text is longer than any store sends
+	TooLong           = "too-long"            // the text is longer than any store produces
 	InvalidTime       = "invalid-time"        // the text is not a time of RFC 3339
 	InvalidSize       = "invalid-size"        // the value is not an integer from 0 to 2^63-1
 	InvalidSequencer  = "invalid-sequencer"   // the sequencer is empty or, for S3, not hexadecimal
@@ -77,7 +77,7 @@ const (
 	NotConfirmed = "subscription-not-confirmed"
 )
 
-// Reasons lists all reasons of faults.
+// Reasons contains all reasons of faults.
 var Reasons = []string{
 	NotJSON, UnknownForm, TooManyShells, MissingField, WrongType, TooLong, InvalidTime, InvalidSize, InvalidSequencer, SequencerTooLong,
 	InvalidVersion, InvalidName, KeyNotEncoded, KeyNotUTF8, InvalidSubject, InvalidCloudEvent, NotConfirmed,
@@ -87,12 +87,12 @@ var Reasons = []string{
 // A Handshake is the validation request of Event Grid. The response must contain Code.
 type Handshake struct{ Code string }
 
-// A TooManyError reports more events than Options.MaxEvents.
+// A TooManyError means that a text contains more events than Options.MaxEvents.
 type TooManyError struct{ Limit int }
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Limit) }
 
-// ErrNotJSON reports text that cannot be split into events.
+// ErrNotJSON means that a text cannot be split into events.
 var ErrNotJSON = errors.New("want JSON")
 
 // Parse reads the events in text. Its error is ErrNotJSON or a *TooManyError.
@@ -113,16 +113,16 @@ func newParser(options Options) *messageParser {
 	return &messageParser{options: options, events: &Events{}, shape: eventjson.NewShapeChecker(eventjson.Limits{})}
 }
 
-// A carrier is a message that contains events. It identifies events that have no sequencer.
+// A carrier is a message that contains events. Its id identifies events that have no sequencer.
 type carrier struct {
 	messageID string
-	text      []byte // nil if messageID suffices to identify the message
-	id        string // result of stableID, set at its first call
-	count     int    // number of events found so far
+	text      []byte // nil if messageID alone identifies the message
+	id        string // cached result of stableID
+	count     int    // number of events in the message found so far
 }
 
-// stableID returns an id that stays the same when the message is delivered again. If the message
-// has a text, the id depends on the text, too, because a sender could use one messageID for all its
+// stableID returns an id that stays the same if the message is delivered again. If the carrier has
+// a text, the id depends on the text too, because a sender might use one messageID for all
 // messages.
 func (d *carrier) stableID() string {
 	if d.id == "" {
@@ -131,7 +131,7 @@ func (d *carrier) stableID() string {
 	return d.id
 }
 
-// newEvent returns the next event of a carrier.
+// newEvent returns the next event of a carrier, not yet parsed.
 func (p *messageParser) newEvent(from *carrier) *parsedEvent {
 	return &parsedEvent{index: p.events.Count, carrier: from, place: from.count}
 }
@@ -162,9 +162,9 @@ func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 type parsedEvent struct {
 	index   int
 	carrier *carrier
-	place   int // index in the carrier
+	place   int // index of the event in the carrier
 
-	// The result of parsing is one of: found, ignored, fault.
+	// The result of parsing is exactly one of found, ignored and fault.
 	found       []Event
 	ignored     bool
 	ignoredName string
@@ -173,14 +173,14 @@ type parsedEvent struct {
 
 func (e *parsedEvent) markIgnored(name string) { e.ignored, e.ignoredName = true, name }
 
-// An objectChange is one change of an object that an event reports.
+// An objectChange is a change of one object that an event reports.
 type objectChange struct {
 	bucket, key     string
 	bucketAt, keyAt *jsonNode
 	domain.ObjectEvent
 }
 
-// addChange adds a change. own is an id of the event that its source has assigned, or "".
+// addChange adds a change. own is the event id that the event's source has assigned, or "".
 func (e *parsedEvent) addChange(c objectChange, own string) {
 	if e.fault != nil {
 		return

@@ -30,7 +30,7 @@ func record(name, key string, more ...string) string {
 // records returns an S3 notification with these records.
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// bridge returns an EventBridge event. detail has the members after the object.
+// bridge returns an EventBridge event. detail contains the members after the object.
 func bridge(name, object, detail string) string {
 	return fmt.Sprintf(`{"version":"0","id":"17793124-05d4-b198-2fde-7ededc63b103","detail-type":%q,"source":"aws.s3","time":%q,"detail":{"bucket":{"name":"readings"},"object":{%s}%s}}`,
 		name, at, object, detail)
@@ -41,12 +41,12 @@ const (
 	blob  = "/blobServices/default/containers/march/blobs/7 +%.csv"
 )
 
-// grid returns an Event Grid event.
+// grid returns a blob event in the format of Event Grid.
 func grid(name, data string) string {
 	return fmt.Sprintf(`{"topic":%q,"subject":%q,"eventType":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","data":{%s},"dataVersion":"","metadataVersion":"1","eventTime":%q}`, topic, blob, name, data, at)
 }
 
-// cloud returns the same event as a CloudEvent.
+// cloud returns the event of grid as a CloudEvent.
 func cloud(name, data string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","source":%q,"subject":%q,"type":%q,"id":"831e1650-001e-001b-66ab-eeb76e069631","time":%q,"data":{%s}}`, topic, blob, name, at, data)
 }
@@ -85,7 +85,7 @@ func parseOne(t *testing.T, text string) objectjson.Event {
 	return got.Events[0]
 }
 
-// faults returns each fault as text with index, pointer and reason.
+// faults returns the index, pointer and reason of each fault as text.
 func faults(got *objectjson.Events) []string {
 	all := []string{}
 	for _, f := range got.Faults {
@@ -94,8 +94,8 @@ func faults(got *objectjson.Events) []string {
 	return all
 }
 
-// FM-3: the name of an event determines its type, marker and reason, in both formats of S3 and of
-// Azure.
+// FM-3: the name of an event determines its type, marker and reason, in both S3 formats and both
+// Azure formats.
 func TestEventName_DeterminesTypeMarkerAndReason(t *testing.T) {
 	const object = `"key":"k","sequencer":"617f08299329d189"`
 	for text, want := range map[string]string{
@@ -296,8 +296,8 @@ func TestParse_ReadsStorageClassAndArchiveStatus(t *testing.T) {
 	}
 }
 
-// The test parses one notification with two records, in each kind of message that can contain the
-// notification.
+// A notification with two records is inside each kind of message that can contain it. Parse reads
+// both records.
 func TestParse_ReadsMessagesInsideMessages(t *testing.T) {
 	inside := records(record("ObjectCreated:Put", "a"), record("ObjectCreated:Put", ""))
 	for text, pointer := range map[string]string{
@@ -323,7 +323,7 @@ func TestParse_ReadsMessagesInsideMessages(t *testing.T) {
 	require.Equal(t, 2, both.Events[2].Index)
 }
 
-// nested returns depth nested lists, each in a member with the given name.
+// nested returns depth nested lists, each in a member called name.
 func nested(name string, depth int) string {
 	return strings.Repeat(`{"`+name+`":[`, depth) + strings.Repeat("]}", depth)
 }
@@ -368,7 +368,7 @@ func TestTextThatCannotBeSplitFails(t *testing.T) {
 	}
 }
 
-// The batch has 10,000 events, of which one is invalid.
+// A batch contains 10,000 events, one of them invalid. Parse reports only this event.
 func TestParse_ReportsOnlyTheInvalidEvent(t *testing.T) {
 	all := make([]string, 10_000)
 	for i := range all {

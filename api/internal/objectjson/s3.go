@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An eventKind is what the name of an event means.
+// An eventKind is the meaning of an event name.
 type eventKind struct {
 	eventType domain.ObjectEventType
 	isMarker  bool
@@ -16,7 +16,7 @@ type eventKind struct {
 }
 
 // eventKindsOfS3 maps the names of events in S3 notifications to their kinds. A name that ends with
-// * stands for all other names with this prefix.
+// * stands for all names that start with the rest and are not listed.
 var eventKindsOfS3 = map[string]eventKind{
 	"ObjectCreated:Put":                       {eventType: domain.ObjectCreated, reason: domain.CreatedPut},
 	"ObjectCreated:Post":                      {eventType: domain.ObjectCreated, reason: domain.CreatedPost},
@@ -33,8 +33,8 @@ var eventKindsOfS3 = map[string]eventKind{
 	"LifecycleExpiration:*":                   {eventType: domain.ObjectDeleted, reason: domain.DeletedLifecycle},
 }
 
-// kindOfS3 returns the kind of the events with the given name. The name may have the prefix s3:,
-// which some senders add.
+// kindOfS3 returns the kind of events called name. The name may start with s3:, which some senders
+// add.
 func kindOfS3(name string) (eventKind, bool) {
 	name = strings.TrimPrefix(name, "s3:")
 	if k, ok := eventKindsOfS3[name]; ok && !strings.HasSuffix(name, "*") {
@@ -45,7 +45,7 @@ func kindOfS3(name string) (eventKind, bool) {
 	return k, ok
 }
 
-// readS3Record reads a record of a notification from S3 itself.
+// readS3Record reads one record of a notification that S3 has sent directly.
 func (n *jsonNode) readS3Record() {
 	e, name := n.event, n.findMember("eventName").stringValue()
 	k, ok := kindOfS3(name)
@@ -55,7 +55,7 @@ func (n *jsonNode) readS3Record() {
 	}
 	s3 := n.objectMember("s3")
 	bucket := s3.objectMember("bucket").findMember("name")
-	object := s3.findMember("get_object") // events of Intelligent-Tiering have the object in this member
+	object := s3.findMember("get_object") // events of Intelligent-Tiering contain the object in this member
 	if object.text == nil {
 		object = s3.objectMember("object")
 	}
@@ -70,7 +70,7 @@ func (n *jsonNode) readS3Record() {
 	}, "")
 }
 
-// s3Facts returns the facts about the content of an object in a record.
+// s3Facts returns the facts about an object's content that a record contains.
 func (n *jsonNode) s3Facts(object *jsonNode, reason domain.ObjectReason) domain.ObjectFacts {
 	facts := domain.ObjectFacts{Size: object.findMember("size").sizeValue(), ETag: object.findMember("eTag").readETag(), Reason: reason}
 	switch reason {
@@ -84,7 +84,7 @@ func (n *jsonNode) s3Facts(object *jsonNode, reason domain.ObjectReason) domain.
 	return facts
 }
 
-// formKey decodes a key that is encoded like a form, with + for a space.
+// formKey decodes a form-encoded key, in which + means a space.
 func (n *jsonNode) formKey() string {
 	text := n.stringValue()
 	key, err := url.QueryUnescape(text)

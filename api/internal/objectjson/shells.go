@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxShells = 4 // maximum number of messages within each other; SNS in SQS counts as two
-	maxLists  = 2 // maximum nesting of lists in a message; a list of messages with Records counts as two
+	maxShells = 4 // maximum number of messages inside each other; SNS inside SQS counts as two
+	maxLists  = 2 // maximum nesting of lists in a message; a list of messages that contain Records counts as two
 )
 
 // parseValue reads the events of a value. shells is the number of messages that enclose the value.
@@ -73,8 +73,7 @@ func (p *messageParser) parseItem(n *jsonNode, from *carrier, shells, lists int)
 	return p.finishEvent(n.event, from)
 }
 
-// checkShape reports a fault if the value is not JSON, or if common parsers read it
-// differently.
+// checkShape reports a fault if the value is not JSON, or if common parsers read it differently.
 func (p *messageParser) checkShape(n *jsonNode) bool {
 	if !utf8.Valid(n.text) {
 		n.reportFault(NotJSON, "want UTF-8")
@@ -93,8 +92,8 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 	return true
 }
 
-// innerMessage returns the text inside an SQS or SNS message, and the message as a carrier. It
-// returns nil if the value is not such a message.
+// innerMessage returns the text inside an SQS or SNS message, and the message as a carrier. If the
+// value is no such message, it returns nil.
 func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
 	if n.hasMember("Sns") { // Lambda wraps an SNS message in this member
@@ -114,8 +113,8 @@ func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	return nil, nil
 }
 
-// innerNode returns the content of a string as a node with the same pointer, and the message as a
-// carrier. id is the id of the message.
+// innerNode parses the content of a string. It returns a node with the same pointer, and the
+// message with the given id as a carrier.
 func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 	text := []byte(n.stringValue())
 	inner := &carrier{text: text}

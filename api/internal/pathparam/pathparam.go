@@ -1,5 +1,5 @@
-// Package pathparam reads the parameters in the path of a request, and removes
-// their percent-encoding exactly once.
+// Package pathparam reads the path parameters of a request, and decodes their percent-encoding
+// exactly once.
 package pathparam
 
 import (
@@ -9,11 +9,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Value returns the path parameter that has the given name in the pattern of the route, or "".
-//
-// If the path is escaped in an unusual form, such as a%2Fb, chi matches the escaped path, and Value
-// decodes the parameter. Otherwise chi matches the path that net/http has decoded: the parameter
-// a%2525 is already a%25, and must not be decoded again.
+// Value returns the path parameter that is called name in the pattern of the route, or "". If the
+// path is encoded in an unusual form, such as a%2Fb, chi matches the encoded path, and Value decodes
+// the parameter. Otherwise chi matches the path that net/http has decoded: the parameter a%2525 is
+// already a%25, and must not be decoded again.
 func Value(r *http.Request, name string) string {
 	value := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {

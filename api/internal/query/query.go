@@ -1,5 +1,5 @@
-// Package query reads the query parameters of requests. Unknown parameters are
-// refused: otherwise a misspelled parameter would be ignored.
+// Package query reads the query parameters of requests. It refuses unknown parameters, because a
+// misspelled parameter would otherwise be ignored.
 package query
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Parse returns the query parameters of r. Each parameter must be known and occur at most once.
-// Errors of Parse are Invalid.
+// Parse returns the query parameters of r. Each parameter must be one of known, and occur at most
+// once. Errors of Parse are Invalid.
 func Parse(r *http.Request, known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

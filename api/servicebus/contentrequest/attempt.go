@@ -23,8 +23,8 @@ type attempt struct {
 	requests *Requests
 	origin   domain.Origin
 	queues   contract.Queues
-	id       string // id of the request, and of the session of its reply
-	process  string // process id of the bundle
+	id       string // id of the request, which is also the session id of its reply
+	process  string // id that the hub and the domain use for the bundle
 	message  *azservicebus.Message
 
 	sent   chan error // receives nil once the bus has accepted the request
@@ -40,8 +40,8 @@ type replyResult struct {
 	err   error
 }
 
-// run sends the request and listens until the reply arrives or ctx ends. It returns after every
-// received message is settled.
+// run sends the request and listens until the reply arrives or ctx ends. It settles every received
+// message before it returns.
 func (a *attempt) run(ctx context.Context) {
 	a.setInterruption(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
@@ -66,7 +66,7 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 			return hub.Reply{}, errClosing
 		case <-ctx.Done():
 			select {
-			case r := <-a.result: // the reply arrived at the same moment as the deadline
+			case r := <-a.result: // the reply arrived together with the deadline
 				return r.reply, r.err
 			default:
 				return hub.Reply{}, a.overdueError(ctx.Err(), isSent)
@@ -76,8 +76,8 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 }
 
 // overdueError returns the error for a missing reply. It blames the bus if the bus has not accepted
-// the request or the session cannot be opened, and otherwise the domain. If the caller cancelled
-// the request, the error blames neither.
+// the request or the session cannot be opened. It blames neither the bus nor the domain if the
+// caller cancelled the request, and blames the domain in all remaining cases.
 func (a *attempt) overdueError(end error, isSent bool) error {
 	a.mu.Lock()
 	why := a.interruption
@@ -100,7 +100,7 @@ func (a *attempt) setInterruption(why error) {
 	a.interruption = why
 }
 
-// listenForReply opens the session, and opens it again each time it is lost.
+// listenForReply opens the session of the reply, and reopens the session whenever it is lost.
 func (a *attempt) listenForReply(ctx context.Context) {
 	for try := 0; ; try++ {
 		if a.listenOnce(ctx, try) || !a.pauseBefore(ctx, try) {
@@ -109,8 +109,8 @@ func (a *attempt) listenForReply(ctx context.Context) {
 	}
 }
 
-// listenOnce opens the session and listens; try is the number of earlier tries. It returns true if
-// no further message is expected.
+// listenOnce opens the session and listens for the reply; try is the number of earlier tries. It
+// returns true if no further message is expected.
 func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	connection := busclient.LeastUsed(a.requests.replies)
 	client, err := connection.Acquire()
@@ -135,7 +135,7 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	}
 	a.setInterruption(nil)
 	done = a.listenTo(ctx, session)
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // if the call fails, the bus closes the session when its lock expires
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // if Close fails, the bus closes the session when its lock expires
 	if !done {
 		connection.Replace(ctx, client)
 	}
@@ -165,7 +165,7 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 				a.drainReplies(ctx, s)
 				return true
 			}
-		case busclient.IsPanic(err): // the client panics on a property of an unexpected type, which any sender can set
+		case busclient.IsPanic(err): // Microsoft's client panics on a property of an unexpected type, which any sender can set
 			c := newMalformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
 			a.result <- replyResult{reply: c.reply}
 			a.countRefused(c)
@@ -180,7 +180,7 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 
 // drainReplies settles duplicates of the reply that have already arrived.
 func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionReceiver) {
-	const limit, moment = 8, 20 * time.Millisecond // moment is the time for a round trip to the bus
+	const limit, moment = 8, 20 * time.Millisecond // moment is the assumed duration of a round trip to the bus
 	for range limit {
 		var m *azservicebus.ReceivedMessage
 		_ = busclient.Outlast(ctx, moment, func(ctx context.Context) (err error) {
@@ -199,7 +199,7 @@ func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionRecei
 const settleTimeout = 2 * time.Second
 
 // settleReply completes a reply, and dead-letters any other message. If the settlement fails, the
-// message stays in its session, which no receiver opens again, until the message expires.
+// message remains in its session until it expires. No receiver opens this session again.
 func (a *attempt) settleReply(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
 	settling, span := a.requests.startSettling(ctx, a.queues.Reply, m.MessageID, c.refusal)
 	defer span.End()
@@ -234,6 +234,6 @@ func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 		return ctx.Err() == nil
 	}
 	long := min(first<<min(n-1, 10), longest)
-	jitter := 0.75 + a.requests.opts.Random()/2 // attempts that lost the same connection must not all retry at the same time
+	jitter := 0.75 + a.requests.opts.Random()/2 // without jitter, attempts that lost the same connection would all retry at the same time
 	return busclient.Sleep(ctx, time.Duration(float64(long)*jitter))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// runInstantDomain runs a domain that replies immediately. The queue of the domain has no sessions,
-// so the domain adds almost nothing to the measured time.
+// runInstantDomain runs a domain that replies immediately. Its queue has no sessions, so that it
+// adds almost nothing to the measured time.
 func runInstantDomain(b *testing.B, open func() (*azservicebus.Client, error)) {
 	b.Helper()
 	client, err := open()

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// longTimeout is the time limit of requests that receive a reply. No test waits that long.
+// longTimeout is the time limit of a request to which the domain replies. No test waits that long.
 const longTimeout = 2 * time.Minute
 
 var (
@@ -50,7 +50,7 @@ func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentreq
 	return r
 }
 
-// sendRequest sends a request with enough time for a reply.
+// sendRequest sends a request with a time limit of longTimeout.
 func sendRequest(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
@@ -94,8 +94,8 @@ func serve(t testing.TB, n *embedded.Namespace, answer func(receivedRequest) []*
 	return serveAs(t, n, domain.TimeSeries, answer)
 }
 
-// serveAs runs a domain that replies to each request with the messages that answer returns, sent in
-// one batch, until the test ends. The domain replies to any number of requests concurrently.
+// serveAs runs the domain origin until the test ends. For each request, the domain sends the
+// messages that answer returns, in one batch. It handles requests concurrently.
 func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(receivedRequest) []*azservicebus.Message) *simulatedDomain {
 	t.Helper()
 	d := newDomain(t, n, origin)
@@ -150,7 +150,7 @@ func (d *simulatedDomain) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
-	d.sending.Lock() // if several goroutines open the link at the same time, the client loses track of all links except one
+	d.sending.Lock() // Microsoft's client loses track of links that several goroutines open at the same time
 	defer d.sending.Unlock()
 	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
 	if !assert.NoError(t, err) {
@@ -170,7 +170,7 @@ func (d *simulatedDomain) nextRequest(t testing.TB) receivedRequest {
 	return q
 }
 
-// deadReply waits for a message in the dead-letter queue of the reply queue.
+// deadReply waits for a dead letter of the reply queue.
 func (d *simulatedDomain) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
 	t.Helper()
 	r, err := d.client.NewReceiverForQueue(d.queues.Reply, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
@@ -247,8 +247,8 @@ func newManualContext() *manualContext {
 	return &manualContext{Context: context.Background(), over: make(chan struct{})}
 }
 
-// end makes the context exceed its deadline once all goroutines wait. Otherwise the domain may have
-// received a request that the bus has not accepted yet.
+// end makes the context exceed its deadline, once all goroutines wait. Earlier, the domain might
+// already have received a request that the bus has not yet accepted.
 func (p *manualContext) end() {
 	synctest.Wait()
 	p.mu.Lock()

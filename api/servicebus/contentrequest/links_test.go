@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// isRefusal reports whether a frame ends a link because its queue is disabled.
+// isRefusal reports whether frame ends a link with the error that its queue is disabled.
 func isRefusal(frame string) bool {
 	return strings.Contains(frame, " -> ") && strings.Contains(frame, " detach ") && strings.Contains(frame, "com.microsoft:entity-disabled")
 }
 
-// The bus refuses the first link. All requests that waited for this link then need another link,
-// and only one of these requests may open it.
+// The bus refuses the first link, for which many requests wait. Only one of these requests may open
+// the next link.
 func TestConcurrentRequestsOpenOneLink(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		const queue, many = "timeseries", 100

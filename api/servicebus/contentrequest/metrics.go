@@ -13,15 +13,14 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// requestMetrics counts the requests to domains. The values of the labels come from the
-// configuration.
+// requestMetrics counts the requests to domains. Its label values come from the configuration.
 type requestMetrics struct {
 	requests *prometheus.CounterVec // origin, outcome
 	duration *prometheus.HistogramVec
 	refusals *prometheus.CounterVec // origin, reason
 }
 
-// The outcomes of a request. The reasons of a reply without content are outcomes as well.
+// Outcomes of a request. A reply without content has its reason as the outcome.
 const (
 	hasContent    = "content"
 	isBusy        = "busy"
@@ -30,7 +29,7 @@ const (
 	noAnswer      = "no-answer"
 )
 
-// newRequestMetrics returns metrics whose counters have a series for each origin from the start.
+// newRequestMetrics returns metrics that contain a series for each origin from the start.
 func newRequestMetrics(registerer prometheus.Registerer, origins []domain.Origin) *requestMetrics {
 	m := registerRequestMetrics(registerer)
 	for _, origin := range origins {

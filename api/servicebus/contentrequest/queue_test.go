@@ -35,15 +35,15 @@ func TestRequest_UsesAMissingQueueOnceItIsCreated(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, uri, reply.URI)
 			}
-			answered(domain.Aggregations) // other domains reply while the queue is missing
+			answered(domain.Aggregations) // domains whose queues exist still reply
 			bustest.NewOperator(t, n).CreateWithSessions(missing)
 			answered(domain.TimeSeries)
 		})
 	}
 }
 
-// The bus ends the link to a queue that is deleted. The simulation found hubs that kept using the
-// ended link. They sent no request to the domain until they were restarted.
+// The bus ends the link to a deleted queue. When the queue exists again, a request must reach the
+// domain. The simulation found hubs that used the ended link until they were restarted.
 func TestRequest_UsesADeletedQueueOnceItIsCreatedAgain(t *testing.T) {
 	for _, queue := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(queue, bustest.InBubble(func(t *testing.T) {

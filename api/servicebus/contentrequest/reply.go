@@ -21,27 +21,28 @@ const (
 	malformedReply      = "malformed-reply"
 )
 
-// The reasons why a message in the session of a reply is not the reply. A message can also have the
-// reason malformedReply.
+// Reasons for dead-lettering a message that is in the session of a reply but is not the reply. The
+// reason malformedReply is also possible.
 const (
 	foreignRequest = "foreign-request"
 	foreignBundle  = "foreign-bundle"
 )
 
-// The limits of a reply, in bytes.
+// Maximum sizes of a reply, in bytes.
 const (
 	maxReply = 64 << 10
 	maxURI   = 2 << 10
 )
 
-// A classification describes a message in the session of a reply.
+// A classification says whether a message in the session of a reply is the reply, and otherwise why
+// the message is dead-lettered.
 type classification struct {
-	counts               bool // true if the message is the reply
+	counts               bool // whether the message is the reply
 	reply                hub.Reply
-	refusal, description string // reason and details of the dead letter; empty if the message does not become one
+	refusal, description string // reason and details of the dead letter; empty if the message is not dead-lettered
 }
 
-// classifyMessage classifies a message in the session of the request.
+// classifyMessage classifies a message from the session of the reply.
 func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classification {
 	body := bodyOf(m)
 	if len(body) == 0 || len(body) > maxReply {
@@ -72,8 +73,8 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 	return newMalformed("it has neither Success nor Failure")
 }
 
-// newMalformed classifies a malformed reply as a failure of the domain, because a repeated request
-// would get the same reply.
+// newMalformed returns the classification of a malformed reply. The domain has failed: a repeated
+// request would get the same reply.
 func newMalformed(why string) classification {
 	return classification{
 		counts:  true,
@@ -107,7 +108,7 @@ func bodyOf(m *azservicebus.ReceivedMessage) []byte {
 	return bytes.Join(m.RawAMQPMessage.Body.Data, nil)
 }
 
-// isGUID reports whether text is the GUID id, in any format that .NET writes.
+// isGUID reports whether text is the GUID id in any of the formats that .NET writes.
 func isGUID(text, id string) bool {
 	const longest = 68 // {0x00000000,0x0000,0x0000,{0x00,0x00,0x00,0x00,0x00,0x00,0x00,0x00}}
 	if len(text) > longest {

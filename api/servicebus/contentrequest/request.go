@@ -26,21 +26,20 @@ import (
 
 // Options are the options of Requests.
 type Options struct {
-	// Open creates a client of the bus without making a call. It is called again after a connection
-	// was lost or refused, so that a changed key takes effect. The retry options of the client
-	// should be the ClientRetries of package servicebus, because this package retries requests
-	// itself.
+	// Open creates a client of the bus without connecting. It is called again after a connection
+	// was lost or refused, so that a changed key takes effect. The client should use ClientRetries
+	// of package servicebus, because this package retries requests itself.
 	Open func() (*azservicebus.Client, error)
 
 	// Queues are the queues of the domains that can receive requests.
 	Queues map[domain.Origin]contract.Queues
 
-	// MaxRequests is the maximum number of concurrent requests to one domain. It keeps a slow domain from
-	// using the capacity that other domains need. Default: 256.
+	// MaxRequests is the maximum number of concurrent requests to one domain. It prevents a slow
+	// domain from using all the capacity. Default: 256.
 	MaxRequests int
 
-	// Connections is the number of connections for replies. On each connection, the client opens
-	// one session at a time, which takes about twenty round trips to the bus. Default: 4.
+	// Connections is the number of connections for replies. On each connection, Microsoft's client
+	// opens one session at a time, which takes about twenty round trips to the bus. Default: 4.
 	Connections int
 
 	Traces     trace.TracerProvider  // records the spans of requests; default: no spans are recorded
@@ -71,24 +70,24 @@ func (o *Options) setDefaults() {
 //	Request ──▶ queue of the domain        expires when the actor stops waiting
 //	        ◀── session of its reply queue, which is named after this one request
 //
-// The hub accepts the session while the request is sent. Requests use one connection and
-// replies use others, because the failure of a receiver ends its whole connection.
+// The hub accepts the session while the request is sent. Requests and replies use separate
+// connections, because the failure of a receiver ends its whole connection.
 //
-// A message in the session is the reply if it names the request, and either the bundle or no
-// bundle. A malformed reply counts as a failure of the domain. A malformed reply, and a message
-// that is not the reply, is dead-lettered with a reason. The reply and its duplicates are
+// A message in the session is the reply if it contains the id of the request and does not contain
+// the id of a different bundle. A malformed reply counts as a failure of the domain. Malformed
+// replies and unrelated messages are dead-lettered with a reason. The reply and its duplicates are
 // completed after the caller has received the reply. A late reply has no effect, because each
-// request has a separate session. It stays in its session until it expires. Domains may send
-// replies without a time to live, so the queues for replies need a default time to live.
+// request has a separate session; it remains in its session until it expires. Domains may send
+// replies without a time to live, so the reply queues need a default time to live.
 //
-// If a connection is lost during the wait for a reply, the connection is replaced and the
-// session opened again. No state is lost when a node dies: the next Peek repeats the request
-// for the same bundle with the same idempotency id.
+// If a connection is lost during the wait for a reply, the connection is replaced and the session
+// is reopened. The death of a node loses no state: the next Peek repeats the request for the same
+// bundle with the same idempotency id.
 type Requests struct {
 	opts     Options
 	requests *busclient.Connection
 	replies  []*busclient.Connection
-	slots    map[domain.Origin]chan struct{} // one slot for each request in flight
+	slots    map[domain.Origin]chan struct{} // each slot is one request in flight
 	tasks    *busclient.TaskGroup
 	metrics  *requestMetrics
 	tracer   *tracing.Tracer
@@ -120,7 +119,7 @@ func New(opts Options) *Requests {
 }
 
 // Close makes waiting callers fail with Unavailable, and closes the connections. If ctx ends first,
-// Close returns, and the remaining work ends soon afterwards.
+// Close returns while the remaining work continues for a short time.
 func (r *Requests) Close(ctx context.Context) error {
 	r.tasks.Stop()
 	err := r.tasks.Close(ctx)
@@ -132,8 +131,8 @@ func (r *Requests) Close(ctx context.Context) error {
 
 var errClosing = domain.Errorf(domain.Unavailable, "ask a domain: this hub is being stopped")
 
-// Request implements hub.Requester. If the returned error wraps the error of ctx, no reply arrived
-// although the bus works.
+// Request implements hub.Requester. If the returned error wraps the error of ctx, the bus works but
+// the domain has not replied.
 func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply, error) {
 	queues, ok := r.opts.Queues[q.Origin]
 	if !ok {
@@ -172,13 +171,12 @@ func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues
 	return a.awaitReply(ctx)
 }
 
-// timeLeft returns the time that remains for the domain, rounded down to the precision of the
-// message.
+// timeLeft returns the remaining time for the domain, rounded down to whole milliseconds.
 func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
-	left := time.Until(q.By).Truncate(time.Millisecond) // always the system clock, which may differ from the clock that stamps messages
+	left := time.Until(q.By).Truncate(time.Millisecond) // always the system clock; opts.Clock, which stamps messages, may differ
 	if err := ctx.Err(); err != nil || left <= 0 {
 		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
@@ -186,7 +184,7 @@ func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Du
 	return min(left, longest), nil
 }
 
-// newAttempt creates an attempt with the message of a request.
+// newAttempt creates an attempt that sends q to queues.Request.
 func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
 	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
 	format := contract.FormatJSON
@@ -217,8 +215,8 @@ func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues 
 	}, nil
 }
 
-// versionOf returns the version of a format as the original reads it: a number, or 1 if text is not
-// a number.
+// versionOf parses the version of a format as the original does: it returns 1 if text is not a
+// number.
 func versionOf(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {

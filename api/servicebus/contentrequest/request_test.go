@@ -65,7 +65,8 @@ func TestRequest_ReturnsTheReasonOfADomainsFailure(t *testing.T) {
 	}
 }
 
-// The original's domains omit the idempotency id, and .NET writes a GUID in five formats.
+// A reply may contain its request id in each of the five formats that .NET writes. It has no
+// idempotency id, because the original's domains set none.
 func TestReply_MayNameItsRequestInAnyGUIDFormat(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		forms := map[string]func(d, n string) string{
@@ -226,8 +227,8 @@ func TestReply_ThatIsLateDoesNotReachTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-// waitForRequest waits until the domain has received the request and the request listens to its
-// session. It returns the received request.
+// waitForRequest waits until the domain has received the request and the hub listens to the session
+// of its reply. It returns the received request.
 func waitForRequest(t *testing.T, d *simulatedDomain) receivedRequest {
 	t.Helper()
 	q := d.nextRequest(t)

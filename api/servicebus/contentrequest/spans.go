@@ -10,9 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// startSpan starts the span of a request. The span lasts from the sending of the request to its
-// reply, and its parent is the span of the Peek. The message to the domain carries the trace
-// context of the span.
+// startSpan starts the span of a request, which ends with the reply. Its parent is the span of the
+// Peek. The message to the domain contains the trace context of the span.
 func (r *Requests) startSpan(ctx context.Context, q *hub.ContentRequest, queue string) (context.Context, trace.Span) {
 	start := tracing.Start{Name: "send " + queue, Kind: trace.SpanKindProducer, Parent: q.Trace}
 	if r.tracer.IsOn() {

@@ -26,7 +26,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// oneConnection is an option for tests in which sessions share a connection.
+// oneConnection is an option that makes all sessions share one connection.
 func oneConnection(o *contentrequest.Options) { o.Connections = 1 }
 
 func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAReplyIsReceivedAfterConnectionsWereLost(t *testing.T) {
 	})(t)
 }
 
-// Connections are lost repeatedly while many requests are in flight.
+// Connections are lost repeatedly while many requests are in flight. Every request succeeds.
 func TestRequest_SucceedsInSpiteOfLostConnections(t *testing.T) {
 	bustest.WithoutLeaks(t)
 	n := bustest.Open(t, embedded.Options{})
@@ -84,7 +84,8 @@ func TestRequest_SucceedsInSpiteOfLostConnections(t *testing.T) {
 	t.Logf("%d answered, %d failed", answered.Load(), failed.Load())
 }
 
-// The client panics on a property of a type that it does not expect.
+// Microsoft's client panics on a property of an unexpected type. The request fails with a failure
+// of the domain.
 func TestReply_OnWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	for _, property := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
 		t.Run(property, bustest.InBubble(func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestRequest_BlamesTheBusIfNoClientCanBeCreated(t *testing.T) {
 	})(t)
 }
 
-// The bus sends no reply, and the caller does not wait longer than its deadline.
+// The bus does not respond. The request ends at its deadline, with an error that blames the bus.
 func TestRequest_BlamesTheBusIfTheBusDoesNotReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var far []net.Conn
@@ -212,7 +213,8 @@ func TestRequest_BlamesTheBusIfTheBusDoesNotReply(t *testing.T) {
 	})
 }
 
-// Callers that cancel their requests while links are being opened do not affect other callers.
+// Some callers cancel their requests while links are opened. The requests of the remaining callers
+// succeed.
 func TestCancelledRequestsDoNotAffectOthers(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})

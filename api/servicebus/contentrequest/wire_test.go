@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A request has, byte for byte, the format that domains were built for.
+// A request is encoded byte for byte as the existing domains expect.
 func TestRequest_HasTheBytesOfTheContract(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)

@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// golden has messages and their encodings. The bytes were written by hand from the field table of
-// the original and the encoding rules of protobuf: for each field, its number times 8 plus its wire
-// type, followed by the length or the value. .NET writes the same bytes, with fields in the order
-// of their numbers and without default values.
+// golden contains messages and their encodings. The bytes were written by hand from the field table
+// of the original and the encoding rules of protobuf: for each field, its number times 8 plus its
+// wire type, followed by the length or the value. .NET writes the same bytes: it sorts fields by
+// number and omits default values.
 var golden = []struct {
 	name    string
 	message proto.Message
@@ -177,8 +177,8 @@ func TestAReplyMayBeEmpty(t *testing.T) {
 	require.Nil(t, reply.GetFailure())
 }
 
-// FuzzMessages decodes arbitrary bytes as each message. Every decoded message can be encoded, and
-// decoding the result returns the same message.
+// FuzzMessages decodes arbitrary bytes as each message type. A message that was decoded can be
+// encoded, and decoding the result returns an equal message.
 func FuzzMessages(f *testing.F) {
 	for _, tc := range golden {
 		b, err := proto.Marshal(tc.message)

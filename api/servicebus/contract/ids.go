@@ -26,8 +26,8 @@ func EncodeIDs(ids []uuid.UUID) []byte {
 	return list
 }
 
-// DecodeIDs returns the ids in a list. A truncated list fails with io.ErrUnexpectedEOF, because
-// only a complete list describes the bundle.
+// DecodeIDs returns the ids in a list. A truncated list fails with io.ErrUnexpectedEOF, because ids
+// of the bundle are missing.
 func DecodeIDs(list []byte) ([]uuid.UUID, error) {
 	if len(list)%idSize != 0 {
 		return nil, fmt.Errorf("list of ids: %d bytes are not a multiple of %d, the size of an id: %w", len(list), idSize, io.ErrUnexpectedEOF)

@@ -47,37 +47,37 @@ const (
 	FormatJSON = "Json"
 )
 
-// ReplyWithin is the total time that an actor waits for content. It limits the time to live of a
-// request and of a reply.
+// ReplyWithin is the total time that an actor waits for content. It limits the time to live of
+// requests and replies.
 const ReplyWithin = 30 * time.Second
 
-// The queues on which domains announce data.
+// Queues to which domains send events.
 const (
-	DataAvailableFIFO  = "dataavailable-fifo" // with sessions, one session for each recipient
+	DataAvailableFIFO  = "dataavailable-fifo" // queue with one session for each recipient
 	DataAvailableQueue = "dataavailable"      // without sessions
 )
 
 // Queues are the queues of one domain.
 type Queues struct {
-	Request string // with sessions: receives the hub's requests for content
-	Reply   string // with sessions: receives the domain's replies
-	Dequeue string // without sessions: receives a notice when an actor has confirmed a bundle
+	Request string // queue with sessions for the hub's requests for content
+	Reply   string // queue with sessions for the domain's replies
+	Dequeue string // queue without sessions for the notices that the hub sends after an actor has confirmed a bundle
 }
 
-// DefaultQueues returns the default queues of a domain. They are named after the domain's origin on
-// the wire: timeseries, timeseries-reply, timeseries-dequeue.
+// DefaultQueues returns the default queues of a domain. Their names start with the domain's origin
+// as it appears in messages: timeseries, timeseries-reply, timeseries-dequeue.
 func DefaultQueues(origin string) Queues {
 	name := strings.ToLower(WireOrigin(origin))
 	return Queues{Request: name, Reply: name + "-reply", Dequeue: name + "-dequeue"}
 }
 
-// The two names of one origin: aggregations in the hub, and wholesale on the wire.
+// Two names of one origin: the hub uses aggregations, and messages contain wholesale.
 const (
 	aggregations = "Aggregations"
 	wholesale    = "Wholesale"
 )
 
-// WireOrigin returns the name that an origin has on the wire.
+// WireOrigin returns the name of an origin in messages.
 func WireOrigin(origin string) string {
 	if origin == aggregations {
 		return wholesale
@@ -85,9 +85,9 @@ func WireOrigin(origin string) string {
 	return origin
 }
 
-// ParseOrigin returns the origin for a name on the wire. Like the original, it also accepts the
-// numbers of the original's origins. Any other text is returned unchanged; the hub checks whether a
-// domain with this name exists.
+// ParseOrigin returns the origin whose name in messages is text. Like the original, it also accepts
+// the numbers of the original's origins. Any other text is returned unchanged; the hub checks
+// whether a domain with this name exists.
 func ParseOrigin(text string) string {
 	switch text {
 	case "1":
@@ -109,7 +109,7 @@ func ParseOrigin(text string) string {
 const ExchangeContainer = "messagehub-exchange"
 
 // ContentName returns the name of the blob to which the original's domains write the content of a
-// bundle. The hub accepts a blob with any name in a reply, except the blob that lists the ids. Once
-// the hub has copied the content, it deletes the blob if the name contains the IdempotencyId (ID,
-// ID_anything or ID.anything, in any folder). The domain must delete blobs with other names.
+// bundle. A reply may use any blob name except that of the list of ids. After copying the content,
+// the hub deletes the blob if the name contains the IdempotencyId (ID, ID_anything or ID.anything,
+// in any folder). The domain must delete blobs with any other name.
 func ContentName(idempotencyID string) string { return idempotencyID + "_data" }

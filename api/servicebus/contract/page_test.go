@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page for domains shows the messages for content and notices as the contract defines them,
-// without the comments.
+// The guide page for domains contains the definitions of the messages for content and notices,
+// equal to those in contract.proto except for the comments.
 func TestDomainsPage_HasTheMessagesOfTheContract(t *testing.T) {
 	page, err := os.ReadFile("../../guide/domains.md")
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// BenchmarkBehindMany uses a queue with 100,000 dead letters on a durable bus. It measures listing
-// one page, and sending the last dead letter again.
+// BenchmarkBehindMany measures two operations on a queue with 100,000 dead letters on a durable
+// bus: listing one page, and resending the last dead letter.
 func BenchmarkBehindMany(b *testing.B) {
 	const many = 100_000
 	var e embedded.Entities

@@ -18,14 +18,14 @@ import (
 
 // Options are the options of a Bus. Open is required.
 type Options struct {
-	// Open creates a client without making a call. It is called again after a client has failed.
+	// Open creates a client without connecting. It is called again after a client has failed.
 	Open func() (*azservicebus.Client, error)
 
-	// FetchesAny reports whether a receiver can fetch any dead letter by its sequence number, as on
-	// the embedded bus. If false, a receiver can fetch only deferred dead letters.
+	// FetchesAny reports whether the bus returns any dead letter by its sequence number, as the
+	// embedded bus does. Azure returns only deferred dead letters by sequence number.
 	FetchesAny bool
 
-	// Count returns the number of dead letters of a queue. Default: the number is unknown.
+	// Count returns the number of dead letters of a queue. By default, isKnown is always false.
 	Count func(queue string) (n int64, isKnown bool)
 
 	Clock  func() time.Time // default: time.Now
@@ -38,7 +38,7 @@ type Bus struct {
 	bus  *busclient.Connection
 
 	mu     sync.Mutex
-	orders map[string]*semaphore.Weighted // one semaphore for each queue, acquired by the order that is being executed
+	orders map[string]*semaphore.Weighted // one semaphore for each queue; the running order holds it
 }
 
 var _ deadletters.Bus = (*Bus)(nil)
@@ -66,20 +66,20 @@ func (b *Bus) Close(ctx context.Context) error {
 // Count implements deadletters.Bus.
 func (b *Bus) Count(queue string) (n int64, isKnown bool) { return b.opts.Count(queue) }
 
-// callTimeout is the time limit of one call to the client. Cancelling the caller's context does not
-// cancel the call, because the client must not be interrupted while it opens a link.
+// callTimeout is the time limit of one call to Microsoft's client. A call continues when the
+// caller's context ends, because the client must not be interrupted while it opens a link.
 const callTimeout = 20 * time.Second
 
-// A callError is the failure of a call to the client. asDomainError converts it to an error of
-// package domain.
+// A callError is the failure of a call to Microsoft's client. asDomainError converts it to an error
+// of package domain.
 type callError struct {
 	failure *busclient.Failure
 }
 
 func (e *callError) Error() string { return e.failure.Error() }
 
-// callClient calls f, which makes one call to the client, with the time limit callTimeout. It
-// returns a *callError if the call fails, or a *busclient.PanicError if the client panics.
+// callClient calls f, which makes one call to Microsoft's client, with the time limit callTimeout.
+// It returns a *callError if the call fails, or a *busclient.PanicError if the client panics.
 func callClient(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -94,7 +94,7 @@ func callClient(ctx context.Context, f func(ctx context.Context) error) (err err
 	return nil
 }
 
-// withReceiver calls f with a receiver of the dead letters of a queue.
+// withReceiver calls f with a receiver for the dead letters of a queue.
 func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azservicebus.Receiver) error) error {
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "no time is left for the call: %w", err)
@@ -121,7 +121,7 @@ func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azserviceb
 }
 
 // asDomainError converts a *callError to an error of package domain. It returns any other error
-// unchanged, because that error has a kind already.
+// unchanged, because that error already has a kind.
 func asDomainError(queue string, err error) error {
 	failed, ok := errors.AsType[*callError](err)
 	if !ok {

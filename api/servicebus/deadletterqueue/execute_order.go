@@ -13,17 +13,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Limits of the dead letters that are passed over, and timeouts.
+// Limits of the dead letters that one order may pass over, and timeouts.
 const (
 	maxPassed      = 1_000
 	maxPassedBytes = 64 << 20
-	receiveTimeout = 3 * time.Second  // a dead letter that is not received in this time is deleted or locked by another receiver
-	abandonTimeout = 10 * time.Second // a lock that is not released in this time expires later
+	receiveTimeout = 3 * time.Second  // if a dead letter is not received within this time, it was deleted or another receiver locked it
+	abandonTimeout = 10 * time.Second // a lock that is not released within this time expires later
 )
 
 // executeOrder locks the dead letters with the given sequence numbers one after another, and
-// settles each with act. It returns how many it settled, and stops at the first failure. It skips a
-// number that belongs to no dead letter.
+// settles each with act. It stops at the first failure, and returns the number of settled dead
+// letters. It skips numbers of missing dead letters.
 func (b *Bus) executeOrder(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
 	order := b.orderOf(queue)
 	if err := order.Acquire(ctx, 1); err != nil {
@@ -49,7 +49,7 @@ func (b *Bus) executeOrder(ctx context.Context, queue string, numbers []int64, a
 	return n, err
 }
 
-// orderOf returns the semaphore for the orders for a queue.
+// orderOf returns the semaphore that the running order of a queue holds.
 func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +59,7 @@ func (b *Bus) orderOf(queue string) *semaphore.Weighted {
 	return b.orders[queue]
 }
 
-// An execution locks and settles the dead letters of one order, which are in one queue, with one
+// An execution executes one order: it locks and settles dead letters of one queue with one
 // receiver.
 type execution struct {
 	*Bus
@@ -92,7 +92,7 @@ func (t *execution) settleReceived(ctx context.Context) error {
 		if !isWanted {
 			t.passed, t.passedBytes = append(t.passed, m), t.passedBytes+sizeOf(m)
 			if numberOf(m) > t.wanted[len(t.wanted)-1] {
-				return nil // the remaining wanted dead letters are deleted, deferred, or locked by another receiver
+				return nil // the missing dead letters were deleted, deferred, or locked by another receiver
 			}
 			continue
 		}
@@ -112,7 +112,8 @@ func (t *execution) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	return nil
 }
 
-// receiveNext locks the next unlocked dead letter. It returns nil if it receives none in time.
+// receiveNext locks the next unlocked dead letter. It returns nil if none arrives within
+// receiveTimeout.
 func (t *execution) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()
@@ -157,8 +158,8 @@ func (t *execution) settleFetched(ctx context.Context) error {
 	return nil
 }
 
-// fetch locks the dead letter with a sequence number. It returns nil if the bus does not return the
-// dead letter.
+// fetch locks the dead letter with the given sequence number. It returns nil if the bus does not
+// return that dead letter.
 func (t *execution) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
 	err = callClient(ctx, func(ctx context.Context) error {
 		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)

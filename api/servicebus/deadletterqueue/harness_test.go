@@ -48,7 +48,7 @@ func newSite(t *testing.T) *busSite {
 	return s
 }
 
-// newClient returns a client. wire may wrap each connection of the client.
+// newClient returns a client. wire, if not nil, wraps each connection of the client.
 func (s *busSite) newClient(wire func(net.Conn) net.Conn) *azservicebus.Client {
 	s.Helper()
 	c, err := s.open(wire)()
@@ -91,8 +91,8 @@ func (s *busSite) send(queue string, messages ...*azservicebus.Message) {
 	}
 }
 
-// A lockedReceiver receives from a session or from a queue. The client has a separate type for
-// each.
+// A lockedReceiver receives from a session or from a queue, for which azservicebus has separate
+// types.
 type lockedReceiver interface {
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
@@ -100,7 +100,7 @@ type lockedReceiver interface {
 	Close(ctx context.Context) error
 }
 
-// receiverOf returns a receiver of a queue, or of one session of the queue.
+// receiverOf returns a receiver for a session of a queue, or for the whole queue if session is "".
 func (s *busSite) receiverOf(queue, session string) lockedReceiver {
 	s.Helper()
 	if session == "" {
@@ -109,7 +109,7 @@ func (s *busSite) receiverOf(queue, session string) lockedReceiver {
 	return bustest.Must(s.client.AcceptSessionForQueue(s.Context(), queue, session, nil))
 }
 
-// receive removes n messages from a queue, or from one session of the queue.
+// receive removes n messages from a session of a queue, or from the whole queue if session is "".
 func (s *busSite) receive(queue, session string, n int) (got []*azservicebus.ReceivedMessage) {
 	s.Helper()
 	r := s.receiverOf(queue, session)
@@ -139,8 +139,8 @@ func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservi
 	}
 }
 
-// addExpired adds n dead letters to a queue by sending messages that expire. The test must run in a
-// bubble.
+// addExpired adds n dead letters to a queue by sending messages that expire. The test must use fake
+// time (testing/synctest).
 func (s *busSite) addExpired(queue string, n int) {
 	s.Helper()
 	const atOnce = 100
@@ -156,7 +156,7 @@ func (s *busSite) addExpired(queue string, n int) {
 		}
 		require.NoError(s, sender.SendMessageBatch(s.Context(), batch, nil))
 	}
-	<-time.After(2 * time.Second) // advances the clock of the bubble
+	<-time.After(2 * time.Second) // the wait advances the fake clock
 	require.EqualValues(s, n, s.bus.Stats().DeadLetters)
 }
 
@@ -186,8 +186,8 @@ func (s *busSite) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64
 	return numbers
 }
 
-// The client settles a message with a management request if the message was fetched by its sequence
-// number or its link is lost, and otherwise with a disposition.
+// How Microsoft's client settles a message: with a management request if the message was fetched by
+// its sequence number or its link is lost, and otherwise with a disposition.
 const (
 	settleRequest = "com.microsoft:update-disposition"
 	disposition   = "\x00\x53\x15"
@@ -197,8 +197,8 @@ const (
 const resentCopy = "FormerMessageId"
 
 // A cutConn breaks its connection when a message is settled or, if isOfCopy is true, when a copy is
-// sent. If isLate is false, the bus does not receive that frame. If isLate is true, the bus
-// receives the frame, but its reply is lost.
+// sent. If isLate is true, the bus receives that frame, but its reply is lost. Otherwise the bus
+// does not receive the frame.
 type cutConn struct {
 	net.Conn
 	isOfCopy bool
@@ -217,8 +217,8 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// inBothWays runs a test twice: on a bus whose receivers can fetch any dead letter, and on a bus
-// whose receivers cannot.
+// inBothWays runs a test on two buses: receivers of the first can fetch any dead letter by its
+// number, and receivers of the second cannot.
 func inBothWays(t *testing.T, test func(s *busSite, fetchesAny bool)) {
 	t.Helper()
 	for name, fetchesAny := range map[string]bool{"fetch": true, "receive": false} {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
-// Peek implements deadletters.Bus. If the client cannot decode a dead letter, the result ends
-// before that dead letter. If it is the first dead letter of the page, Peek fails with Damaged.
+// Peek implements deadletters.Bus. If Microsoft's client cannot decode a dead letter, the page ends
+// before it. If that dead letter would be the first of the page, Peek fails with Damaged.
 func (b *Bus) Peek(ctx context.Context, queue string, after int64, limit int) ([]deadletters.DeadLetter, error) {
 	found, err := b.peekMessages(ctx, queue, after, limit)
 	letters := make([]deadletters.DeadLetter, 0, len(found))
@@ -39,7 +39,7 @@ func (b *Bus) peekMessages(ctx context.Context, queue string, after int64, limit
 			one, err := peek(ctx, r, after, 1)
 			if len(one) == 0 {
 				if busclient.IsPanic(err) && len(found) > 0 {
-					err = nil // the undecodable dead letter becomes the first of the next page
+					err = nil // the next page starts with the undecodable dead letter
 				}
 				unreadable = nil
 				return err
@@ -88,13 +88,13 @@ func (b *Bus) Read(ctx context.Context, queue string, number int64) (*deadletter
 	return c, nil
 }
 
-// Limits of the properties in a result.
+// Limits of the properties that Peek and Read return.
 const (
 	maxProperties = 100
 	maxProperty   = 4 << 10 // bytes
 )
 
-// cutText returns text, or its beginning if it is longer than maxProperty.
+// cutText returns text, truncated to maxProperty bytes.
 func cutText(text string) string {
 	if len(text) <= maxProperty {
 		return text
@@ -113,8 +113,8 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
-// bodyOf returns the data sections of a message. The client returns a Body only
-// if there is exactly one.
+// bodyOf returns the data sections of a message. Microsoft's client sets Body only if a message has
+// exactly one section.
 func bodyOf(m *azservicebus.ReceivedMessage) [][]byte {
 	if m.RawAMQPMessage == nil {
 		return [][]byte{m.Body}

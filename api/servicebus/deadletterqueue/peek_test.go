@@ -85,7 +85,8 @@ func TestRead_ReturnsBodyAndProperties(t *testing.T) {
 	})(t)
 }
 
-// Peek also reads the body of each message. The bus returns as many messages as fit into one reply.
+// Read returns the whole body of a large message. The bus limits a reply to Peek by bytes, and Peek
+// also reads the bodies.
 func TestRead_CutsNothingThatFits(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)

@@ -30,8 +30,8 @@ func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (delete
 	})
 }
 
-// resend sends a copy of a dead letter that r has locked, and then deletes the dead letter. A crash
-// between the two steps leaves the copy and the dead letter.
+// resend sends a copy of a dead letter that r has locked, and then deletes the dead letter. After a
+// crash between these steps, the copy and the dead letter exist.
 func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, operator string) error {
 	if err := b.send(ctx, queue, b.copyOf(m, operator)); err != nil {
 		b.abandon(ctx, r, m)
@@ -84,7 +84,7 @@ func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere 
 	return isThere, err
 }
 
-// copyOf returns the message that replaces a dead letter.
+// copyOf returns the copy of a dead letter that operator sends to the queue.
 func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, operator string) *azservicebus.AMQPAnnotatedMessage {
 	properties := maps.Clone(m.ApplicationProperties)
 	if properties == nil {
@@ -112,7 +112,7 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, operator string) *azservic
 			Subject: p.Subject, To: p.To, UserID: p.UserID,
 		}
 	}
-	for name, value := range raw.MessageAnnotations { // the copy has only the annotations that the sender set
+	for name, value := range raw.MessageAnnotations { // the copy has only the annotations of the sender
 		if text, ok := name.(string); !ok || text == partitionKey || !strings.HasPrefix(text, busAnnotation) {
 			message.MessageAnnotations[name] = value
 		}
@@ -125,12 +125,12 @@ const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
 	busAnnotation       = "x-opt-"              // prefix of the annotations that the bus sets
-	partitionKey        = "x-opt-partition-key" // set by the sender, although it has the prefix
+	partitionKey        = "x-opt-partition-key" // set by the sender, although it starts with the prefix of the bus
 )
 
-// copyID returns the message id of the copy of a dead letter. Each dead letter has one id for its
-// copies, which differs from the ids of all other messages. It is shorter than 128 characters, the
-// limit for a message id.
+// copyID returns the message id for copies of a dead letter. All copies of one dead letter have the
+// same id, which differs from the ids of all other messages. It is shorter than the limit of 128
+// characters.
 func copyID(number int64, former string) string {
 	sum := sha256.Sum256([]byte(former))
 	return "resent-" + strconv.FormatInt(number, 10) + "-" + hex.EncodeToString(sum[:8])

@@ -44,7 +44,8 @@ func TestResend_SendsTheMessageUnchanged(t *testing.T) {
 	})
 }
 
-// The bus would drop a copy with the same message id, so the message would be lost.
+// A queue with duplicate detection would drop a copy with the former message id. The copy has a new
+// id, so no message is lost.
 func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.newBus(fetchesAny)
@@ -59,7 +60,7 @@ func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 			}
 			_, err = b.Resend(s.Context(), dedup, []int64{found[0].Number}, who)
 			require.NoError(s, err)
-			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // has the same message id, so the bus would drop a copy that kept the id
+			s.deadLetter(dedup, "", "damaged again", &azservicebus.Message{Body: []byte("b"), MessageID: to.Ptr("id-a")}) // with the same message id as the first message, so the bus would drop an unchanged copy
 		}
 	})
 }
@@ -78,7 +79,7 @@ func TestOrder_SettlesOnlyTheNamedDeadLetters(t *testing.T) {
 		require.Equal(s, []int64{3, 6}, s.numbers(b, plain))
 		require.Zero(s, s.bus.Stats().Active)
 
-		// The locks of the passed-over dead letters were released.
+		// The test can delete the dead letters that were passed over, so their locks were released.
 		n, err = b.Delete(s.Context(), plain, []int64{3, 6})
 		require.NoError(s, err)
 		require.Equal(s, 2, n)
@@ -116,7 +117,7 @@ func TestOrder_FailsWithBusyForALockedDeadLetter(t *testing.T) {
 		n, err := b.Delete(s.Context(), plain, []int64{2})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
+		<-time.After(2 * time.Minute) // the fake clock advances until the lock expires
 		n, err = b.Delete(s.Context(), plain, []int64{1})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -145,7 +146,7 @@ func TestOrder_ReportsHowManyItPassesOver(t *testing.T) {
 	}))
 }
 
-// The node dies, or loses the bus, after it has sent the copy.
+// The node dies, or loses the bus, after it has sent the copy. The copy and the dead letter exist.
 func TestResend_LeavesCopyAndDeadLetterIfRemovalFails(t *testing.T) {
 	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.newBus(fetchesAny, func(o *deadletterqueue.Options) {
@@ -157,7 +158,7 @@ func TestResend_LeavesCopyAndDeadLetterIfRemovalFails(t *testing.T) {
 		require.Zero(s, n)
 		require.Equal(s, []int64{1}, s.numbers(b, plain))
 
-		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
+		<-time.After(2 * time.Minute) // the fake clock advances until the lock expires
 		n, err = s.newBus(fetchesAny).Resend(s.Context(), plain, []int64{1}, who)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -168,7 +169,8 @@ func TestResend_LeavesCopyAndDeadLetterIfRemovalFails(t *testing.T) {
 	})
 }
 
-// The second copy has the same message id as the first copy.
+// The dead letter is resent twice. The second copy has the same message id as the first copy, so
+// the queue drops it.
 func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
@@ -178,7 +180,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 		s.deadLetter(dedup, "", "damaged", newMessages("a")...)
 		_, err := b.Resend(t.Context(), dedup, []int64{1}, who)
 		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
-		<-time.After(2 * time.Minute) // the clock of the bubble advances until the lock expires
+		<-time.After(2 * time.Minute) // the fake clock advances until the lock expires
 		_, err = s.newBus(true).Resend(t.Context(), dedup, []int64{1}, who)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, s.bus.Stats().Active)
@@ -206,7 +208,8 @@ func TestOrder_IsExecutedOnceIfTheReplyIsLost(t *testing.T) {
 	})
 }
 
-// The client itself sends the copy a second time, with the same message id.
+// The reply of the bus to the copy is lost, and Microsoft's client sends the copy again with the
+// same message id. No message is lost.
 func TestResend_LosesNothingIfTheBusDoesNotReply(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		inBothWays(t, func(s *busSite, fetchesAny bool) {
@@ -222,7 +225,7 @@ func TestResend_LosesNothingIfTheBusDoesNotReply(t *testing.T) {
 			s.deadLetter(plain, "", "damaged", newMessages("a")...)
 			n, err := b.Resend(s.Context(), plain, []int64{1}, who)
 			left := s.numbers(b, plain)
-			if always || err != nil { // a message cannot always be settled over another connection
+			if always || err != nil { // some messages cannot be settled over another connection
 				require.Equal(s, domain.Uncertain, domain.KindOf(err), "%v", err)
 				require.Zero(s, n)
 				require.Equal(s, []int64{1}, left)

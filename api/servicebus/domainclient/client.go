@@ -19,19 +19,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Connect creates a client of the Service Bus namespace. It is called once for each task, because
-// Microsoft's client closes its whole connection when one receiver fails permanently, and such a
-// failure must not affect the other tasks. The client must be allowed at least one retry, since it
-// replaces a connection only when it retries.
+// A Connect creates a client of the Service Bus namespace. It is called once for each task: when a
+// receiver fails permanently, Microsoft's client closes its whole connection, which must not affect
+// other tasks. The client must be allowed at least one retry, because it replaces a lost connection
+// only when it retries.
 type Connect func() (*azservicebus.Client, error)
 
 // ConnectionString connects with a connection string. The connection string of an embedded bus
 // without TLS ends in UseDevelopmentEmulator=true.
 func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
 
-// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate authority is
-// unknown to the system, or that requires a client certificate. The Endpoint may contain a port, as
-// the Endpoint of a hub does.
+// ConnectionStringWithTLS is like ConnectionString, with the TLS configuration secured. A namespace
+// needs it if the system does not know its certificate authority, or if it requires a client
+// certificate. The Endpoint may contain a port.
 func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
 		text, endpoint := splitPort(text)
@@ -63,13 +63,12 @@ func splitPort(text string) (connection, endpoint string) {
 }
 
 // shortRetries are the retries inside Microsoft's client. They are few, because this package
-// retries calls itself and logs its retries.
+// retries failed calls itself and logs each retry.
 var shortRetries = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 250 * time.Millisecond, MaxRetryDelay: 2 * time.Second}
 
-// Options are the identity of a domain and its connections to the hub.
+// Options identify a domain and configure its connections to the hub.
 type Options struct {
-	// Origin is the name of the domain in the hub, such as Charges. An event may name another
-	// origin.
+	// Origin is the name of the domain in the hub, such as Charges. An event can override it.
 	Origin string
 
 	// Connect creates clients of the namespace. Required.
@@ -96,8 +95,8 @@ type Options struct {
 	// Queues are the other queues of the domain. Default: the queues named after Origin.
 	Queues contract.Queues
 
-	// Answered, if set, is called with each reply that Serve has sent. It must be fast and safe for
-	// concurrent use.
+	// Answered, if not nil, is called with each reply that Serve has sent. It must be fast and safe
+	// for concurrent use.
 	Answered func(Answer)
 
 	// Logger logs failures that are retried. Default: no log.
@@ -134,7 +133,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, events: newSenders(&o, o.Events)}, nil
 }
 
-// Close closes the connection of Send. Serve and Notices close their own connections.
+// Close closes the connection that Send uses. Serve and Notices close their own connections.
 func (c *Client) Close(ctx context.Context) error { return c.events.close(ctx) }
 
 // newID returns a random id for a message.

@@ -22,17 +22,17 @@ import (
 type Event struct {
 	ID               uuid.UUID // id of the data, the same each time the event is sent
 	Recipient        string    // the actor: a GUID, a GLN, or another id that the hub knows
-	Origin           string    // "" for the origin of the Client
+	Origin           string    // origin of the event; "" means the origin of the Client
 	ContentType      string    // only events of the same content type share a bundle
-	DocumentType     string    // name of the data for the recipient; "" for the content type
+	DocumentType     string    // name of the data for the recipient; "" means the content type
 	SupportsBundling bool      // if false, the event is alone in its bundle
 	Weight           int64     // size of the data in KB, at least 1
 
 	// Payload is the data itself, if the event contains the data. It requires Form JSON.
 	Payload json.RawMessage
 
-	// TraceParent and TraceState are the W3C Trace Context of the operation that caused the event,
-	// if that operation is traced. If several events share a message, the message has the trace
+	// TraceParent and TraceState are the W3C Trace Context of the operation that caused the event.
+	// They are "" if that operation is not traced. A message with several events uses the trace
 	// context of the first event.
 	TraceParent, TraceState string
 }
@@ -56,7 +56,7 @@ type outgoingMessage struct {
 	sent   *azservicebus.Message
 }
 
-// recipientMessages has the messages of one recipient, in order.
+// recipientMessages contains the messages to one recipient, in order.
 type recipientMessages struct {
 	recipient string
 	messages  []outgoingMessage
@@ -65,7 +65,7 @@ type recipientMessages struct {
 // encodeEvents encodes events into messages. It keeps the order of the events of each recipient.
 func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 	var byRecipient []recipientMessages
-	number := make(map[string]int) // recipient → index of its messages in the result
+	number := make(map[string]int) // maps a recipient to the index of its messages in the result
 	grouped := make([][]*Event, 0)
 	for i := range events {
 		e := events[i]
@@ -89,8 +89,8 @@ func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 	return byRecipient, nil
 }
 
-// completeEvent sets the optional fields that an event omits. It rejects an event that every hub
-// would refuse, regardless of the hub's settings.
+// completeEvent sets the optional fields that an event omits. It returns an error for an event that
+// every hub rejects, whatever its settings.
 func (c *Client) completeEvent(e *Event) error {
 	e.Origin = cmp.Or(e.Origin, c.o.Origin)
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
@@ -137,8 +137,8 @@ func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMes
 	return messages, nil
 }
 
-// writeJSON encodes the events of one recipient into JSON messages. Each message gets as many
-// events as its size and EventsPerMessage allow.
+// writeJSON encodes the events of one recipient into JSON messages. Each message contains as many
+// events as messageBytes and EventsPerMessage allow.
 func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage, error) {
 	var messages []outgoingMessage
 	var texts [][]byte
@@ -191,9 +191,9 @@ func (e *Event) encodeJSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// newAnnouncement returns a message with a body. The id of the message depends only on its content
-// and recipient. So the bus detects a message that is sent twice. A changed event with an unchanged
-// event id gets another message id, so the hub receives it and rejects it with a reason.
+// newAnnouncement returns a message with a body. The message id is a hash of the recipient and the
+// content, so the bus detects a message that is sent twice. If the content of an event changes, the
+// message id changes too, and the hub receives the message and rejects it with a reason.
 func (c *Client) newAnnouncement(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q ", recipient, contentType)

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// An exampleHub is a hub that handles one event in an example. An example has no testing.T, so the
-// hub panics if something fails.
+// An exampleHub is a hub that handles one event in an example. It panics if something fails,
+// because an example has no testing.T.
 type exampleHub struct {
 	*market
 	connect  domainclient.Connect
@@ -23,7 +23,7 @@ type exampleHub struct {
 	end      *exampleTB
 }
 
-// An exampleTB replaces the testing.TB for the hub of an example.
+// An exampleTB implements testing.TB for an example, which has no testing.T.
 type exampleTB struct {
 	testing.TB
 	last []func()
@@ -48,8 +48,7 @@ func (h *exampleHub) close() {
 	}
 }
 
-// peek requests the content of a bundle that contains the actor's announced event, as the actor's
-// Peek would.
+// peek requests content for the actor's announced event, as the actor's Peek would.
 func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
 	require.NoError(h.end, proto.Unmarshal(h.receiveEvents(actor, 1)[0].Body, &e))

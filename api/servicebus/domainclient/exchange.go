@@ -22,11 +22,11 @@ type contentContainer struct{ container *container.Client }
 // errNoExchange reports a client without Options.Exchange.
 var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
 
-// largestList is the maximum size of a list of ids in bytes, 20 times the size of the list for the
+// largestList is the maximum size of a list of event ids in bytes, 20 times the size for the
 // largest bundle.
 const largestList = 16 << 20
 
-// readIDs reads the blob with the name list, which contains a list of ids.
+// readIDs returns the event ids in the blob called list.
 func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID, error) {
 	if x.container == nil {
 		return nil, errNoExchange
@@ -51,8 +51,8 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 	return ids, nil
 }
 
-// blockBytes is the size of the blocks in which content is uploaded. Two blocks are in memory at a
-// time.
+// blockBytes is the size of the blocks in which content is uploaded. Two blocks are in memory at
+// the same time.
 const blockBytes = 4 << 20
 
 // errEmpty reports empty content, which the hub would refuse.
@@ -81,8 +81,8 @@ func (x contentContainer) putContent(ctx context.Context, name, mediaType string
 	return at.String(), safe.size, nil
 }
 
-// A safeReader counts bytes, ends with its context, and turns panics into errors. Without it, a
-// panic would free the uploader's memory while the upload still uses that memory.
+// A safeReader counts the bytes that it reads, fails when its context ends, and turns panics into
+// errors. A panic during an upload would free memory that the uploader still uses.
 type safeReader struct {
 	ctx  context.Context //nolint:containedctx // the error of the upload
 	from io.Reader

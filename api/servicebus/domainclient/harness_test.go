@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// patience is the time limit of each wait in a test. A test that reaches the limit fails.
+// patience is the time limit of each wait in a test. At the limit, the test fails.
 const patience = time.Minute
 
 // entities are the queues of a hub and one domain. The queue for notices has short locks: if a
@@ -64,7 +64,7 @@ func newClient(t testing.TB, o domainclient.Options) *domainclient.Client {
 	return c
 }
 
-// A busHub does on the bus what a hub does, as far as a domain can observe it.
+// A busHub simulates the hub's side of the bus, as far as a domain can observe it.
 type busHub struct {
 	t      testing.TB
 	client *azservicebus.Client

@@ -34,7 +34,7 @@ func openExchange(t testing.TB) *container.Client {
 	return client.ServiceClient().NewContainerClient(contract.ExchangeContainer)
 }
 
-// A market has a bus, an exchange, a hub and the options of a domain.
+// A market consists of a bus, an exchange, a hub and the options of a domain.
 type market struct {
 	*busHub
 	bus      *embedded.Namespace
@@ -77,7 +77,7 @@ func serve(t testing.TB, o domainclient.Options, h domainclient.Handler) (stop f
 	return run(t, func(ctx context.Context) error { return domain.Serve(ctx, h) })
 }
 
-// A testBundle is a bundle whose content is requested.
+// A testBundle is a bundle whose content the test requests.
 type testBundle struct {
 	process string
 	events  []uuid.UUID

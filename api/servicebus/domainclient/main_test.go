@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain checks that no test leaves a goroutine behind.
+// TestMain fails if goroutines remain after the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 
 // A Notice reports that an actor has confirmed a bundle.
 type Notice struct {
-	ID        string // IdempotencyID of the bundle, the same each time the notice is delivered
+	ID        string // IdempotencyID of the bundle; it does not change if the notice is delivered again
 	Recipient string // the actor
 	List      string // name of the blob that lists the ids of the events
 
@@ -31,9 +31,9 @@ func (n *Notice) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
 	return n.exchange.readIDs(ctx, n.List)
 }
 
-// Notices passes notices to h one after another until ctx ends, and then returns nil. A notice is
-// completed when h returns nil. After an error or a panic of h, Notices pauses and passes the same
-// notice to h again; later notices wait. For a notice that can never be processed, h should log the
+// Notices calls h with one notice after another until ctx ends, and then returns nil. A notice is
+// completed when h returns nil. After an error or a panic of h, Notices pauses and calls h with the
+// same notice again, before any later notice. If h can never process a notice, it should log the
 // notice and return nil.
 //
 // A notice may be delivered twice, even after a long time. See [Notice.ID].
@@ -67,7 +67,7 @@ type noticeLoop struct {
 	client  *azservicebus.Client
 }
 
-// drainQueue opens a receiver and uses it until the receiver fails.
+// drainQueue receives notices with a new receiver until the receiver fails.
 func (l *noticeLoop) drainQueue(ctx context.Context, p *patience) error {
 	from, err := l.client.NewReceiverForQueue(l.c.o.Queues.Dequeue, nil)
 	if err != nil {
@@ -96,8 +96,8 @@ func (l *noticeLoop) drainQueue(ctx context.Context, p *patience) error {
 	}
 }
 
-// handleNotice passes one notice to the handler until the handler returns nil. It keeps the lock of
-// the notice during the pauses, so that retries do not count as deliveries.
+// handleNotice calls the handler with one notice until the handler returns nil. It renews the lock
+// of the notice during the pauses, so that retries do not count as deliveries.
 func (l *noticeLoop) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	n, err := l.c.parseNotice(m)
 	if err != nil {
@@ -128,7 +128,7 @@ func (l *noticeLoop) handleNotice(ctx context.Context, from *azservicebus.Receiv
 	return from.CompleteMessage(settling, m, nil) // without completion, the bus would deliver the notice again
 }
 
-// parseNotice returns the notice in a message, or the reason why the message contains no notice.
+// parseNotice returns the notice in a message, or an error if the message contains no notice.
 func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	if len(m.Body) > largestRequest {
 		return nil, fmt.Errorf("%d bytes are not a notice", len(m.Body))

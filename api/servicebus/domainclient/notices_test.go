@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// listen passes notices to h until stop is called or the test ends.
+// listen passes notices to h until the returned function is called or the test ends.
 func listen(t testing.TB, o domainclient.Options, h func(context.Context, *domainclient.Notice) error) (stop func() error) {
 	t.Helper()
 	domain := newClient(t, o)
@@ -124,7 +124,7 @@ func TestNoticesContinueAfterConnectionsBreak(t *testing.T) {
 		process := fmt.Sprintf("b%d_a1", n)
 		m.notify(process, "a1")
 		require.Equal(t, process, await(t, got))
-		m.waitUntilDrained() // without the wait, the notice would be delivered again when its lock expires
+		m.waitUntilDrained() // without this wait, the bus would deliver the notice again when its lock expires
 		m.bus.DropConnections()
 		m.busHub = newHub(t, m.bus)
 	}
@@ -143,7 +143,7 @@ func TestEventIDs_RejectsATruncatedList(t *testing.T) {
 	_, err := m.exchange.NewBlockBlobClient("b1_a1_ids").UploadBuffer(t.Context(), make([]byte, 17), nil)
 	require.NoError(t, err)
 	m.notify("b1_a1", "a1")
-	m.notify("b2_a1", "a1") // the list of this bundle does not exist
+	m.notify("b2_a1", "a1") // the blob that lists the ids of this bundle does not exist
 	said := make(chan error, 2)
 	listen(t, m.options(), func(ctx context.Context, n *domainclient.Notice) error {
 		_, err := n.EventIDs(ctx)

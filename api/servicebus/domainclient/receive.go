@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// closeTimeout limits work at the end of a task. Without the limit, Microsoft's client would take
-// minutes to give up on a lost connection.
+// closeTimeout limits the work at the end of a task. Without it, Microsoft's client would wait
+// minutes for a lost connection.
 const closeTimeout = 5 * time.Second
 
 // closingContext returns a context for work that must be done even if ctx has ended.
@@ -41,8 +41,8 @@ func recoverPanic(f func() error) (err error) {
 	return f()
 }
 
-// receiveNext returns the next message. It returns nil if the link is lost, which is a temporary
-// failure. After a [busclient.PanicError], the receiver must not be used again.
+// receiveNext returns the next message, or nil if the link is lost, which is a temporary failure.
+// After a [busclient.PanicError], the receiver must not be used again.
 func receiveNext(ctx context.Context, from busclient.Receiver) (*azservicebus.ReceivedMessage, error) {
 	m, err := busclient.ReceiveOne(ctx, from)
 	if errors.Is(err, busclient.ErrLinkLost) {
@@ -56,7 +56,7 @@ type settler interface {
 	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
 }
 
-// deadLetter dead-letters an unreadable message; why becomes the description.
+// deadLetter dead-letters an unreadable message with why as the description.
 func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
 	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
 	settling, cancel := closingContext(ctx)
@@ -75,7 +75,7 @@ func clipText(text string) string {
 }
 
 // keepLock renews a lock until release is called. The returned context ends when the lock is lost,
-// because another receiver may then process the message.
+// because another receiver may then get the message.
 func (c *Client) keepLock(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	// The clocks of the bus and of this process may differ, so the remaining time of the lock is

@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Handler produces the content of a bundle. The context ends when the hub stops waiting for the
-// content. The returned reader is read to its end, and closed if it is an io.Closer. After the
-// context has ended, a read must fail or return io.EOF.
+// A Handler produces the content of a bundle. Its context ends when the hub stops waiting for the
+// content. The client reads the returned reader to its end, and closes it if it is an io.Closer.
+// After the context has ended, a read must fail or return io.EOF.
 //
-// A *Failure is sent to the hub unchanged. Any other error, and a panic, becomes a Failure with the
+// A *Failure is sent to the hub unchanged. Any other error or a panic is sent as a Failure with the
 // reason InternalError.
 type Handler func(ctx context.Context, r *Request) (io.Reader, error)
 
-// A Format is the format in which the actor requests the content.
+// A Format is the content format that the actor requested.
 type Format string
 
 // The formats.
@@ -37,8 +37,8 @@ var mediaTypes = map[Format]string{FormatJSON: "application/json", FormatXML: "a
 
 // A Request is the hub's request for the content of one bundle.
 type Request struct {
-	ID            string  // id of the request; each attempt has another id
-	IdempotencyID string  // id of the bundle, the same for each attempt
+	ID            string  // id of the request, which differs for each attempt
+	IdempotencyID string  // id of the bundle, which is the same for each attempt
 	ContentType   string  // content type of the events in the bundle
 	Format        Format  // requested format of the content
 	Version       float64 // requested version of the format; default 1.0
@@ -87,10 +87,11 @@ type Answer struct {
 	Took    time.Duration
 }
 
-// largestRequest is a size limit in bytes, far above the size of any request.
+// largestRequest is the maximum size of a request in bytes, far above the size of any valid
+// request.
 const largestRequest = 64 << 10
 
-// parseRequest returns the request in a message, or the reason why the message contains no request.
+// parseRequest returns the request in a message, or an error if the message contains no request.
 func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error) {
 	if len(m.Body) > largestRequest {
 		return nil, fmt.Errorf("%d bytes are not a request", len(m.Body))
@@ -121,8 +122,8 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 }
 
 // timeLeft returns how long the hub still waits for the reply to a request that was just received.
-// If the clocks of the bus and of this process disagree, timeLeft returns the whole time to live,
-// because the bus does not deliver expired messages.
+// If the clocks of the bus and this process disagree, it returns the whole time to live: the bus
+// delivers no expired message.
 func (c *Client) timeLeft(m *azservicebus.ReceivedMessage) time.Duration {
 	left := contract.ReplyWithin
 	if m.TimeToLive != nil && *m.TimeToLive < left {

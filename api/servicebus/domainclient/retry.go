@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// The pauses between attempts double from the shortest to the longest while failures continue.
+// The pause between attempts starts at shortestPause and doubles up to longestPause.
 const (
 	shortestPause = 100 * time.Millisecond
 	longestPause  = 10 * time.Second
@@ -21,14 +21,14 @@ const (
 type patience struct {
 	random  io.Reader // for jitter
 	next    time.Duration
-	refused int // consecutive errors with the reason Unauthorized
+	refused int // number of consecutive errors with the reason Unauthorized
 }
 
 func (c *Client) newPatience() patience { return patience{random: c.o.Random} }
 
-// endsWith reports whether another attempt after err cannot succeed. It allows a few attempts after
-// the bus refuses access: if several callers share a connection that is lost, Microsoft's client
-// may open a link on the next connection before it has sent its token there.
+// endsWith reports whether attempts after err are useless. It allows a few attempts after the bus
+// refuses access: if several callers share a lost connection, Microsoft's client may open a link on
+// the next connection before it has sent its token.
 func (p *patience) endsWith(err error) bool {
 	const enough = 3
 	failure := busclient.Classify(err)
@@ -45,7 +45,7 @@ func (p *patience) endsWith(err error) bool {
 	return p.refused >= enough
 }
 
-// wait waits for the next pause, part of which is random. It returns false if ctx ends first.
+// wait waits for the next pause, which includes jitter. It returns false if ctx ends first.
 func (p *patience) wait(ctx context.Context) bool {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
 	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))

@@ -11,10 +11,9 @@ import (
 )
 
 // Send announces events to the hub, and returns how many events the bus has certainly accepted. It
-// sends events in batches, which the bus stores completely or not at all. The events of one
-// recipient arrive in order; events of other recipients may arrive before or after them. If the
-// outcome of a batch is unknown, Send sends the batch again with the same message ids, until ctx
-// ends.
+// sends events in batches, which the bus stores completely or not at all. The order is kept for the
+// events of each recipient, but not between recipients. If the outcome of a batch is unknown, Send
+// sends the batch again with the same message ids, until ctx ends.
 //
 // After an error, the caller may send all events again: the hub stores each event once, and the
 // order is kept.
@@ -25,7 +24,9 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 	}
 	var sum atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxSends) // limits the recipients that are served concurrently; one batch of each recipient is in flight, which keeps the order
+	// Limits the number of recipients that are served concurrently. To keep the order, only one
+	// batch of each recipient is in flight.
+	g.SetLimit(maxSends)
 	for _, l := range byRecipient {
 		g.Go(func() error {
 			for rest := l.messages; len(rest) > 0; {

@@ -177,8 +177,8 @@ func TestSend_ReturnsPermanentErrorsImmediately(t *testing.T) {
 	}
 }
 
-// A forgetfulConn loses the acknowledgement of sent events and then breaks, as often as the test
-// specifies.
+// A forgetfulConn breaks after events were sent but before their acknowledgement arrives, as often
+// as the test specifies.
 type forgetfulConn struct {
 	net.Conn
 	sent atomic.Bool
@@ -204,7 +204,7 @@ func (c *forgetfulConn) Read(p []byte) (int, error) {
 func TestSend_RepeatsAnUncertainBatchWithTheSameIDs(t *testing.T) {
 	bus := openBus(t)
 	var lose atomic.Int32
-	lose.Store(2) // Microsoft's client gives up after the second loss, but Send continues
+	lose.Store(2) // Microsoft's client gives up after the second lost acknowledgement, but Send continues
 	domain := newClient(t, domainclient.Options{EventsPerMessage: 2, Form: domainclient.JSON, Connect: func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(bus.ConnectionString(""), &azservicebus.ClientOptions{
 			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {

@@ -12,7 +12,7 @@ import (
 // maxSends is the maximum number of concurrent sends to one queue.
 const maxSends = 16
 
-// senders has the links to one queue. Each concurrent send uses a separate link.
+// senders contains the links to one queue. Each concurrent send uses a separate link.
 type senders struct {
 	connection *busclient.Connection
 	queue      string

@@ -46,8 +46,8 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 // errNoQueues reports a client without Options.Queues and Options.Origin.
 var errNoQueues = errors.New("domainclient: no Options.Queues; set Options.Origin, or name them")
 
-// closeClient closes a client with a time limit. It stores the error from closing in *err only if
-// *err is nil and ctx has not ended.
+// closeClient closes a client with a time limit. If *err is nil and ctx has not ended, it sets *err
+// to the error from closing.
 func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
 	closing, cancel := closingContext(ctx)
 	defer cancel()
@@ -63,10 +63,10 @@ type serveLoop struct {
 	requests *azservicebus.Client
 	replies  *senders
 
-	content singleflight.Group // keyed by bundle, so that two requests for one bundle share the work
+	content singleflight.Group // keyed by bundle, so that concurrent requests for one bundle share the work
 }
 
-// acceptFor is the time limit for accepting a session. After it, the worker tries again.
+// acceptFor is the time limit for accepting a session, after which the worker tries again.
 const acceptFor = time.Minute
 
 // answerRequests replies to one request after another.
@@ -88,14 +88,14 @@ func (s *serveLoop) answerRequests(ctx context.Context) error {
 	return nil
 }
 
-// answerNextSession waits for a session and replies to the requests in it. The hub uses a new
-// session for each attempt.
+// answerNextSession waits for a session, and replies to its requests. The hub uses a new session
+// for each attempt.
 func (s *serveLoop) answerNextSession(ctx context.Context) error {
 	accepting, cancel := context.WithTimeout(ctx, acceptFor)
 	defer cancel()
 	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
 	if busclient.ReasonOf(err) == busclient.Timeout || err != nil && accepting.Err() != nil {
-		return nil // no request arrived in time
+		return nil // no request arrived within acceptFor
 	}
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *serveLoop) answerNextSession(ctx context.Context) error {
 		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", err)
 		p := s.c.newPatience()
 		p.next = longestPause
-		p.wait(ctx) // the pause holds the session, so that no other process receives the request
+		p.wait(ctx) // during the pause the session is held, so no other process receives the request
 		return nil
 	}
 	switch {
@@ -151,10 +151,10 @@ func (s *serveLoop) answerRequest(ctx context.Context, session *azservicebus.Ses
 	return session.CompleteMessage(settling, m, nil) // without completion, the hub would get a second reply, which is harmless
 }
 
-// makeContent produces the content of a bundle and writes it to the exchange. Concurrent requests
-// for one bundle share the work: the handler is called for one request, and all requests get the
-// content. If the time of that request ends first, another request calls the handler within its own
-// time. makeContent returns false if ctx ended first.
+// makeContent produces the content of a bundle and writes it to the exchange. It returns false if
+// ctx ended first. Concurrent requests for one bundle share the work: one request calls the
+// handler, and all get the content. If that request expires first, another request calls the
+// handler again.
 func (s *serveLoop) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
 	inTime, cancel := context.WithTimeout(ctx, left)
@@ -196,7 +196,7 @@ func (s *serveLoop) produceContent(ctx context.Context, r *Request) (uri string,
 	return r.exchange.putContent(ctx, r.contentName(), mediaTypes[r.Format], content)
 }
 
-// newFailure returns the failure to send to the hub for an error, or nil for a nil error.
+// newFailure converts err to the failure that is sent to the hub. It returns nil if err is nil.
 func (s *serveLoop) newFailure(ctx context.Context, r *Request, err error) *Failure {
 	if err == nil {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The next receiver of the request starts a new attempt with a new time limit.
+// The lock of a request is lost while the handler runs, and makeContent returns false. The next
+// receiver of the request starts a new attempt with a new time limit.
 func TestMakeContent_ReturnsFalseWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
@@ -28,7 +29,7 @@ func TestMakeContent_ReturnsFalseWhenTheLockIsLost(t *testing.T) {
 			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
 		})
 		<-began
-		holding, cancel := context.WithTimeout(t.Context(), time.Second) // ends when the lock would expire
+		holding, cancel := context.WithTimeout(t.Context(), time.Second) // this context ends when the lock would expire
 		defer cancel()
 		_, ok := s.makeContent(holding, new(Request), 20*time.Second)
 		require.False(t, ok)

@@ -20,16 +20,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// waitUntilDrained waits until the bus has no active message, which means that every message was
-// completed.
+// waitUntilDrained waits until the bus has no active message, because every message was completed.
 func (m *market) waitUntilDrained() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool { return m.bus.Stats().Active == 0 }, patience, 5*time.Millisecond)
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
-// startServing starts Serve and returns once the reply to a first request was sent. Otherwise later
-// requests would lose time while the connection is opened.
+// startServing starts Serve, and returns once Serve has replied to a first request. Without that
+// request, the first request of the test would also wait for the connection.
 func (m *market) startServing(o domainclient.Options, h domainclient.Handler) {
 	m.t.Helper()
 	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
@@ -235,8 +234,8 @@ func TestServe_ProducesContentOnceForConcurrentRequests(t *testing.T) {
 	first := m.requestContent(testBundle{process: "b1_a1"})
 	await(t, began)
 	second := m.requestContent(testBundle{process: "b1_a1"})
-	// The second request either has joined the first one or arrives a moment later. In both cases
-	// each request gets its reply, and no request deletes the uploaded blocks of the other.
+	// The second request has either joined the first one or arrives slightly later. In both cases,
+	// each request gets its reply, and no request deletes blocks that the other has uploaded.
 	close(finish)
 	m.receiveContent(first, "b1_a1")
 	m.receiveContent(second, "b1_a1")

@@ -2,7 +2,7 @@ package domainclient
 
 import "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
-// The application properties with a W3C Trace Context. Microsoft's clients set Diagnostic-Id.
+// Application properties that contain a W3C Trace Context. Microsoft's clients set Diagnostic-Id.
 const (
 	parentProperty     = "traceparent"
 	stateProperty      = "tracestate"
@@ -20,8 +20,7 @@ func setTrace(m *azservicebus.Message, e *Event) {
 	}
 }
 
-// traceOf returns the trace context that the hub has written to a message. Both values are "" if
-// the message has none.
+// traceOf returns the trace context of a message. It returns "" twice if the message has none.
 func traceOf(m *azservicebus.ReceivedMessage) (parent, state string) {
 	parent, _ = m.ApplicationProperties[parentProperty].(string)
 	state, _ = m.ApplicationProperties[stateProperty].(string)

@@ -47,7 +47,8 @@ func (b sameBytes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A client that has lost its connection may open a link before it has sent its token.
+// After a lost connection, Microsoft's client may open a link before it has sent its token. Only
+// repeated refusals end the task.
 func TestAccessIsDeniedOnlyAfterRepeatedRefusals(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	for _, refused := range []error{

@@ -20,14 +20,14 @@ const (
 )
 
 // testDecoder returns the decoder of a hub with the default origins. Events of the origin Charges
-// have payloads.
+// may contain payloads.
 func testDecoder(limits MessageLimits) *decoder {
 	store := memory.New(memory.Options{})
 	options := hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}}
 	return newDecoder(limits, hub.New(store, store, store, options).Check)
 }
 
-// validNotification returns an announcement in the original's contract.
+// validNotification returns a valid announcement in protobuf.
 func validNotification(change ...func(*contract.DataAvailableNotificationContract)) *contract.DataAvailableNotificationContract {
 	sent := &contract.DataAvailableNotificationContract{
 		UUID: someID, Recipient: someActor, MessageType: "timeseries", Origin: "TimeSeries",

@@ -21,7 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A jumpyClock is the system clock, which a test can move ahead.
+// A jumpyClock returns the system time plus an offset that a test can increase.
 type jumpyClock struct {
 	mu     sync.Mutex
 	ahead  time.Duration
@@ -56,7 +56,7 @@ func (c *jumpyClock) AfterFunc(d time.Duration, f func()) embedded.Timer {
 	return t
 }
 
-// isOver stops the timer, and reports whether the timer was still running.
+// isOver stops the timer, and reports whether it was still running.
 func (t *jumpyTimer) isOver() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -82,15 +82,15 @@ func (c *jumpyClock) moveAhead(d time.Duration) {
 
 const pastLocks = 61 * time.Second
 
-// A loop that loses its lock during a save neither loses nor duplicates events, even if another
-// receiver processes the session after that.
+// A loop loses its lock during a save, and another receiver processes the same session. No event is
+// lost or duplicated.
 func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}
 		s := newSite(t, func(o *embedded.Options) { o.Clock = clock })
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
-		const enough = time.Second // long enough to receive more messages, and for loops to notice the lost lock
+		const enough = time.Second // long enough to receive more messages and to notice the lost lock
 		late := func(next func()) *storeFault {
 			f := func(context.Context, []domain.Event) error {
 				next()
@@ -101,7 +101,7 @@ func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 			}
 			return &f
 		}
-		s.hub.before.Store(late(func() { // the first save loses its lock before it stores, and the next successful save loses its lock after it stores
+		s.hub.before.Store(late(func() { // the first save loses its lock before it stores events; the next successful save loses its lock afterwards
 			s.hub.before.Store(nil)
 			s.hub.after.Store(late(func() { s.hub.after.Store(nil) }))
 		}))
@@ -136,8 +136,8 @@ func (s *ingestSite) serveOnPort() func() (*azservicebus.Client, error) {
 }
 
 // Two consumers run over TCP with 64 sessions and faults of every kind. Each event is stored once,
-// and the events of each cabinet are stored in order. The environment variable MESSAGEHUB_CHAOS is
-// the number of seeds.
+// and the events of each cabinet are stored in order. The environment variable MESSAGEHUB_CHAOS
+// sets the number of seeds.
 func TestTwoConsumers_StoreEventsOnceAndInOrderInSpiteOfFaults(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("MESSAGEHUB_CHAOS"))
 	if err != nil {
@@ -161,7 +161,7 @@ func chaos(t *testing.T, seed uint64) {
 		return s.startIngestion(func(o *ingest.Options) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
-			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // almost zero in half of the runs
+			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // almost no grace period in half of the runs
 			o.Limits.Turn = 50 * time.Millisecond
 			o.Sessions = 40
 		})
@@ -205,7 +205,7 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendInTurn sends events to the actors in turn. It repeats an event that may not have arrived.
+// sendInTurn sends events to the actors alternately. It resends an event that may not have arrived.
 func (s *ingestSite) sendInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)
@@ -222,7 +222,7 @@ func (s *ingestSite) sendInTurn(open func() (*azservicebus.Client, error), sent 
 	}
 }
 
-// failAtRandom makes one in eight calls to Ingest fail, before or after the call stores the events.
+// failAtRandom makes one in eight calls to Ingest fail, either before or after storing the events.
 func (h *faultyHub) failAtRandom(seed uint64) {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 128))

@@ -16,7 +16,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A damagedStore is a store that returns an error for the mailboxes of some recipients.
+// A damagedStore is a store that reports the mailboxes of some recipients as damaged.
 type damagedStore struct {
 	*memory.Store
 
@@ -78,7 +78,7 @@ func TestPlainQueue_ADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 
 		d.has(nil, ill)
 		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
-		for i := range lost { // an operator sends the dead letters again
+		for i := range lost { // an operator resends the dead letters
 			out.sendEvents(lost[i])
 		}
 		s.waitUntilStored(len(events) + len(lost))
@@ -87,7 +87,8 @@ func TestPlainQueue_ADamagedMailboxDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// A report of damage does not count if a different error follows it.
+// A report of damage that is followed by a different error is temporary. The message does not
+// become a dead letter.
 func TestDamage_ThatIsTemporaryMakesNoDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -113,7 +114,8 @@ func TestDamage_ThatIsTemporaryMakesNoDeadLetter(t *testing.T) {
 	})
 }
 
-// A message is retried while the hub may still store some of its events.
+// A message announces events for a damaged mailbox and a busy one. It is retried until the events
+// for the busy mailbox are stored.
 func TestMessage_ForADamagedAndABusyMailboxIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -132,7 +134,7 @@ func TestMessage_ForADamagedAndABusyMailboxIsHeld(t *testing.T) {
 	})
 }
 
-// damagedSessions returns sessions with enough messages to fill the budget of held messages.
+// damagedSessions returns sessions whose messages fill the budget of held messages.
 func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func(*ingest.Options)) {
 	for range 6 {
 		ill = append(ill, rt.NewActor())
@@ -166,8 +168,8 @@ func TestSessionsWithDamagedMailboxesDoNotAffectOthers(t *testing.T) {
 	})
 }
 
-// A damaged mailbox produces no dead letter, however long its repair takes, because a dead letter
-// would be a gap in the session. The pauses between attempts to store grow.
+// A session with a damaged mailbox waits for the repair. A dead letter would be a gap in the
+// session, so none is made, and the pauses between attempts grow.
 func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT20S", 2))

@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// MessageLimits are the limits of one announcement. Zero means the default of a limit.
+// MessageLimits are the limits of one announcement. A zero field selects its default.
 type MessageLimits struct {
-	Body          int // bytes of the whole message; default 32 MB
-	Payload       int // bytes of one payload, without insignificant white space; default 1 MB
-	PayloadDepth  int // levels of nesting in one payload; default 64
-	PayloadNumber int // characters of a number in a payload; default 400
+	Body          int // maximum bytes of the whole message; default 32 MB
+	Payload       int // maximum bytes of one payload, without insignificant white space; default 1 MB
+	PayloadDepth  int // maximum levels of nesting in one payload; default 64
+	PayloadNumber int // maximum characters of a number in a payload; default 400
 	Events        int // default 10,000
 }
 
@@ -32,8 +32,8 @@ type decoder struct {
 	check  func([]domain.Event) error
 }
 
-// newDecoder returns a decoder with limits. check validates the events of one message as the hub
-// does; it is the method Check of a hub.Hub.
+// newDecoder returns a decoder with limits. check validates the events of one message; it is the
+// method Check of a hub.Hub.
 func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder {
 	const megabyte = 1 << 20
 	return &decoder{
@@ -50,7 +50,7 @@ func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder
 
 // decode returns the events of a message in order, or a rejection if the message can never be
 // stored. hub.Ingest accepts each returned event. The events share no memory with the message. A
-// message may have no events. causes are the trace contexts in CloudEvents.
+// message may contain no events. causes are the trace contexts in CloudEvents.
 func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event, causes []domain.TraceContext, _ *rejection) {
 	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
 		return nil, nil, rejected
@@ -68,11 +68,11 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	return sent.events, sent.causes, nil
 }
 
-// A decodedBody has the events and the faults of a message body of any format.
+// A decodedBody contains the events and the faults of a message body, whatever its format.
 type decodedBody struct {
-	events []domain.Event    // events without a fault
-	faults []eventjson.Fault // faults of the other events, up to a limit
-	total  int               // number of all faults, including those that are not in faults
+	events []domain.Event    // valid events
+	faults []eventjson.Fault // faults of invalid events, up to a limit
+	total  int               // number of all faults, including those beyond the limit
 	causes []domain.TraceContext
 
 	// fault converts the hub's error for a field of events[i] to a fault.
@@ -126,8 +126,8 @@ func (d *decoder) readBody(m *azservicebus.ReceivedMessage) (*decodedBody, *reje
 	return &decodedBody{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, causes: sent.Causes, fault: sent.Fault}, nil
 }
 
-// mediaType returns the content type of a message as one of the constants of package contract, or
-// the rejection of a message with another content type.
+// mediaType returns the media type of a message as a constant of package contract. It returns a
+// rejection if the media type is unknown.
 func mediaType(stated *string) (string, *rejection) {
 	const accepted = contract.Protobuf + " (or none), " + contract.JSON + ", " + contract.CloudEvent + " and " + contract.CloudEventBatch
 	if stated == nil || strings.TrimSpace(*stated) == "" {
@@ -149,7 +149,7 @@ func mediaType(stated *string) (string, *rejection) {
 	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Shorten(*stated), accepted)
 }
 
-// rejectUnreadable returns the rejection of a body that could not be decoded completely.
+// rejectUnreadable returns the rejection for a body that could not be decoded completely.
 func rejectUnreadable(err error, media string) *rejection {
 	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
 		return reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)
@@ -160,8 +160,8 @@ func rejectUnreadable(err error, media string) *rejection {
 	return reject(reasonNotJSON, "The body is not the JSON of %s: %v.", media, err)
 }
 
-// rejectFaultyEvents returns a rejection that lists all faults if an event has a fault or the hub would
-// refuse it.
+// rejectFaultyEvents returns nil if all events are valid and the hub accepts them. Otherwise it
+// returns a rejection that lists all faults.
 func (d *decoder) rejectFaultyEvents(a *decodedBody) *rejection {
 	faults, total, reason := a.faults, a.total, reasonInvalid
 	err := d.check(a.events)
@@ -197,9 +197,9 @@ func countedFaults(faults int) string {
 	return fmt.Sprintf("%d faults", faults)
 }
 
-// checkSession rejects a message unless all its events are for the recipient of its session. In
-// another session, the events could overtake earlier events of their recipient. A message without a
-// session may have events for any recipients.
+// checkSession rejects a message in a session unless all its events are for the recipient of that
+// session. In the wrong session, an event could overtake earlier events of its recipient. A message
+// without a session may contain events for any recipients.
 func checkSession(session *string, events []domain.Event) *rejection {
 	if session == nil {
 		return nil
@@ -213,8 +213,8 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	return nil
 }
 
-// checkOrigin rejects a message with events of other origins in the queue of one domain. The zero
-// Origin allows all origins.
+// checkOrigin rejects a message unless all its events have the given origin. The zero Origin allows
+// all origins.
 func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	if origin == (domain.Origin{}) {
 		return nil
@@ -228,7 +228,7 @@ func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	return nil
 }
 
-// plainRecipient returns a GUID in its canonical format, and any other text unchanged.
+// plainRecipient returns a GUID in its canonical format, and any text that is not a GUID unchanged.
 func plainRecipient(recipient string) string {
 	if uuid, ok := domain.FromGUID(recipient); ok {
 		return uuid

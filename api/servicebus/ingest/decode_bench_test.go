@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// BenchmarkDecode decodes one message repeatedly. For comparison, it also measures the decoding of
-// the same text by the HTTP API.
+// BenchmarkDecode decodes one message repeatedly. For comparison, it also decodes the same text
+// with the HTTP API's decoder.
 func BenchmarkDecode(b *testing.B) {
 	var hundred []any
 	for n := range 100 {

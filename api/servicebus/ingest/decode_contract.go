@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readContract decodes the single event of an announcement in the original's contract. It accepts
-// everything that the original accepted: a GUID in any format that .NET reads, an origin as a
-// number, and a missing document type.
+// readContract decodes the single event of an announcement in protobuf. It accepts everything that
+// the original accepted: a GUID in any format that .NET reads, an origin as a number, and a missing
+// document type.
 func readContract(body []byte) (*decodedBody, *rejection) {
 	var sent contract.DataAvailableNotificationContract
 	if err := proto.Unmarshal(body, &sent); err != nil {
@@ -53,7 +53,7 @@ func readContract(body []byte) (*decodedBody, *rejection) {
 	return a, nil
 }
 
-// parseRecipient parses the id of an actor: a GUID, or another id such as a GLN.
+// parseRecipient parses the id of an actor: a GUID, or an id such as a GLN.
 func parseRecipient(text string) (domain.ActorID, error) {
 	const empty = "00000000-0000-0000-0000-000000000000"
 	id := plainRecipient(text)
@@ -64,11 +64,11 @@ func parseRecipient(text string) (domain.ActorID, error) {
 }
 
 // parseWeight rejects invalid weights. It also rejects a weight of more than 32 bits, because
-// protobuf would read only the last 32 bits, which is a different weight.
+// protobuf would silently use only the lower 32 bits.
 func parseWeight(body []byte, read int32) (domain.Weight, error) {
 	const (
 		relativeWeight = 6
-		negative       = math.MaxUint64 - math.MaxInt32 // from this value on, the varint is a negative number of 32 bits
+		negative       = math.MaxUint64 - math.MaxInt32 // a varint from this value on is a negative 32-bit number
 	)
 	for len(body) > 0 {
 		number, kind, n := protowire.ConsumeTag(body)
@@ -91,8 +91,8 @@ func parseWeight(body []byte, read int32) (domain.Weight, error) {
 // differ.
 var contractNames = map[string]string{"id": "UUID", "contentType": "messageType", "weight": "relativeWeight"}
 
-// contractFault converts the hub's error for a field of the event to a fault with the field's name
-// in the contract.
+// contractFault converts the hub's error for a field of the event to a fault with the protobuf name
+// of the field.
 func contractFault(_ int, field, detail string) eventjson.Fault {
 	return eventjson.Fault{Pointer: cmp.Or(contractNames[field], field), Detail: detail}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzDecode decodes arbitrary messages. decode does not panic. It returns events that the hub
-// accepts and that are all for the session's recipient, or a rejection that the bus accepts.
+// FuzzDecode decodes arbitrary messages. decode does not panic. It returns either events for the
+// session's recipient that the hub accepts, or a rejection that the bus accepts.
 func FuzzDecode(f *testing.F) {
 	const object, cloud, batch = "application/json", "application/cloudevents+json", "application/cloudevents-batch+json"
 	for _, m := range []*azservicebus.ReceivedMessage{

@@ -115,7 +115,7 @@ func TestDecode_SharesNoMemoryWithTheMessage(t *testing.T) {
 	}
 }
 
-// A wrongMessage is a message that is rejected, with the expected text of its dead letter.
+// A wrongMessage is a message that decode rejects, with the expected text of its dead letter.
 type wrongMessage struct {
 	name    string
 	message *azservicebus.ReceivedMessage
@@ -214,7 +214,7 @@ func TestDecode_RejectsInvalidMessagesWithAReason(t *testing.T) {
 	}
 }
 
-// requireFits requires that the bus accepts the texts of a rejection.
+// requireFits requires that the reason and description of a rejection fit into a dead letter.
 func requireFits(t testing.TB, r *rejection) {
 	t.Helper()
 	require.NotEmpty(t, r.Reason)

@@ -20,8 +20,8 @@ type faultyHub struct {
 	calls         atomic.Int64
 
 	mu       sync.Mutex
-	saves    [][]domain.EventID // event ids of each successful save
-	accepted int                // number of accepted events
+	saves    [][]domain.EventID // ids of the events in each successful save
+	accepted int                // number of events that the hub has accepted
 	changed  chan struct{}      // closed when accepted changes
 }
 

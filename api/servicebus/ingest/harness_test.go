@@ -30,7 +30,7 @@ import (
 
 const fifo, plainRecipient = "dataavailable-fifo", "dataavailable"
 
-// An ingestSite has a bus, a hub with a store, and the ingestion from the bus to the hub.
+// An ingestSite consists of a bus, a hub with a store, and the ingestion from the bus to the hub.
 type ingestSite struct {
 	*testing.T
 	options  embedded.Options
@@ -64,8 +64,7 @@ func queues() (e embedded.Entities) {
 	return e
 }
 
-// withLocks sets the duration of locks, and the number of deliveries after which the bus dead-letters
-// a message.
+// withLocks sets the duration of locks, and the maximum number of deliveries of a message.
 func withLocks(duration string, deliveries uint32) func(*embedded.Options) {
 	return func(o *embedded.Options) {
 		for i := range o.Entities.Queues {
@@ -75,7 +74,7 @@ func withLocks(duration string, deliveries uint32) func(*embedded.Options) {
 	}
 }
 
-// openNamespace opens the namespace, or opens it again.
+// openNamespace opens the namespace, or reopens it.
 func (s *ingestSite) openNamespace() {
 	s.Helper()
 	n, err := embedded.Open(s.options)
@@ -155,7 +154,8 @@ func (s *ingestSite) sender(queue string) *queueSender {
 	return &queueSender{s.T, out, queue == fifo}
 }
 
-// sendEvents sends one message with events, in the session of the first event's recipient.
+// sendEvents sends one message that announces events, in the session of the first event's
+// recipient.
 func (s *queueSender) sendEvents(events ...domain.Event) {
 	s.Helper()
 	s.sendMessage(s.message(events...))
@@ -189,8 +189,8 @@ func decodedBody(events ...domain.Event) []byte {
 	return text
 }
 
-// stored returns the ids of an actor's events in the order of the store. It peeks and dequeues the
-// events, so a second call does not return them.
+// stored returns the ids of an actor's events in stored order. It peeks and dequeues the events, so
+// a second call does not return them.
 func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	s.Helper()
 	ids := []domain.EventID{}
@@ -204,7 +204,7 @@ func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	return ids
 }
 
-// has requires that the store contains exactly these events of an actor, in this order.
+// has fails the test unless the store contains exactly these events of an actor, in this order.
 func (s *ingestSite) has(actor domain.ActorID, events ...domain.Event) {
 	s.Helper()
 	require.Equal(s, idsOf(events), s.stored(actor))
@@ -218,7 +218,7 @@ func idsOf(events []domain.Event) []domain.EventID {
 	return ids
 }
 
-// metric returns the sum of a metric over the series whose labels have all the values in wanted.
+// metric returns the sum of a metric over all series whose labels contain the values in wanted.
 func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -240,7 +240,7 @@ func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLetterText has the parts of a dead letter that an operator reads.
+// A deadLetterText contains the parts of a dead letter that an operator reads.
 type deadLetterText struct{ body, reason, description string }
 
 // deadLetters receives and removes count dead letters of a queue.
@@ -312,13 +312,13 @@ func (l *logCapture) has(what string) bool {
 	return strings.Contains(l.text.String(), what)
 }
 
-// inBubble runs a test in which waiting takes no time: the clock advances when all goroutines wait.
+// inBubble runs a test with fake time (testing/synctest): waiting takes no real time.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// eventually waits in a bubble until a condition is true. It fails the test after a time limit.
+// eventually waits, in fake time, until a condition is true. It fails the test after a time limit.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for waited := time.Duration(0); !is(); waited += 50 * time.Millisecond {

@@ -32,20 +32,20 @@ type ingester interface {
 type Options struct {
 	Hub ingester
 
-	// Open returns a client that only one queue uses, because the failure of a receiver can end all
-	// links of its client. The client needs the ClientRetries of package servicebus. Open is called
-	// once for each queue, and again when a client no longer works, so that new credentials take
-	// effect.
+	// Open returns a client for one queue. Each queue needs its own client, because the failure of
+	// a receiver can end all links of a client. The client should use ClientRetries of package
+	// servicebus. Open is called once for each queue, and again when a client no longer works, so
+	// that new credentials take effect.
 	Open func() (*azservicebus.Client, error)
 
-	SessionQueue string // queue with a session for each recipient; "" for no such queue
-	Queue        string // queue without sessions; "" for no such queue
+	SessionQueue string // name of the queue with a session for each recipient; "" if there is none
+	Queue        string // name of the queue without sessions; "" if there is none
 	DomainQueues []DomainQueue
 
-	Sessions int // concurrent sessions of a queue; default 64
+	Sessions int // maximum number of concurrent sessions of a queue; default 64
 	Message  MessageLimits
 	Limits   Limits
-	Grace    time.Duration // time to finish the held messages after the context of Run has ended; default 20 s
+	Grace    time.Duration // maximum time to finish the held messages after the context of Run has ended; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
@@ -54,27 +54,27 @@ type Options struct {
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
 
-// A DomainQueue is a queue with a session for each recipient, to which only one domain has the
-// right to send. A message does not prove who sent it, but such a queue does.
+// A DomainQueue is a queue with a session for each recipient, to which only one domain may send.
+// The queue thus identifies the sender, which a message alone cannot do.
 type DomainQueue struct {
 	Queue  string
 	Origin domain.Origin // required origin of all events in the queue
 }
 
-// Limits are the limits of the messages that an Ingestion holds, and its timeouts. Zero means the
+// Limits are timeouts and limits of the messages that an Ingestion holds. A zero field selects its
 // default.
 type Limits struct {
 	ReceiverMessages int // maximum number of held messages of one session; default 256
-	ReceiverBytes    int // maximum number of held bytes of one session; default 4 MB. The message that exceeds the limit is still received.
+	ReceiverBytes    int // maximum number of held bytes of one session; default 4 MB. The last message may exceed this limit.
 	Messages         int // maximum number of held messages in total; default 4096
 	Bytes            int // maximum number of held bytes in total; default 64 MB
-	Saves            int // maximum number of concurrent saves; default 8. With a higher limit, each save is smaller.
+	Saves            int // maximum number of concurrent saves; default 8. A higher limit makes each save smaller.
 
 	Attempt time.Duration // time limit of one attempt to save; default 30 s
 	Settle  time.Duration // time limit for completing one message; default 5 s
-	Wait    time.Duration // time that a request for the next session waits before it is repeated; default 30 s
+	Wait    time.Duration // time limit of one request for the next session; default 30 s
 
-	Linger       time.Duration // time for which an idle session is kept open; default 5 s
+	Linger       time.Duration // time for which an idle session stays open; default 5 s
 	Turn         time.Duration // time after which a session yields its slot to waiting sessions; default 1 s
 	TurnMessages int           // number of messages after which a session yields its slot to waiting sessions; default 1000
 }
@@ -107,7 +107,7 @@ type Ingestion struct {
 	tracer  *tracing.Tracer
 }
 
-// New returns an Ingestion. Run connects it to the bus.
+// New returns an Ingestion, which connects to the bus when Run is called.
 func New(o Options) *Ingestion {
 	o.Sessions = cmp.Or(o.Sessions, 64)
 	o.Grace = cmp.Or(o.Grace, 20*time.Second)
@@ -119,9 +119,8 @@ func New(o Options) *Ingestion {
 		o.Random = rand.Float64
 	}
 	limits := o.Limits.withDefaults()
-	// A loop that waits for a message has already acquired capacity for one message. The limit must
-	// exceed the number of loops, otherwise waiting loops would use all the capacity and prevent
-	// other loops from receiving.
+	// Each waiting loop has already acquired capacity for one message. The limit must exceed the
+	// number of loops: otherwise, waiting loops could use all the capacity.
 	limits.Messages = max(limits.Messages, 2*(o.Sessions*(1+len(o.DomainQueues))+2))
 	return &Ingestion{
 		opts: o, limits: limits,
@@ -134,8 +133,8 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce as the cause with which Run's context ends makes Run return immediately. Messages that
-// are not settled return to the bus.
+// ErrAtOnce is a cause with which Run's context may end. Run then returns without finishing the held
+// messages, which return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // queueNames returns the names of all queues of an Ingestion.
@@ -171,7 +170,7 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	return nil
 }
 
-// retryDelay returns the pause before the next attempt; failures is the number of consecutive
+// retryDelay returns the pause before the next attempt, after the given number of consecutive
 // failures.
 func (in *Ingestion) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, in.opts.Random)

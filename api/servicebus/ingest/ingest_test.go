@@ -21,7 +21,7 @@ func TestEventsAreStoredInTheOrderInWhichTheyWereSent(t *testing.T) {
 				sent := map[domain.ActorID][]domain.Event{}
 				for n := range each {
 					for _, actor := range actors {
-						events := rt.Events(n%3+1, actor) // one to three events in each message
+						events := rt.Events(n%3+1, actor) // each message contains one to three events
 						out.sendEvents(events...)
 						sent[actor] = append(sent[actor], events...)
 					}

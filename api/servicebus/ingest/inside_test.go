@@ -60,8 +60,8 @@ func TestDelaysGrowUpToALimit(t *testing.T) {
 	}
 }
 
-// When the number of served sessions exceeds the limit by one, another session is waiting. Some of
-// the served sessions then yield their slots, but never all of them at the same time.
+// One session more than the limit is waiting. Some of the served sessions yield their slots, but
+// never all of them at the same time.
 func TestSessionSlots_YieldWhenAllSlotsAreInUse(t *testing.T) {
 	p := newSessionSlots(2, 1)
 	for range 2 {

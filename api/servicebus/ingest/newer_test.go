@@ -11,8 +11,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The maximum is two deliveries, so a message whose waits were counted as deliveries would become a
-// dead letter.
+// A mailbox has a newer format, so its messages wait. The bus allows two deliveries, and no message
+// becomes a dead letter, so waiting does not count as a delivery.
 func TestAMailboxOfANewerFormat_HoldsItsMessagesWithoutDeliveries(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t, withLocks("PT20S", 2))
@@ -49,7 +49,8 @@ func TestAMailboxOfANewerFormat_HoldsItsMessagesWithoutDeliveries(t *testing.T) 
 	})
 }
 
-// When the parked messages reach their limit, the whole queue waits.
+// Messages for mailboxes of a newer format are parked. When they use half of the capacity, the
+// whole queue waits.
 func TestAMailboxOfANewerFormat_UsesHalfTheCapacityOfTheQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT20S", 2))

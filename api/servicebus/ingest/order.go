@@ -11,20 +11,20 @@ import (
 const watchedRecipients = 10_000
 
 // An orderMonitor checks whether messages are stored in the order of their sequence numbers, which
-// the bus assigns when it accepts a message. The monitor only reports late events: they are stored
-// already, so it is too late to restore the order.
+// the bus assigns when it accepts a message. It only reports late events: an event is already
+// stored when its lateness is noticed.
 //
-// A redelivered message also has a lower number. The store recognizes it, because its events are
-// stored already. The delivery count cannot identify a redelivery: it does not change when a
-// session returns a message. Besides, a redelivered message can be late as well, if another message
+// A redelivered message also has a lower number than later messages. The store recognizes its
+// events as duplicates. The delivery count does not identify a redelivery, because it stays the
+// same when a session returns a message. A redelivered message can also be late, if another message
 // overtook it between two deliveries.
 type orderMonitor struct {
 	mu      sync.Mutex
-	marks   map[domain.ActorID]*list.Element // recipient → element of byUsage, whose value is a *mark
+	marks   map[domain.ActorID]*list.Element // maps a recipient to its element in byUsage, whose value is a *mark
 	byUsage *list.List                       // marks, the most recently used first
 }
 
-// A mark is the highest sequence number of the stored messages with events for recipient.
+// A mark is the highest sequence number of all stored messages with events for recipient.
 type mark struct {
 	recipient domain.ActorID
 	highest   int64
@@ -36,7 +36,7 @@ func newOrderMonitor() *orderMonitor {
 
 // observe records the messages of one save, in the order in which they were saved. It returns the
 // number of late events: events in messages with a number below the mark of their recipient. It
-// subtracts the duplicates, because each duplicate may be a late event.
+// subtracts the duplicates, because a duplicate looks like a late event.
 func (o *orderMonitor) observe(saved []*busMessage, duplicates int) (inversions int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

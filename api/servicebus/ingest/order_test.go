@@ -17,7 +17,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// delayConnections returns a function that makes a connection slow: every byte is delayed in both
+// delayConnections returns a function that wraps a connection and delays each byte in both
 // directions.
 func delayConnections(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn {
 	return func(near net.Conn) net.Conn {
@@ -28,7 +28,7 @@ func delayConnections(away time.Duration, lines *sync.WaitGroup) func(net.Conn) 
 	}
 }
 
-// copyDelayed copies bytes from one connection to another, each part after a delay.
+// copyDelayed copies bytes from one connection to another, and delays each part.
 func copyDelayed(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
@@ -63,7 +63,7 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// sendBursts sends events to an actor, three at a time, with pauses between them.
+// sendBursts sends events to an actor, three at a time, with pauses between the bursts.
 func sendBursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := s.sender(fifo)
@@ -80,7 +80,7 @@ func sendBursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 const burstEvents = 300
 
 // A receive call for several messages returns the messages of a session in the wrong order. If this
-// test ever fails, the client has been fixed, and a loop may receive several messages in one call.
+// test fails, the client has been fixed, and a loop may receive several messages in one call.
 func TestClient_ReordersASessionInOneCallForSeveralMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var lines sync.WaitGroup
@@ -129,8 +129,8 @@ func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 	require.Zero(t, s.metric("inversions_total"))
 }
 
-// A message is stored after a message of the same recipient that was sent later. It is reported and
-// stored. This can happen in a queue without sessions.
+// In a queue without sessions, a message can be stored after a later message to the same recipient.
+// Its event is stored, and reported as late.
 func TestOrderMonitor_ReportsALateEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT30S", 10))
@@ -164,7 +164,7 @@ func TestOrderMonitor_DoesNotReportARedelivery(t *testing.T) {
 		}
 		dropping := func(context.Context, []domain.Event) error {
 			s.hub.after.Store(nil)
-			s.bus.Load().DropConnections() // the message is stored, but not completed
+			s.bus.Load().DropConnections() // the message is stored but not completed
 			synctest.Wait()
 			return nil
 		}

@@ -9,33 +9,33 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// isNewerFormat reports whether err means that the mailbox of a recipient has a format of a newer
-// version. A node of that version can store the events.
+// isNewerFormat reports whether err means that a newer version of the hub has written the mailbox.
+// A node of that version can store the events.
 func isNewerFormat(err error) bool {
 	return err != nil && domain.KindOf(err) == domain.NewerFormat
 }
 
 // parkedMessages are messages of a queue without sessions that only a node of a newer version can
-// store. They stay locked, so that their deliveries are not counted. Later messages for other
-// recipients are stored.
+// store. They stay locked, so that the bus does not count further deliveries. Meanwhile, messages
+// for other recipients are stored.
 type parkedMessages struct {
 	messages   []*busMessage
-	recipients map[domain.ActorID]bool // recipients whose events failed; a later message waits if all its recipients are among them
+	recipients map[domain.ActorID]bool // recipients whose events failed; a later message to only these recipients waits as well
 	weight     int
 	retries    int // consecutive retries
 	retryAt    time.Time
 }
 
 // IsFull implements receiver.Parker. It reports whether the parked messages use half of the loop's
-// capacity. If so, the queue waits.
+// capacity. If they do, the queue waits.
 func (s *eventStore) IsFull() bool {
 	w, limits := &s.parked, &s.in.limits
 	return len(w.messages) > 0 &&
 		(len(w.messages) >= min(limits.ReceiverMessages, limits.Messages)/2 || w.weight >= min(limits.ReceiverBytes, limits.Bytes)/2)
 }
 
-// waitsBehind reports whether a message must wait because earlier messages of all its recipients
-// wait. A message that also has other recipients is saved, so that their events are stored.
+// waitsBehind reports whether messages to all recipients of m are parked, so that m must wait too.
+// A message that also has other recipients is saved, so that their events are stored.
 func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	for i := range m.Content.events {
 		if !p.recipients[m.Content.events[i].Recipient] {
@@ -72,8 +72,8 @@ func (s *eventStore) RetryAt() (at time.Time, parked bool) {
 	return s.parked.retryAt, len(s.parked.messages) > 0
 }
 
-// Retry implements receiver.Parker. If the time for a retry has come, it stores the parked messages
-// in order.
+// Retry implements receiver.Parker. It stores the parked messages in order, unless it is too early
+// for a retry.
 func (s *eventStore) Retry(ctx context.Context) {
 	w := &s.parked
 	if len(w.messages) == 0 || time.Now().Before(w.retryAt) {

@@ -14,13 +14,13 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A flickeringStore reports damage for one recipient, up to a number of times.
+// A flickeringStore reports damage for one recipient a limited number of times.
 type flickeringStore struct {
 	*damagedStore
 	damaged, slow domain.ActorID
 
 	mu   sync.Mutex
-	left int // remaining reports of damage
+	left int // number of reports of damage that are still to come
 }
 
 func (s *flickeringStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
@@ -49,7 +49,7 @@ func TestAMailboxOfANewerFormat_DoesNotHastenADeadLetter(t *testing.T) {
 		slow := &flickeringStore{damagedStore: d, damaged: other, slow: rt.NewActor(), left: 2}
 		s.hub.Hub = hub.New(slow, s.store, s.store, hub.Options{})
 		out := s.sender(plainRecipient)
-		out.sendEvents(rt.Event(slow.slow)) // later messages wait behind this one
+		out.sendEvents(rt.Event(slow.slow)) // later messages to this recipient wait
 		for i := range 3 {
 			out.sendEvents(rt.Events(3, newer)[i])
 			out.sendEvents(rt.Events(3, other)[i])

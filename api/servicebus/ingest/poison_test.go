@@ -21,14 +21,15 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panickingMessage returns a message on which the client panics, because the client assumes that
-// the property DeadLetterReason is a string.
+// panickingMessage returns a message on which Microsoft's client panics, because the client assumes
+// that the property DeadLetterReason is a string.
 func panickingMessage(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// If this test ever fails, the client has been fixed, and a receiver need not recover panics.
+// Microsoft's client panics on a property of an unexpected type. If this test fails, the client has
+// been fixed, and a receiver need not recover panics.
 func TestClient_PanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -40,8 +41,8 @@ func TestClient_PanicsOnAPropertyOfAnotherType(t *testing.T) {
 	})
 }
 
-// The message becomes a dead letter after the maximum number of deliveries. Until then, only the
-// session of the message waits.
+// Microsoft's client panics on one message of a session. After the maximum number of deliveries,
+// the message becomes a dead letter. Until then, only this session waits.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
@@ -142,8 +143,8 @@ func TestIngest_DeadLettersOnlyAnInvalidMessage(t *testing.T) {
 	}
 }
 
-// holdFirstSave makes the first save wait until n more messages have arrived, so that these
-// messages are saved together.
+// holdFirstSave delays the first save until n more messages have arrived, which the next save then
+// stores together.
 func (s *ingestSite) holdFirstSave(n float64) {
 	f := func(context.Context, []domain.Event) error {
 		s.hub.before.Store(nil)
@@ -250,8 +251,8 @@ func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	})
 }
 
-// The payload of a dead letter may be visible to readers of the queue, but not to readers of the
-// log.
+// A message with a payload becomes a dead letter. The log does not contain the payload, because
+// readers of the log may have no right to read the queue.
 func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)

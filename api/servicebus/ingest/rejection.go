@@ -2,11 +2,11 @@ package ingest
 
 import "github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 
-// The reasons why a message becomes a dead letter. Their texts never change, so that an operator
-// can group dead letters by reason. If the HTTP API has a problem type for the same fault, the
-// reason equals that type.
+// Reasons for which a message becomes a dead letter. They never change, so that an operator can
+// group dead letters by reason. If the HTTP API has a problem type for the same fault, the reason
+// equals that type.
 const (
-	reasonMessageType    = "wrong-message-type"     // the property MessageType names another type than DataAvailable
+	reasonMessageType    = "wrong-message-type"     // the property MessageType is not DataAvailable
 	reasonContentType    = "unsupported-media-type" // the content type is unknown
 	reasonNoBody         = "no-body"                // the body is not one data section
 	reasonTooLarge       = "body-too-large"
@@ -14,9 +14,9 @@ const (
 	reasonNotProtobuf    = "not-protobuf"    // the body does not match its content type
 	reasonNotJSON        = "not-json"        // the body does not match its content type
 	reasonInvalid        = "invalid"         // an event has an invalid field
-	reasonConflict       = "id-conflict"     // one id has different contents in the message
+	reasonConflict       = "id-conflict"     // two events of the message have the same id and different contents
 	reasonOtherRecipient = "other-recipient" // an event is not for the recipient of the session
-	reasonWrongOrigin    = "wrong-origin"    // an event does not have the origin of its queue
+	reasonWrongOrigin    = "wrong-origin"    // an event does not have the required origin of its queue
 	reasonDamaged        = "damaged"         // the mailbox of a recipient is damaged; the message is valid
 )
 

@@ -49,7 +49,7 @@ type sessions struct {
 
 // acceptSessions accepts sessions until ctx ends, and starts a loop for each session.
 func (s *sessions) acceptSessions(ctx, work context.Context) {
-	const shortWait = 5 * time.Second // used until the bus has replied once; long enough for a machine under load
+	const shortWait = 5 * time.Second // wait time until the bus has replied once; long enough for a machine under load
 	wait := shortWait
 	for failures := 0; s.slots.takeSearchSlot(ctx) == nil; {
 		client, err := s.bus.Acquire()
@@ -81,8 +81,8 @@ func (s *sessions) acceptSessions(ctx, work context.Context) {
 	}
 }
 
-// acceptSession returns the next session with a message. If no session gets a message within the
-// time wait, it fails with CodeTimeout.
+// acceptSession returns the next session that has a message. If there is none within the time wait,
+// it fails with CodeTimeout.
 func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
 	const forTheAnswer = 10 * time.Second
 	deadline := time.Now().Add(wait)
@@ -92,9 +92,9 @@ func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, 
 }
 
 // An earlierDeadline is a context whose Deadline method returns a time before its real deadline.
-// The client sends the returned time to the bus as the timeout, and the bus replies at that time.
-// If the client stopped waiting at the same time, it could not distinguish an empty queue from a
-// lost bus. Shortly before the earlier time, and after it, Deadline returns the real deadline, so
+// Microsoft's client sends the returned time to the bus as the timeout, and the bus replies at that
+// time. If the client stopped waiting at the same time, it could not distinguish an empty queue
+// from a lost bus. From shortly before the earlier time, Deadline returns the real deadline, so
 // that the client can still write.
 type earlierDeadline struct {
 	context.Context //nolint:containedctx // it is one
@@ -103,7 +103,7 @@ type earlierDeadline struct {
 
 // Deadline implements context.Context.
 func (e earlierDeadline) Deadline() (time.Time, bool) {
-	const moment = 250 * time.Millisecond // time that a write may take
+	const moment = 250 * time.Millisecond // assumed duration of a write
 	if time.Until(e.deadline) > moment {
 		return e.deadline, true
 	}
@@ -130,7 +130,7 @@ func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.Sessi
 	}
 	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		busclient.Sleep(ctx, s.retryDelay(1)) // otherwise a session that cannot be served would be accepted again immediately
+		busclient.Sleep(ctx, s.retryDelay(1)) // without this pause, a session that cannot be served would be accepted again immediately
 	}
 	s.slots.returnSessionSlot(store.loop.MadeWay())
 }

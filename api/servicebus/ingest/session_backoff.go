@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// doubtful is the number of consecutive setbacks that are not attributed to the session: a link
-	// may be lost without a fault of the session.
+	// doubtful is the number of consecutive setbacks that are not attributed to the session,
+	// because a link can be lost without a fault of the session.
 	doubtful = 2
 
-	// watchedSessions is the maximum number of sessions that a sessionBackoff tracks. The count of a
-	// session that was dropped starts at zero again.
+	// watchedSessions is the maximum number of sessions that a sessionBackoff tracks. If a session
+	// was dropped because of this limit, its count starts at zero again.
 	watchedSessions = 10_000
 )
 
-// A sessionBackoff counts the consecutive setbacks of each session: how often it could not be served
-// because of a fault of the session. After each setback the session must wait longer. A receiver
-// that accepts the session before the end of its wait parks the session.
+// A sessionBackoff counts the consecutive setbacks of each session: how often the session could not
+// be served because of its own fault. After each setback the session must wait longer. A receiver
+// that accepts the session too early parks it.
 type sessionBackoff struct {
 	delay func(count int) time.Duration
 
@@ -27,7 +27,7 @@ type sessionBackoff struct {
 
 type setbacks struct {
 	count int
-	until time.Time // end of the session's wait
+	until time.Time // time until which the session must wait
 }
 
 func newBackoff(delay func(count int) time.Duration) *sessionBackoff {
@@ -35,7 +35,7 @@ func newBackoff(delay func(count int) time.Duration) *sessionBackoff {
 }
 
 // addSuspected counts a setback that the session may not have caused. Like addCertain, it returns
-// the number of consecutive setbacks minus the first doubtful ones.
+// the number of consecutive setbacks, without the first doubtful ones.
 func (b *sessionBackoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
 // addCertain counts a setback that the session certainly caused.

@@ -10,8 +10,8 @@ import (
 )
 
 // parkSession keeps the link of a session open for a while, so that no receiver accepts the
-// session, and then closes the link. The session does not use a slot during this time, unless too
-// many sessions are parked.
+// session, and then closes the link. A parked session does not use a slot, unless too many sessions
+// are parked.
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
@@ -50,6 +50,5 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	}
 }
 
-// isLogged reports whether the setback with number n is logged. Setbacks 1, 2, 4, 8 and so on are
-// logged.
+// isLogged reports whether setback number n is logged: only setbacks 1, 2, 4, 8 and so on are.
 func isLogged(n int) bool { return n > 0 && n&(n-1) == 0 }

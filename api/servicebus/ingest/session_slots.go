@@ -6,8 +6,8 @@ import (
 )
 
 // sessionSlots limits the number of sessions that are served concurrently. A search for the next
-// session also takes a slot, so there is one more slot than the limit. While that last slot is
-// free, no session waits, and no session must yield its slot.
+// session also uses a slot, so there is one slot more than the limit. While this additional slot is
+// free, no session waits, so no session must yield.
 type sessionSlots struct {
 	all       int
 	maxMoving int // maximum number of sessions that yield at the same time
@@ -24,7 +24,7 @@ func newSessionSlots(sessions, maxMoving int) *sessionSlots {
 	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
 }
 
-// takeSearchSlot waits for a free slot and takes it for the search for a session.
+// takeSearchSlot waits for a free slot, and takes it for a search for the next session.
 func (p *sessionSlots) takeSearchSlot(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.mu.Lock()
@@ -50,7 +50,7 @@ func (p *sessionSlots) returnSearchSlot() {
 	p.freeSlot()
 }
 
-// occupySlot converts the slot of a search to the slot of a session.
+// occupySlot converts the slot of a search into the slot of the session that was found.
 func (p *sessionSlots) occupySlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +60,7 @@ func (p *sessionSlots) occupySlot() {
 	}
 }
 
-// returnSessionSlot returns the slot of a session. moved reports whether MakeWay returned true for the
+// returnSessionSlot returns the slot of a session. moved is the last result of MakeWay for the
 // session.
 func (p *sessionSlots) returnSessionSlot(moved bool) {
 	p.mu.Lock()
@@ -89,10 +89,10 @@ func (p *sessionSlots) Wanted() <-chan struct{} {
 	return p.scarce
 }
 
-// MakeWay reports whether a session that has used up its turn must end. The session then counts as
-// moving until its slot is returned. The number of moving sessions is limited, because ending a
-// session and accepting another one is expensive, and a few free slots are enough for the waiting
-// sessions.
+// MakeWay reports whether a session that has used up its time or messages must end. The session
+// then counts as moving until its slot is returned. The number of moving sessions is limited,
+// because ending a session and accepting another one is expensive, and a few free slots are enough
+// for the waiting sessions.
 func (p *sessionSlots) MakeWay() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A session with one message does not wait until the sessions with many messages are empty.
+// Some sessions have many messages. A session with one message does not wait until they are empty.
 func TestBusySession_YieldsToOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const busy, turn = 200, 10
@@ -44,8 +44,8 @@ func TestBusySession_YieldsToOthers(t *testing.T) {
 	})
 }
 
-// If the number of sessions does not exceed the limit, no session yields its slot: closing sessions
-// and accepting them again costs more than serving them.
+// The number of sessions does not exceed the limit. No session yields its slot, because closing and
+// accepting sessions costs more than serving them.
 func TestSessions_DoNotYieldWithoutNeed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const sessions = 4
@@ -69,7 +69,7 @@ func TestSessions_DoNotYieldWithoutNeed(t *testing.T) {
 	})
 }
 
-// With a slow store, messages wait in the bus and use no memory of the hub.
+// While the store is slow, the number and the bytes of held messages stay within the limits.
 func TestHeldMessagesAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -78,7 +78,7 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 		most     int
 	}{
 		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
-		{"the bytes of a session", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400 bytes
+		{"the bytes of a session", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // the hub counts 400 bytes for each event
 		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
 		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each loop may exceed the limit by one event
 	} {

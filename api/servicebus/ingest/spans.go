@@ -10,9 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// startStoring starts the span of storing messages. The parent of the span is the span of the first
-// sampled message, so that the trace of that message includes the storing. The span has links to
-// the spans of the other messages.
+// startStoring starts the span of storing messages. Its parent is the span of the first sampled
+// message. It has links to the spans of the remaining messages.
 func (s *eventStore) startStoring(ctx context.Context, ms []*busMessage, events int) (context.Context, trace.Span) {
 	var parent domain.TraceContext
 	for _, m := range ms {

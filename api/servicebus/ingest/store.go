@@ -19,10 +19,10 @@ type eventStore struct {
 	in        *Ingestion
 	loop      *receiver.Loop[messageEvents]
 	logger    *slog.Logger
-	isSession bool          // true for a session, whose messages all have the same recipient
+	isSession bool          // true if the loop serves a session, whose messages all have the same recipient
 	origin    domain.Origin // required origin of all events; the zero Origin allows all
 
-	damage error // reason why the session was given up: its mailbox is damaged or has a newer format
+	damage error // why the session was given up: its mailbox is damaged or has a newer format
 	parked parkedMessages
 }
 
@@ -53,7 +53,7 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents, weight int, _ *rejection) {
-	const perEvent = 400 // approximate size of an event in memory; it also limits the duration of a save
+	const perEvent = 400 // approximate size of an event in memory; the sum of the sizes also limits how long a save takes
 	events, causes, rejected := s.in.decoder.decode(raw)
 	if rejected == nil {
 		rejected = checkOrigin(s.origin, events)
@@ -66,7 +66,7 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.logger.Error("a message cannot be stored and is a dead letter now; its recipients will not get it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// Store implements receiver.Handler. When it returns, each message is stored, rejected or parked,
+// Store implements receiver.Handler. When it returns, each message was stored, rejected or parked,
 // or has returned to the bus.
 func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
 	storable := make([]*busMessage, 0, len(ms))
@@ -84,11 +84,11 @@ func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
 
 // save stores messages together. If the hub refuses an event, save stores the messages one by one
 // in order, so that only the faulty messages are rejected; of two contents with one id, the first
-// is stored. The messages are also stored one by one if the hub reports damage patience times in a
-// row, or a mailbox of a newer format, so that the events of other recipients are stored. A session
-// has one recipient, so its messages return to the bus in these two cases.
+// is stored. save also stores the messages one by one if the hub reports a mailbox of a newer
+// format, or damage patience times in a row, so that the events of other recipients are stored. A
+// session has one recipient, so in these two cases its messages return to the bus.
 func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
-	if s.damage != nil { // an earlier message of the session is not stored, so storing these would break the order
+	if s.damage != nil { // an earlier message of the session is not stored, so storing later ones would break the order
 		s.loop.Abandon(ms...)
 		return
 	}
@@ -119,7 +119,7 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 		s.giveUp(err)
 		s.loop.Abandon(ms...)
 	case len(ms) > 1:
-		if isDamage(err) { // damage was already reported patience times, but a newer format does not count as damage
+		if isDamage(err) { // damage was already reported patience times; a newer format is not damage
 			patience = 1
 		}
 		for _, m := range ms {
@@ -137,15 +137,15 @@ func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 	}
 }
 
-// untilStored ingests events. It retries until the hub has stored or refused the events, reports
-// damage patience times in a row, reports a mailbox of a newer format, or ctx ends.
+// untilStored ingests events. It retries until the hub has stored or refused the events, reports a
+// mailbox of a newer format, or reports damage patience times in a row, or until ctx ends.
 func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.IngestResult, error) {
 	for failures, damage := 0, 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, s.in.limits.Attempt)
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
 		cancel()
-		s.loop.EndStore()                                  // after the first attempt, other loops may store even if this store fails
-		s.in.metrics.events.AddAccepted(ingested.Accepted) // despite the error, the hub may have stored the events of other recipients
+		s.loop.EndStore()                                  // after the first attempt, other loops may store, even if this store keeps failing
+		s.in.metrics.events.AddAccepted(ingested.Accepted) // even after an error, the hub may have stored the events of some recipients
 		if damage++; !isDamage(err) {
 			damage = 0
 		}
@@ -173,7 +173,7 @@ func isRefusal(err error) bool {
 	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
 }
 
-// logLevel returns the level at which to log an error that should be temporary.
+// logLevel returns the level at which an error that should be temporary is logged.
 func logLevel(err error) slog.Level {
 	passing := errors.Is(err, context.DeadlineExceeded)
 	switch domain.KindOf(err) {
@@ -187,7 +187,7 @@ func logLevel(err error) slog.Level {
 	return slog.LevelError
 }
 
-// rejectionOf returns the rejection of a message whose events the hub refused with err.
+// rejectionOf returns the rejection for a message whose events the hub refused with err.
 func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
 		return reject(reasonConflict, "No event of the message was stored: %v.", err)
@@ -201,8 +201,8 @@ func rejectionOf(err error) *rejection {
 // finishStored settles messages after a successful save.
 func (s *eventStore) finishStored(ms []*busMessage, ingested hub.IngestResult) {
 	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
-	// A message that was saved without its lock is not observed, because another receiver may have
-	// saved later messages first.
+	// A message that was saved after its lock was lost is not observed, because another receiver
+	// may have saved later messages first.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))
 		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipientsForLog(ms[0].Content.events))
@@ -223,7 +223,7 @@ func (s *eventStore) finishStored(ms []*busMessage, ingested hub.IngestResult) {
 	}
 }
 
-// recipientsForLog returns up to five recipients of events, for the log.
+// recipientsForLog returns up to five recipients of events as text for the log.
 func recipientsForLog(events []domain.Event) []string {
 	const limit = 5
 	var to []string

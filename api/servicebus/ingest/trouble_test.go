@@ -15,7 +15,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// onBoth runs a test in a bubble for each queue: with and without sessions.
+// onBoth runs a test with fake time for two queues: one with and one without sessions.
 func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
 	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
@@ -42,8 +42,8 @@ var temporaryErrors = []error{
 	context.DeadlineExceeded,
 }
 
-// The store fails for much longer than the duration of a lock. Meanwhile the messages stay locked,
-// and no deliveries are counted. When the store works again, the messages are stored.
+// The store fails for much longer than a lock lasts. The messages stay locked without further
+// deliveries, and are stored when the store works again.
 func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		for _, trouble := range temporaryErrors {
@@ -72,8 +72,8 @@ func TestMessagesAreHeldWhileTheStoreFails(t *testing.T) {
 	})
 }
 
-// The saves of some recipients hang. They do not delay other recipients, even if they exceed the
-// limit of concurrent saves.
+// The saves of some recipients hang, more than the limit of concurrent saves. The events of other
+// recipients are stored without delay.
 func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -105,7 +105,7 @@ func TestFailingRecipientsDoNotDelayOthers(t *testing.T) {
 	})
 }
 
-// A farBus is a connection on which each reply of the bus arrives late.
+// A farBus is a connection that delays each reply of the bus.
 type farBus struct {
 	net.Conn
 	last time.Time
@@ -120,8 +120,8 @@ func (c *farBus) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The renewal of a lock waits while the message is settled, and then finds that the lock no longer
-// exists.
+// The renewal of a lock waits while its message is settled, and then finds no lock. This does not
+// count as a lost lock.
 func TestRenewal_OfASettledMessageIsNotALoss(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT1M", 2))
@@ -139,8 +139,8 @@ func TestRenewal_OfASettledMessageIsNotALoss(t *testing.T) {
 	})
 }
 
-// A distant bus reports only after the client's timeout that no session has a message. This is not
-// a failure.
+// A distant bus reports only after the client's timeout that no session has a message. Ingestion
+// does not log this as a failure.
 func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -148,7 +148,7 @@ func TestAnIdleQueueOfADistantBusLogsNoFailure(t *testing.T) {
 		stop := s.startIngestion(func(o *ingest.Options) { o.Queue = "" })
 		<-time.After(time.Second)
 		require.Empty(t, s.connectedMetric(), "not 0, which would be an outage")
-		<-time.After(4300 * time.Millisecond) // shortly before the first request for a session ends, after 5 s
+		<-time.After(4300 * time.Millisecond) // shortly before the end of the first request for a session, which takes 5 s
 		require.False(t, s.logs.has("cannot be received from"))
 		require.EqualValues(t, 1, s.metric("connected"))
 		require.Equal(t, []float64{1}, s.connectedMetric())
@@ -171,8 +171,8 @@ func (s *ingestSite) connectedMetric() (values []float64) {
 	return values
 }
 
-// A process that is stopped while the store fails returns its messages to the bus, and their
-// deliveries are not counted.
+// A process is stopped while the store fails. It returns its messages to the bus without counting a
+// delivery.
 func TestRun_ReturnsUnstoredMessagesAfterItsGrace(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -212,7 +212,7 @@ func TestRun_EndsImmediatelyAfterErrAtOnce(t *testing.T) {
 	})
 }
 
-// The store stores events but reports an error. The retry skips these events.
+// The store stores events but reports an error. The retry stores no event twice.
 func TestIngest_DuplicatesNothingIfTheStoresReplyIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		s := newSite(t)
@@ -301,8 +301,8 @@ func (s *ingestSite) sendByNewClient(queue string, events []domain.Event) {
 	}
 }
 
-// The keys of a namespace are changed while the namespace is in use. A new client gets the new
-// keys. Until then, the log reports that the bus refuses the key.
+// The keys of a namespace are changed while it is in use. Ingestion logs that the bus refuses the
+// key, until a new client uses the new keys.
 func TestIngest_UsesChangedKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		dir := t.TempDir()

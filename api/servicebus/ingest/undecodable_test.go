@@ -17,12 +17,11 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asDecimal is a number that a tampering connection converts to a decimal. Clients of the embedded
-// bus cannot send a decimal, but clients of another broker can.
+// asDecimal is a number that a tamperingConn converts to a decimal. Clients of the embedded bus
+// cannot send a decimal, but clients of another broker can.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
-// A tamperingConn replaces the number asDecimal with a decimal in the bytes that its reader
-// receives.
+// A tamperingConn replaces the number asDecimal with a decimal in all bytes that are read from it.
 type tamperingConn struct {
 	net.Conn
 	rest []byte
@@ -44,7 +43,7 @@ func (c *tamperingConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// sendUndecodable sends an announcement that the hub's client cannot decode, so that the client
+// sendUndecodable sends an announcement that Microsoft's client cannot decode, so that the client
 // ends its link.
 func (s *ingestSite) sendUndecodable(queue string, e domain.Event) {
 	s.Helper()
@@ -57,8 +56,7 @@ func (s *ingestSite) sendUndecodable(queue string, e domain.Event) {
 	out.sendMessage(m)
 }
 
-// newTamperedReceiver returns a receiver whose connection tampers with messages like the connection
-// of the hub.
+// newTamperedReceiver returns a receiver that reads through a tamperingConn, as the hub does.
 func (s *ingestSite) newTamperedReceiver(queue string) *azservicebus.Receiver {
 	s.Helper()
 	c, err := s.client()
@@ -69,8 +67,8 @@ func (s *ingestSite) newTamperedReceiver(queue string) *azservicebus.Receiver {
 	return r
 }
 
-// If this test ever fails, the client has been fixed, and no session needs to be parked because of
-// a decimal.
+// Microsoft's client ends its link when it receives a decimal. If this test fails, the client has
+// been fixed, and no session needs to be parked because of a decimal.
 func TestClient_EndsItsLinkOnADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -84,8 +82,9 @@ func TestClient_EndsItsLinkOnADecimal(t *testing.T) {
 	})
 }
 
-// The other messages of the queue without sessions are received. The undecodable message is
-// delivered again each time its lock expires, until it becomes a dead letter.
+// A queue without sessions contains an undecodable message. The other messages are stored. The
+// undecodable message is delivered again each time its lock expires, until it becomes a dead
+// letter.
 func TestAMessageThatCannotBeDecodedDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT20S", 3))
@@ -116,8 +115,8 @@ func TestPeek_BehindTheLastMessageReturnsNothing(t *testing.T) {
 	})
 }
 
-// No message of the session can be received until an operator has removed the undecodable message.
-// The pauses between attempts grow. After the removal, the other messages are received.
+// A session contains an undecodable message. Its other messages are stored only after an operator
+// has removed that message; until then, the pauses between attempts grow.
 func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT20S", 3))

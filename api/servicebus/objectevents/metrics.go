@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// receiverMetrics are the metrics of a Receiver. The values of the label reason come from package
-// objectjson and from this package.
+// receiverMetrics are the metrics of a Receiver. The label reason has values from this package and
+// from package objectjson.
 type receiverMetrics struct {
 	loops   *receiver.Metrics
 	events  *prometheus.CounterVec // outcome

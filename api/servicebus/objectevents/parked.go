@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// parkedTasks are messages with events that the store cannot store at present. They stay locked, so that
-// their deliveries are not counted, and later messages are stored.
+// parkedTasks are messages with events that cannot be stored at present. They stay locked, so that
+// the bus counts no further deliveries, and later messages are stored.
 type parkedTasks struct {
 	tasks    []*task
 	weight   int
-	failures int // number of consecutive attempts after which messages were still parked
+	failures int // number of consecutive attempts that did not store all parked messages
 	retryAt  time.Time
 }
 
-// parkMessage parks a message until it is retried.
+// parkMessage holds a message until it is retried.
 func (s *eventStore) parkMessage(t *task, cause error) {
 	p := &s.parked
 	if len(p.tasks) == 0 {
@@ -56,8 +56,8 @@ func (s *eventStore) Retry(ctx context.Context) {
 	}
 }
 
-// IsFull implements receiver.Parker. The other half of the loop's capacity is reserved for messages
-// that are not parked.
+// IsFull implements receiver.Parker. Parked messages may use half of the loop's capacity; the other
+// half is for new messages.
 func (s *eventStore) IsFull() bool {
 	return len(s.parked.tasks) >= maxMessages/2 || s.parked.weight >= maxBytes/2
 }

@@ -28,15 +28,15 @@ type Ledger interface {
 type Options struct {
 	Ledger Ledger
 
-	// Open returns a client that only the Receiver uses. It is called again after a client has
-	// failed, so that new credentials take effect.
+	// Open returns a client for this Receiver only. It is called again after a client has failed,
+	// so that new credentials take effect.
 	Open func() (*azservicebus.Client, error)
 
-	Queue string // queue without sessions
+	Queue string // name of a queue without sessions
 
 	Body   int           // maximum size of one message in bytes; default 32 MB
 	Events int           // maximum number of events in one message; default 10,000
-	Grace  time.Duration // time to finish held messages when the context of Run ends; default 20 s
+	Grace  time.Duration // maximum time to finish held messages after the context of Run has ended; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
@@ -45,7 +45,8 @@ type Options struct {
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
 
-// ErrAtOnce as the cause with which Run's context ends makes Run return immediately.
+// ErrAtOnce is a cause with which Run's context may end. Run then returns without finishing the held
+// messages, which return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // Limits of the held messages, and of one attempt to store them.
@@ -66,7 +67,7 @@ type Receiver struct {
 	tracer  *tracing.Tracer
 }
 
-// New returns a Receiver. Run connects it to the bus.
+// New returns a Receiver, which connects to the bus when Run is called.
 func New(o Options) *Receiver {
 	o.Body = cmp.Or(o.Body, 32<<20)
 	o.Events = cmp.Or(o.Events, 10_000)

@@ -26,7 +26,7 @@ import (
 
 const queue = "object-events"
 
-// record returns an event that reports the creation of the object key.
+// record returns an event that reports that the object key was created.
 func record(key string) string {
 	return fmt.Sprintf(`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":%q,"sequencer":"01"}}}`, key)
 }
@@ -42,7 +42,7 @@ type objectSite struct {
 	registry *prometheus.Registry
 
 	mu   sync.Mutex
-	errs map[string]error // errors that the store returns, by key of the object
+	errs map[string]error // errors that the store returns, by object key
 	logs bytes.Buffer
 }
 
@@ -55,7 +55,8 @@ func newSite(t *testing.T) *objectSite {
 	return &objectSite{T: t, bus: bus, client: client, objects: memory.NewObjects(), registry: prometheus.NewRegistry(), errs: map[string]error{}}
 }
 
-// Ingest implements repository.Objects.
+// Ingest stores reports unless errs contains an error for their keys. It implements
+// repository.Objects.
 func (s *objectSite) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	results := make([]repository.ObjectResult, len(reports))
 	for i := range reports {
@@ -80,14 +81,14 @@ func (s *objectSite) setFailure(key string, err error) {
 	s.errs[key] = err
 }
 
-// Write stores the text of the log.
+// Write collects the log.
 func (s *objectSite) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs.Write(p)
 }
 
-// eventStore is a store of objects whose Ingest calls the Ingest of the site.
+// eventStore is a store of objects that delegates Ingest to the site.
 type eventStore struct {
 	*memory.Objects
 	site *objectSite
@@ -132,7 +133,7 @@ func (s *objectSite) sendMessages(bodies ...string) {
 	require.NoError(s, out.Close(s.Context()))
 }
 
-// waitInBubble advances the clock of the bubble by d. It returns when all due work is done.
+// waitInBubble advances fake time by d. It returns when all work that was due is done.
 func waitInBubble(d time.Duration) { <-time.After(d) }
 
 // keys returns the keys of the stored objects, each with its number of duplicate events.
@@ -162,7 +163,7 @@ func (s *objectSite) deadLetters() map[string][2]string {
 	return found
 }
 
-// metric returns the value of the counter series with a label value.
+// metric returns the value of the counter name for the given label value.
 func (s *objectSite) metric(name, label string) float64 {
 	s.Helper()
 	families, err := s.registry.Gather()
@@ -281,7 +282,7 @@ func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 	})
 }
 
-// When the parked messages use half of the loop's capacity, the queue waits.
+// When parked messages use half of the loop's capacity, the queue waits.
 func TestFailingStore_ParksMessagesUpToHalfTheCapacity(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		var bodies []string
@@ -330,7 +331,7 @@ func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
 		waitInBubble(10 * time.Second)
 		require.Equal(s, map[string]int64{"b": 0}, s.keys())
 		s.setFailure("a", nil)
-		waitInBubble(2 * time.Minute) // the lock of the message expires
+		waitInBubble(2 * time.Minute) // fake time passes until the lock of the message expires
 		require.Equal(s, map[string]int64{"a": 0, "b": 0}, s.keys())
 		require.Empty(s, s.deadLetters())
 	})

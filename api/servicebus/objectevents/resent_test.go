@@ -11,12 +11,12 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// The id of its message identifies an event without a sequencer. A message that an operator sends
-// again has another message id.
+// An event without a sequencer is identified by the id of its message. A resent message has a new
+// id, and is recognized by its former one.
 func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
 	inBubble(t, func(s *objectSite) {
 		const body = `{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a"}}}`
-		s.sendMessages(body) // the message has the id 0
+		s.sendMessages(body) // this message has the id 0
 		s.startReceiver()
 		waitInBubble(time.Second)
 		require.Equal(s, map[string]int64{"a": 0}, s.keys())

@@ -23,10 +23,10 @@ const (
 	reasonNoEvents = "no-events"
 	reasonInvalid  = "invalid"
 	reasonFull     = "partition-full" // the store has no space for an object of the message
-	reasonDamaged  = "damaged"        // the stored data about an object of the message is damaged
+	reasonDamaged  = "damaged"        // the stored data about an object is damaged
 )
 
-// reasons has the reasons that this package defines.
+// reasons contains the reasons that this package defines.
 var reasons = []string{reasonNoBody, reasonTooLarge, reasonTooMany, reasonNoEvents, reasonInvalid, reasonFull, reasonDamaged}
 
 // messageContent is the decoded content of a message.
@@ -51,8 +51,8 @@ func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, in
 	case len(m.Body) > o.Body:
 		return nil, len(m.Body), receiver.Reject(reasonTooLarge, "The body has %d bytes; the hub takes at most %d.", len(m.Body), o.Body)
 	}
-	// The message id identifies events without ids. For a message that was sent again, this is the
-	// message id that the original sender set.
+	// The message id identifies events without ids. For a resent message, it is the id that the
+	// original sender set.
 	id := contract.FormerMessageID(m.MessageID, m.ApplicationProperties)
 	sent, err := objectjson.Parse(m.Body, objectjson.Options{MaxEvents: o.Events, MessageID: id})
 	weight := len(m.Body) + perEvent*len(sent.Events)
@@ -72,7 +72,7 @@ func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, in
 	return sent, weight, nil
 }
 
-// recordIgnored counts and logs the events of a message that are not passed to the store.
+// recordIgnored counts and logs the events of a message that are not stored.
 func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent messageContent) {
 	r := s.receiver
 	for i := range sent.Faults {
@@ -83,12 +83,12 @@ func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent message
 	if sent.Ignored > 0 {
 		r.opts.Logger.Debug("events are ignored because of their names", "message_id", m.MessageID, "events", sent.Ignored, "first_names", sent.IgnoredNames)
 	}
-	if n := len(sent.Faults); n > 0 && n < sent.Count { // if no event is valid, DeadLettered logs the message
+	if n := len(sent.Faults); n > 0 && n < sent.Count { // if no event is valid, DeadLettered logs the message instead
 		r.opts.Logger.Error("events of a message cannot be stored; the others are", "message_id", m.MessageID, "events", n, "faults", describeFaults(sent.Faults[:min(n, 10)]))
 	}
 }
 
-// describeFaults returns the positions and reasons of faults, one fault per line.
+// describeFaults returns the index and reason of each fault, one per line.
 func describeFaults(faults []objectjson.Fault) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events cannot be stored.", len(faults))
@@ -107,15 +107,15 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.receiver.opts.Logger.Error("a message with events of objects is a dead letter now", "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// A task is a message with its events that have no outcome yet.
+// A task is a message with those of its events that have no outcome yet.
 type task struct {
 	*busMessage
 	left   []ledger.Report
-	damage int // number of consecutive reports of damage
+	damage int // number of consecutive reports that stored data is damaged
 }
 
-// Store implements receiver.Handler. It settles a message once all events of the message have an
-// outcome. Until then, the message is parked, so that other messages are stored.
+// Store implements receiver.Handler. It settles a message once all its events have an outcome, and
+// parks it until then.
 func (s *eventStore) Store(ctx context.Context, batch []*busMessage) {
 	tasks := make([]*task, len(batch))
 	for i, m := range batch {
@@ -176,11 +176,11 @@ func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	}
 }
 
-// finalReason returns the reason of a dead letter if a retry of the failed event cannot succeed,
-// and otherwise "".
+// finalReason returns the dead-letter reason for an event whose retry cannot succeed. It returns ""
+// if a retry may succeed.
 func (t *task) finalReason(f *ledger.Failure) string {
-	// number of consecutive reports after which an object counts as damaged; a single report may
-	// come from reading a change in progress
+	// number of consecutive reports of damage after which an object counts as damaged; a single
+	// report may come from reading a change in progress
 	const patience = 4
 	switch {
 	case f.IsInvalid():
@@ -194,7 +194,7 @@ func (t *task) finalReason(f *ledger.Failure) string {
 }
 
 // rejectMessage records that an event of a message cannot be stored. The message becomes a dead
-// letter once all its other events have an outcome.
+// letter once all its remaining events have an outcome.
 func (s *eventStore) rejectMessage(t *task, r *ledger.Report, reason string, err error) {
 	s.receiver.metrics.events.WithLabelValues("refused").Inc()
 	s.receiver.metrics.refused.WithLabelValues(reason).Inc()

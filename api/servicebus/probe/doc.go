@@ -1,8 +1,8 @@
-// Package probe tests whether a credential has the right to receive from queues and to send to them.
-// It sends, receives and locks no message.
+// Package probe tests whether a credential may receive from queues and send to them. It sends,
+// receives and locks no message.
 //
-// A right is tested by opening a link. The bus refuses the link if the credential lacks the right,
-// if the queue does not exist, or if only one of the link and the queue has sessions. In a queue with
-// sessions, the link is opened to a session without messages. The session is released when the link
-// is closed, or when the connection ends because the program dies.
+// It tests a right by opening a link. The bus refuses the link if the credential lacks the right,
+// or if the queue does not exist. It also refuses a link without a session to a queue with
+// sessions, and the reverse. In a queue with sessions, the link is opened to an unused session,
+// which is released when the link is closed or when the program ends.
 package probe

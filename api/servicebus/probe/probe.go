@@ -12,7 +12,7 @@ import (
 // A Link is a link to a queue, for receiving or sending.
 type Link struct {
 	Queue    string
-	Sends    bool // true for a link that sends, false for a link that receives
+	Sends    bool // true for a link that sends; false for one that receives
 	Sessions bool // true if the queue has sessions
 }
 
@@ -24,7 +24,7 @@ const (
 	Granted       Outcome = iota
 	Denied                // the credential does not have the right
 	Missing               // the queue does not exist
-	OtherSessions         // the queue has sessions although Link.Sessions is false, or the other way round
+	OtherSessions         // Link.Sessions is wrong about whether the queue has sessions
 	Disabled              // the queue is disabled
 	Unreachable           // the bus did not reply, or replied with an unknown error
 )
@@ -39,8 +39,8 @@ type Result struct {
 // atOnce is the maximum number of links that are open at the same time.
 const atOnce = 8
 
-// Run opens and closes each link. session is the id of a session that no other client uses. Run
-// does not close the client.
+// Run opens and closes each link. session is the id of a session that no other client uses. The
+// caller must close the client.
 func Run(ctx context.Context, client *azservicebus.Client, session string, links []Link) []Result {
 	results := make([]Result, len(links))
 	var group errgroup.Group
@@ -55,12 +55,12 @@ func Run(ctx context.Context, client *azservicebus.Client, session string, links
 			return nil
 		})
 	}
-	_ = group.Wait() // each error is in a Result
+	_ = group.Wait() // each Result contains its error, so Wait returns none
 	return results
 }
 
-// openLink opens a link and closes it. It ignores an error from closing, which says nothing about
-// the right.
+// openLink opens a link and closes it. It ignores an error from closing, which is unrelated to the
+// right.
 func openLink(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
 	var opened interface{ Close(context.Context) error }
 	var err error
@@ -80,7 +80,7 @@ func openLink(ctx context.Context, client *azservicebus.Client, session string, 
 		var receiver *azservicebus.Receiver
 		if receiver, err = client.NewReceiverForQueue(link.Queue, nil); err == nil {
 			opened = receiver
-			_, err = receiver.PeekMessages(ctx, 1, nil) // opens the link, but neither locks nor removes a message
+			_, err = receiver.PeekMessages(ctx, 1, nil) // peeking opens the link, but neither locks nor removes a message
 		}
 	}
 	if opened != nil {

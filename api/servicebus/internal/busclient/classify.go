@@ -25,23 +25,23 @@ const (
 	Disabled                   // the queue is disabled
 	SessionHeld                // another connection holds the session, perhaps a lost connection
 	LockLost                   // the lock of the message or the session has expired
-	Timeout                    // the bus reports that its wait ended without a result, for instance without a session
+	Timeout                    // the bus found nothing within the time that the client allowed, for instance no session
 	Closed                     // the client is closed
 )
 
-// A Failure classifies an error from the client, and has advice for an operator. It does not wrap
-// the error: if the error came from an internal context, a caller would mistake it for the error of
-// its own context.
+// A Failure classifies an error from Microsoft's client, and contains advice for an operator. It
+// does not wrap the error: a caller might mistake the end of an internal context for the end of its
+// own context.
 type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
 	Advice string // text that tells an operator what to do
 
 	Retry     bool // another attempt may succeed without an operator's action
-	RetryOnce bool // one further attempt decides: if it fails as well, retries are useless
+	RetryOnce bool // one further attempt is useful; if it fails as well, further retries are useless
 	Permanent bool // retries are useless until a setting, a right or the message is changed
 
 	ReplaceClient bool // the client is permanently broken
-	LinkEnded     bool // the bus has ended the link of the sender or receiver, which is permanently broken
+	LinkEnded     bool // the bus has ended the link of the sender or receiver, which can no longer be used
 
 	err error
 }
@@ -55,8 +55,8 @@ const (
 	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
 )
 
-// failures has the Failure for each reason. Unauthorized replaces the client, because the key may
-// have changed.
+// failures contains the Failure for each reason. Unauthorized replaces the client, because the key
+// may have changed.
 var failures = map[Reason]Failure{
 	Unreachable:  {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
 	LockLost:     {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
@@ -92,15 +92,15 @@ var conditions = map[amqp.ErrCond]Reason{
 	"com.microsoft:session-cannot-be-locked": SessionHeld,
 }
 
-// Classify returns the meaning of err. It classifies an unknown error as a lost connection, because
-// most unknown errors are caused by one. For a nil error it returns a Failure with the reason None.
+// Classify returns the Failure for err. It classifies an unknown error as a lost connection,
+// because most unknown errors are caused by one. If err is nil, the Failure has the reason None.
 func Classify(err error) *Failure {
 	reason := ReasonOf(err)
 	f := failures[reason]
 	f.Reason, f.err = reason, err
 	if _, ended := errors.AsType[*amqp.LinkError](err); ended {
-		// The error with which the bus ended the link may be outdated, so one attempt over another
-		// link is useful.
+		// The bus may have ended the link because of an error that no longer exists, so one attempt
+		// over another link is useful.
 		f.LinkEnded, f.Permanent = true, false
 		if !f.ReplaceClient {
 			f.Retry, f.RetryOnce = true, true
@@ -130,8 +130,8 @@ func ReasonOf(err error) Reason {
 	return Unreachable
 }
 
-// Printable makes untrusted text safe for a log and an operator's screen. The result has only
-// printable characters, and is limited to about 500 bytes.
+// Printable makes untrusted text safe for logs and terminals. The result contains only printable
+// characters, up to about 500 bytes.
 func Printable(text string) string {
 	const limit = 500
 	text = strings.Map(func(c rune) rune {

@@ -60,7 +60,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A caller would mistake the end of an internal context for the end of its own context.
+// A failure does not wrap the end of an internal context, which a caller could mistake for the end
+// of its own context.
 func TestAFailureDoesNotWrapItsError(t *testing.T) {
 	require.NotErrorIs(t, busclient.Classify(context.DeadlineExceeded), context.DeadlineExceeded)
 }

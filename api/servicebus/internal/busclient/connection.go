@@ -15,7 +15,7 @@ import (
 // Time limits for a single call to the client.
 const (
 	SendTimeout  = 20 * time.Second // for opening a link and sending a message
-	CloseTimeout = 5 * time.Second  // for closing; after this time, the bus closes links and connections itself
+	CloseTimeout = 5 * time.Second  // for closing; after this time, the bus closes the link or the connection itself
 )
 
 // Retries returns the retry options for clients of a Connection. The client retries only once,
@@ -28,7 +28,7 @@ func Retries() azservicebus.RetryOptions {
 // ErrClosed reports the use of a Connection after Close.
 var ErrClosed = errors.New("the connection to Service Bus is closed")
 
-// An OpenError reports that a Connection has no client, with the reason.
+// An OpenError reports why a Connection could not open a client.
 type OpenError struct{ err error }
 
 func (e *OpenError) Error() string {
@@ -39,12 +39,12 @@ func (e *OpenError) Unwrap() error { return e.err }
 
 // Options are the options of a Connection. Open is required.
 type Options struct {
-	// Open creates a client without making a call. It is called again after a client was retired,
-	// so that new credentials take effect.
+	// Open creates a client without connecting. It is called again after a client was retired, so
+	// that new credentials take effect.
 	Open func() (*azservicebus.Client, error)
 
-	// KeepClient prevents a failed sender from retiring its client. It is for a client that has
-	// enough retries to repair its connection.
+	// KeepClient means that a failed sender does not retire its client. It is for clients with
+	// enough retries to repair their connection.
 	KeepClient bool
 
 	// SendersPerQueue is the maximum number of links to one queue for sending. Default: 1.
@@ -53,9 +53,9 @@ type Options struct {
 	Logger *slog.Logger // default: none
 }
 
-// A Connection is a shared client of a bus. The client is opened when it is first used. A client
-// that has failed is retired: the next user gets a new client, and the last user of the retired
-// client closes it.
+// A Connection is a shared client of a bus, which is opened when it is first used. When a client
+// fails, it is retired: the next user gets a new client, and the last user of the retired client
+// closes it.
 type Connection struct {
 	opts Options
 
@@ -66,7 +66,8 @@ type Connection struct {
 	closing sync.WaitGroup // incremented only while mu is held and closed is false
 }
 
-// A Client is one client of a Connection. The mutex of the Connection guards its mutable fields.
+// A Client is one client of a Connection. Its mutable fields are guarded by the mutex of the
+// Connection.
 type Client struct {
 	*azservicebus.Client
 	senders map[string][]*sharedSender // senders by queue
@@ -100,7 +101,7 @@ func (c *Connection) Acquire() (*Client, error) {
 	return c.current, nil
 }
 
-// Release ends a use of client. If client is retired and has no other users, Release closes it.
+// Release ends one use of client. If client is retired and has no other users, Release closes it.
 func (c *Connection) Release(ctx context.Context, client *Client) {
 	c.mu.Lock()
 	client.users--
@@ -120,7 +121,7 @@ func (c *Connection) Retire(ctx context.Context, client *Client) bool {
 	return true
 }
 
-// Replace retires client and logs the replacement.
+// Replace retires client, and logs the replacement.
 func (c *Connection) Replace(ctx context.Context, client *Client) {
 	if c.Retire(ctx, client) {
 		c.opts.Logger.Info("the connection to Service Bus is being replaced")
@@ -136,7 +137,7 @@ func (c *Connection) unlockAndClose(ctx context.Context, client *Client) {
 		unused = false
 	}
 	c.mu.Unlock()
-	if unused { // after Close, no caller waits for the closing of this client
+	if unused { // after Close, no caller waits for this client to close
 		c.closeClient(ctx, client)
 	}
 }
@@ -147,8 +148,8 @@ func (c *Connection) closeClient(ctx context.Context, client *Client) {
 	}
 }
 
-// Close closes the current client, even if it is in use. It waits until the retired clients without
-// users are closed.
+// Close closes the current client, even if it is in use. It waits until each retired client without
+// users is closed.
 func (c *Connection) Close(ctx context.Context) error {
 	c.mu.Lock()
 	current := c.current
@@ -162,8 +163,8 @@ func (c *Connection) Close(ctx context.Context) error {
 	return err
 }
 
-// LeastUsed returns the connection with the fewest users, and the first of several such
-// connections, so that unneeded connections are not opened.
+// LeastUsed returns the connection with the fewest users. Of several such connections it returns
+// the first, so that no more connections are opened than needed.
 func LeastUsed(connections []*Connection) *Connection {
 	users := func(c *Connection) int {
 		c.mu.Lock()

@@ -23,8 +23,8 @@ const queue = "q"
 type countedBus struct {
 	*embedded.Namespace
 	clients, open atomic.Int64
-	fails         atomic.Bool // if true, no client can be created
-	away          atomic.Bool // if true, no connection can be opened
+	fails         atomic.Bool // whether creating a client fails
+	away          atomic.Bool // whether opening a connection fails
 }
 
 func newBus(t *testing.T) *countedBus {
@@ -81,7 +81,7 @@ func (b *countedBus) newConnection(t *testing.T, change ...func(*busclient.Optio
 	return c
 }
 
-// openClient makes client open its connection.
+// openClient makes client open its connection to the bus.
 func openClient(t *testing.T, client *busclient.Client) {
 	t.Helper()
 	s, err := client.NewSender(queue, nil)
@@ -199,7 +199,7 @@ func TestTheConnectionWithTheFewestUsersIsNext(t *testing.T) {
 	require.Same(t, all[0], busclient.LeastUsed(all))
 }
 
-// A sender that cannot reach the bus retires its client. The second attempt opens another client.
+// A sender that cannot reach the bus retires its client. The second attempt opens a new client.
 func TestASenderThatFailsReplacesItsClient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keep    bool

@@ -8,8 +8,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// A Receiver is the part of azservicebus.Receiver and azservicebus.SessionReceiver that receives
-// messages. Only one goroutine may use it at a time.
+// A Receiver is implemented by azservicebus.Receiver and azservicebus.SessionReceiver. Only one
+// goroutine may use it at a time.
 type Receiver interface {
 	// ReceiveMessages waits for messages and returns up to limit of them.
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
@@ -19,7 +19,8 @@ type Receiver interface {
 // lock of the session has expired.
 var ErrLinkLost = errors.New("the link to the queue is lost")
 
-// A PanicError has the value with which the client panicked while it decoded a message.
+// A PanicError contains the value with which Microsoft's client panicked while it decoded a
+// message.
 type PanicError struct{ Value any }
 
 func (p *PanicError) Error() string { return fmt.Sprintf("the client panicked: %v", p.Value) }
@@ -44,7 +45,7 @@ func ReceiveOne(ctx context.Context, r Receiver) (_ *azservicebus.ReceivedMessag
 	switch {
 	case err != nil:
 		return nil, err
-	case len(got) == 0: // the client returns no messages and no error if it has lost the link; the next call would open another link
+	case len(got) == 0: // the client has lost the link if it returns no messages and no error; another call would open a new link
 		return nil, ErrLinkLost
 	default:
 		return got[0], nil

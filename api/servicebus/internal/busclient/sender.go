@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A sharedSender is a link to one queue, which several callers may use. The mutex of the Connection
-// guards its mutable fields.
+// A sharedSender is a link to one queue that several callers use. Its mutable fields are guarded by
+// the mutex of the Connection.
 type sharedSender struct {
 	*azservicebus.Sender
 	queue   string
-	opening *semaphore.Weighted // acquired by the caller that may open the link
+	opening *semaphore.Weighted // held by the caller that opens the link
 	users   int
 	lost    bool // the bus has ended the link
 }
@@ -32,7 +32,7 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 	s, err := c.acquireSender(client, queue)
 	if err == nil {
 		defer func() { c.releaseSender(ctx, client, s, Classify(err).LinkEnded) }() // deferred, so that the sender is released even if f panics
-		err = s.open(ctx)                                                           // opened before f, so that a failure to open the link differs from a failure of f
+		err = s.open(ctx)                                                           // the link is opened before f runs, so that a failure to open it differs from a failure of f
 		if err == nil {
 			err = f(s.Sender)
 		}
@@ -44,7 +44,7 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 }
 
 // acquireSender returns a sender for a queue: an unused sender, a new one, or the one with the
-// fewest users. It makes no call. The caller must call releaseSender once for each acquireSender.
+// fewest users. It does not open a link. Each call must be followed by one call of releaseSender.
 func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,11 +65,11 @@ func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender,
 	return s, nil
 }
 
-// releaseSender ends a use of s. If the link of s is lost, the next user gets another sender. The
-// bus ends a link when its queue is deleted, and the client would keep using the ended link even
-// after the queue was created again. The old sender is closed when it has no users, because closing
-// it while it opens a link would leave that link open. The sender of a retired client is closed
-// together with the client.
+// releaseSender ends a use of s. If the link of s is lost, the next user gets a new sender. For
+// example, the bus ends a link when its queue is deleted, and Microsoft's client would use the
+// ended link even after the queue was created again. The old sender is closed when it has no users,
+// because closing it while it opens a link would leave that link open. The sender of a retired
+// client is closed together with the client.
 func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sharedSender, lost bool) {
 	c.mu.Lock()
 	s.users--
@@ -80,18 +80,17 @@ func (c *Connection) releaseSender(ctx context.Context, client *Client, s *share
 	unused := s.lost && s.users == 0 && !client.retired
 	c.mu.Unlock()
 	if unused {
-		_ = Outlast(ctx, CloseTimeout, s.Close) // an error is harmless, because the bus has ended the link
+		_ = Outlast(ctx, CloseTimeout, s.Close) // the error is harmless, because the bus has already ended the link
 	}
 }
 
-// open opens the link of the sender if it is not open. Only one caller at a time opens the link.
-// Without this rule, if an open fails inside the client, each waiting caller opens a link in turn,
-// and the client loses track of every link except the last, together with the goroutines that renew
-// their tokens. The callers inside the client also wait without a limit; the callers of open return
-// when ctx ends. If the link is open, open makes no call.
+// open opens the link of the sender, unless it is open already. Only one caller at a time opens the
+// link. Without this rule, each caller waiting inside Microsoft's client would open a link if the
+// first attempt fails. The client would lose track of all links except the last, and leak the
+// goroutines that renew their tokens. Callers of open also stop waiting when ctx ends, which the
+// client does not support.
 //
-// If a link is lost during a send, the client opens it again, and ensures that only one caller does
-// so.
+// If a link is lost during a send, the client opens it again itself, by one caller only.
 func (s *sharedSender) open(ctx context.Context) error {
 	if err := s.opening.Acquire(ctx, 1); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (s *sharedSender) open(ctx context.Context) error {
 	return err
 }
 
-// A SendError reports that the bus did not accept a message, or that the outcome is unknown.
+// A SendError means that the bus did not accept a message, or that the outcome is unknown.
 type SendError struct {
 	Uncertain bool // the bus may have accepted the message
 	err       error
@@ -111,8 +110,8 @@ func (e *SendError) Error() string { return e.err.Error() }
 
 func (e *SendError) Unwrap() error { return e.err }
 
-// Send returns nil once the bus has accepted m, and otherwise a [SendError]. The connection or the
-// link may have been lost since its last use, so Send makes a second attempt over a new one.
+// Send returns nil once the bus has accepted m, and otherwise a [SendError]. If the connection or
+// the link was lost since its last use, Send makes a second attempt over a new one.
 func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()
@@ -127,7 +126,7 @@ func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Mes
 	switch {
 	case second == nil:
 		return nil
-	case first.Uncertain: // a failed second attempt does not prove that the first attempt failed
+	case first.Uncertain: // even if the second attempt fails, the first attempt may have succeeded
 		return first
 	default:
 		return second
@@ -148,7 +147,7 @@ func (c *Connection) sendOnce(ctx context.Context, queue string, m *azservicebus
 	}
 	failure := Classify(err)
 	return failure.Retry, &SendError{
-		Uncertain: sending && failure.Retry && !failure.RetryOnce, // for other failures, the bus has certainly not accepted the message
+		Uncertain: sending && failure.Retry && !failure.RetryOnce, // after any other failure, the bus has certainly not accepted the message
 		err:       fmt.Errorf("send to queue %s: %w", queue, failure),
 	}
 }

@@ -30,12 +30,13 @@ func Backoff(failures int, random func() float64) time.Duration {
 	return d - time.Duration(random()*float64(d)/2)
 }
 
-// ErrAtOnce requests an immediate stop, if it is the cause of the end of a context. Messages that
-// are not settled return to the bus.
+// ErrAtOnce requests an immediate stop when it is the cause of a context's end. Messages that are
+// not settled return to the bus.
 var ErrAtOnce = errors.New("end at once")
 
-// WithGrace returns a context that ends a grace period after ctx, or immediately if the cause is
-// [ErrAtOnce]. The caller must call stop to release the context.
+// WithGrace returns a context that ends when a grace period after the end of ctx has passed. If ctx
+// ends with the cause [ErrAtOnce], there is no grace period. The caller must call stop to release
+// the context.
 func WithGrace(ctx context.Context, grace time.Duration) (work context.Context, stop func()) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {

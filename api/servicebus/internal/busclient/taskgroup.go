@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A TaskGroup runs tasks that may continue after the call that started them has returned, because
-// calls to the client must not be interrupted.
+// A TaskGroup runs tasks that may continue after the call that started them has returned. Tasks
+// contain calls to Microsoft's client, which must not be interrupted.
 type TaskGroup struct {
 	ctx  context.Context //nolint:containedctx // ends with Stop
 	stop context.CancelFunc
@@ -47,7 +47,7 @@ func (g *TaskGroup) Close(ctx context.Context) error {
 	g.closed = true
 	g.mu.Unlock()
 	done := make(chan struct{})
-	go func() { // this goroutine ends with the tasks, each of which has a deadline
+	go func() { // this goroutine ends when the tasks end, and each task has a deadline
 		g.tasks.Wait()
 		close(done)
 	}()

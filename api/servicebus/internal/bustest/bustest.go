@@ -90,8 +90,8 @@ func NewClient(connection string, dial func(context.Context) (net.Conn, error)) 
 	})
 }
 
-// ServeTCP serves n on loopback. It returns a function that creates clients over TCP, so that a
-// benchmark includes the cost of TCP.
+// ServeTCP serves n over loopback TCP, so that a benchmark includes the cost of TCP. It returns a
+// function that creates clients.
 func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client, error) {
 	b.Helper()
 	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -110,21 +110,21 @@ func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client,
 	}
 }
 
-// WithoutLeaks fails the test if goroutines outlive it. A test in a bubble does not need it,
-// because a bubble fails if goroutines outlive the test.
+// WithoutLeaks fails the test if goroutines remain after the test. It is unnecessary with fake
+// time: testing/synctest makes the same check.
 func WithoutLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
-// InBubble returns a test that runs f in a bubble. The clock of a bubble does not advance while any
-// goroutine works, so a timeout does not expire because of a slow machine.
+// InBubble returns a test that runs f with fake time (testing/synctest). Fake time does not advance
+// while any goroutine works, so no timeout expires because of a slow machine.
 func InBubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
-// NewIDs returns a function that returns ids ending in 1, 2 and so on.
+// NewIDs returns a function that returns consecutive ids, which end in 1, 2 and so on.
 func NewIDs() func() uuid.UUID {
 	var last byte
 	return func() uuid.UUID {

@@ -22,9 +22,9 @@ func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Me
 }
 
 // acquireStore waits while the limit of concurrent stores is reached. Messages that arrive during
-// the wait join the batch, because one large batch is faster than many concurrent small batches.
-// The wait is short, because the other stores may be blocked by a failure that does not affect this
-// loop.
+// the wait join the batch, because one large batch is faster than several small ones. After a short
+// wait the batch is stored anyway: other stores may be blocked by a failure that does not affect
+// this loop.
 func (l *Loop[T]) acquireStore(ctx context.Context) {
 	const limit = 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -32,8 +32,7 @@ func (l *Loop[T]) acquireStore(ctx context.Context) {
 	l.storing = l.Stores.Acquire(ctx, 1) == nil
 }
 
-// EndStore permits another loop to store. A handler calls EndStore when its store has failed,
-// before it waits for a retry.
+// EndStore permits another loop to store. A handler calls it before it waits for a retry.
 func (l *Loop[T]) EndStore() {
 	if l.storing {
 		l.Stores.Release(1)
@@ -104,7 +103,7 @@ func (l *Loop[T]) waitForRoom(ctx context.Context) {
 	}
 }
 
-// endTurn ends a session that has used up its turn, if another session waits.
+// endTurn ends a session that has used up its time or messages, if another session waits.
 func (l *Loop[T]) endTurn() {
 	if l.session != nil && (time.Since(l.began) > l.Limits.Turn || l.handled > l.Limits.TurnMessages) {
 		l.makeWay()

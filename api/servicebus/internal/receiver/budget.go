@@ -13,7 +13,7 @@ type Budget struct {
 
 	mu              sync.Mutex
 	messages, bytes int
-	room            chan struct{} // closed when a slot becomes free; nil if no caller waits for a slot
+	room            chan struct{} // closed when a slot becomes free; nil if no caller waits
 }
 
 // NewBudget returns a Budget for up to the given number of messages and bytes.
@@ -21,8 +21,8 @@ func NewBudget(messages, bytes int) *Budget {
 	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
 
-// acquireSlot acquires a slot for one message. waited reports whether all slots were in use at
-// first.
+// acquireSlot acquires a slot for one message. waited reports whether it had to wait for a free
+// slot.
 func (b *Budget) acquireSlot(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()
@@ -51,14 +51,14 @@ func (b *Budget) tryEnter() (room <-chan struct{}) {
 	return b.room
 }
 
-// addBytes adds the bytes of a message to its slot.
+// addBytes adds the bytes of a message, whose slot was acquired before.
 func (b *Budget) addBytes(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes += bytes
 }
 
-// releaseSlot releases the slot of a message, and the bytes that were added to it.
+// releaseSlot releases the slot and the bytes of a message.
 func (b *Budget) releaseSlot(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,13 +10,12 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// A Connection is the connection to one queue. It logs and counts whether messages of the queue can
-// be received.
+// A Connection is the connection to one queue. It logs and counts whether the queue can be reached.
 type Connection struct {
 	*busclient.Connection
 	queue     string
 	logger    *slog.Logger
-	connected func(value float64) // sets the metric; not called before the first reply of the bus, because a 0 would then be a false alarm
+	connected func(value float64) // sets the metric; called only after the first reply of the bus, so that a 0 is not a false alarm
 
 	mu       sync.Mutex
 	failures int // consecutive failures
@@ -38,7 +37,7 @@ func (c *Connection) Close(ctx context.Context) {
 	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Connection.Close) // Connection.Close always returns nil
 }
 
-// ReportSuccess logs that messages of the queue can be received, if the last report was a failure.
+// ReportSuccess logs that the queue can be reached, if the last report was a failure.
 func (c *Connection) ReportSuccess() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,8 +48,8 @@ func (c *Connection) ReportSuccess() {
 	c.connected(1)
 }
 
-// ReportFailure logs that messages of the queue cannot be received. It retires a client that has
-// failed several times or whose credentials are refused. used is nil if no client could be opened.
+// ReportFailure logs that the queue cannot be reached. It retires a client that has failed several
+// times or whose credentials are refused. used is nil if no client could be opened.
 func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, err error) {
 	const enough = 3
 	c.mu.Lock()

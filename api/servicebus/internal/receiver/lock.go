@@ -18,7 +18,7 @@ const longestUnrenewed = 15 * time.Second
 type sessionLock struct {
 	*azservicebus.SessionReceiver
 	fairness Fairness
-	duration time.Duration // duration of the lock after each renewal
+	duration time.Duration // duration of the lock after a renewal
 	renewed  time.Time     // time of the last successful renewal; written by renewSession
 }
 
@@ -52,13 +52,13 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 			l.loseSession(err)
 			return
 		default:
-			l.Fail(err) // held messages may still be stored before the lock expires
+			l.Fail(err) // the loop may still store the held messages before the lock expires
 			wait = s.duration / 8
 		}
 	}
 }
 
-// renewLock runs call while no other call uses the link.
+// renewLock runs call, which renews a lock, while no other call uses the link.
 func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -69,16 +69,16 @@ func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(c
 	return call(ctx)
 }
 
-// UntilUnlocked returns the time until the lock of the session expires. The bus counts the expiry
-// as a delivery of the unsettled messages, but does not count the closing of the receiver. So if
-// the loop waits for the expiry, a message that the client cannot decode becomes a dead letter
-// after some deliveries.
+// UntilUnlocked returns the time until the lock of the session expires. The expiry counts as a
+// delivery of the unsettled messages, but closing the receiver does not. So if the loop waits for
+// the expiry, a message that Microsoft's client cannot decode becomes a dead letter after some
+// deliveries.
 func (l *Loop[T]) UntilUnlocked() time.Duration {
 	const slack = time.Second
 	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
 }
 
-// messageLocks has the locks of the messages that a loop holds. It is used for a queue without
+// messageLocks contains the locks of the messages that a loop holds. It is used for a queue without
 // sessions.
 type messageLocks[T any] struct {
 	*azservicebus.Receiver
@@ -92,7 +92,7 @@ type messageLocks[T any] struct {
 type lease struct {
 	until   time.Time
 	keptFor time.Duration
-	number  uint64 // the first received message has number 1
+	number  uint64 // messages are numbered from 1 in the order of receipt
 }
 
 func newMessageLocks[T any](r *azservicebus.Receiver) *messageLocks[T] {
@@ -140,8 +140,8 @@ func (o *messageLocks[T]) isLost(m *Message[T]) bool {
 	return m.lost
 }
 
-// nextDue returns the message whose lock must be renewed now. If no renewal is due, first is nil,
-// and wait is the time until the next renewal.
+// nextDue returns the first message whose lock must be renewed now. If no renewal is due, first is
+// nil, and wait is the time until the next renewal.
 func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +152,7 @@ func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Durat
 			first, due = m, at
 		}
 	}
-	const limit = time.Second // the lock of a message that arrives during the wait is not due earlier
+	const limit = time.Second // the lock of a message that arrives during the wait is never due earlier
 	if first == nil {
 		return nil, 0, limit
 	}
@@ -180,7 +180,7 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 		until := time.Now().Add(keptFor)
 		err := l.renewLock(ctx, until, func(ctx context.Context) error {
 			if !l.messages.hasMessage(m) {
-				return nil // the message was settled while this call waited, so its lock no longer exists
+				return nil // the message was settled during the wait, so its lock no longer exists
 			}
 			return l.messages.RenewMessageLock(ctx, m.ReceivedMessage, nil)
 		})
@@ -201,8 +201,8 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 func (l *Loop[T]) LockDuration() time.Duration { return l.session.duration }
 
 // lockDuration limits the remaining time of a lock to the range from 1 second to 5 minutes. left
-// may be wrong, because it was measured with the clocks of the bus and of the process, which may
-// differ. No lock lasts longer than 5 minutes.
+// may be wrong, because the clocks of the bus and the process may differ. No lock lasts longer than
+// 5 minutes.
 func lockDuration(left time.Duration) time.Duration {
 	return min(max(left, time.Second), 5*time.Minute)
 }

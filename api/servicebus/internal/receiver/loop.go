@@ -18,29 +18,29 @@ import (
 type Options[T any] struct {
 	Queue   string
 	Handler Handler[T]
-	Parker  Parker // nil if Store parks no messages
+	Parker  Parker // nil if Store never parks messages
 	Limits  Limits
-	InHand  *Budget             // limits the held messages of all loops
-	Stores  *semaphore.Weighted // limits the concurrent calls to Store from all loops; each call acquires a token
+	InHand  *Budget             // limits the held messages of all loops together
+	Stores  *semaphore.Weighted // each concurrent call to Store, from any loop, holds a token
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Tracer  *tracing.Tracer  // nil if spans are not recorded
-	Clock   func() time.Time // clock that is compared with the expiry of locks, which the bus reports on its own clock
+	Clock   func() time.Time // clock with which the expiry of a lock is compared; the bus uses its own clock
 }
 
 // Limits are the limits of one loop.
 type Limits struct {
 	Messages int // held messages
-	Bytes    int // maximum number of held bytes. The message that exceeds the limit is still received.
+	Bytes    int // maximum number of held bytes; the last message may exceed it
 
 	Settle time.Duration // time limit for settling one message
 
-	Linger       time.Duration // time for which an idle session is kept open
+	Linger       time.Duration // time for which an idle session stays open
 	Turn         time.Duration // time after which a session yields to waiting sessions
 	TurnMessages int           // number of messages after which a session yields to waiting sessions
 }
 
-// A busReceiver is the common part of azservicebus.Receiver and azservicebus.SessionReceiver.
+// A busReceiver is implemented by azservicebus.Receiver and azservicebus.SessionReceiver.
 type busReceiver interface {
 	busclient.Receiver
 	CompleteMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.CompleteMessageOptions) error
@@ -48,8 +48,8 @@ type busReceiver interface {
 	Close(ctx context.Context) error
 }
 
-// A Loop passes the messages of one receiver to a handler. The receiver belongs to a session, or to
-// a queue without sessions.
+// A Loop passes the messages of one receiver to a handler. The receiver serves either one session
+// or a queue without sessions.
 type Loop[T any] struct {
 	Options[T]
 	receiver busReceiver
@@ -64,15 +64,15 @@ type Loop[T any] struct {
 	began    time.Time
 	received int  // received messages
 	handled  int  // handled messages
-	moving   bool // true once the session yields to another session
+	moving   bool // whether the session yields to another session
 
-	storing   bool // true while the loop holds a token of Stores
+	storing   bool // whether the loop holds a token of Stores
 	inHand    *Budget
 	unsettled chan *Message[T] // messages that were passed to Settle
 
-	// linkCalls is acquired for each settlement and renewal, because these calls open a lost link
-	// again. Two concurrent calls would both open a link, and the client would lose track of one
-	// link, together with its goroutines.
+	// linkCalls is held during each settlement and renewal, because these calls reopen a lost link.
+	// If two concurrent calls both opened a link, the client would lose track of one link, together
+	// with its goroutines.
 	linkCalls *semaphore.Weighted
 
 	mu  sync.Mutex
@@ -101,14 +101,14 @@ func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
 		linkCalls: semaphore.NewWeighted(1),
 		began:     time.Now(),
 
-		// The capacity equals the message limit of the budget, so a send never blocks.
+		// The channel's capacity equals the limit of held messages, so a send never blocks.
 		unsettled: make(chan *Message[T], o.Limits.Messages),
 	}
 }
 
 // Run receives messages until ctx ends, the session has no more messages or yields, or the bus
-// fails. It returns the error of the bus. It holds messages until work ends. When Run returns, it
-// holds no messages, and the receiver is still open.
+// fails. It returns the error of the bus. It finishes held messages until work ends. When Run
+// returns, it holds no messages, and the receiver is still open.
 func (l *Loop[T]) Run(ctx, work context.Context) error {
 	receiving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -149,7 +149,7 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 	return l.err
 }
 
-// storeBatch settles the rejected messages and passes the other messages to the handler.
+// storeBatch settles the rejected messages, and passes the valid messages to the handler.
 func (l *Loop[T]) storeBatch(ctx context.Context, ms []*Message[T]) {
 	batch := make([]*Message[T], 0, len(ms))
 	for _, m := range ms {
@@ -179,7 +179,7 @@ func (l *Loop[T]) Received() int { return l.received }
 // called after Run has returned.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
-// Fail ends the loop with the error err. The loop receives no more messages, and finishes the
+// Fail ends the loop with the error err. The loop receives no more messages, but finishes the
 // messages that it holds.
 func (l *Loop[T]) Fail(err error) {
 	l.mu.Lock()
@@ -227,12 +227,12 @@ func (l *Loop[T]) failReceiving(err error) {
 		l.Logger.Error("a message cannot be read; it is delivered again until the bus makes it a dead letter", "error", panicked)
 		return
 	}
-	if l.session != nil { // the loss of the link ends the lock of the session
+	if l.session != nil { // if the link of a session is lost, so is the lock of the session
 		l.loseSession(err)
 	}
 }
 
-// acquireRoom waits until the budgets of the loop and of all loops permit one more message.
+// acquireRoom waits until one more message fits into the budgets of this loop and of all loops.
 func (l *Loop[T]) acquireRoom(ctx context.Context) error {
 	waited, err := l.inHand.acquireSlot(ctx)
 	if err != nil {
@@ -244,8 +244,8 @@ func (l *Loop[T]) acquireRoom(ctx context.Context) error {
 		return err
 	}
 	if waited || waitedToo {
-		// No call used the link during the wait. If the link is lost, another call may be opening
-		// it again, so acquireRoom waits for that call. If the call fails, the loop ends.
+		// No call used the link during the wait. If the link is lost, another call may be reopening
+		// it, so acquireRoom waits for that call. If that call fails, the loop ends.
 		if err = l.linkCalls.Acquire(ctx, 1); err == nil {
 			l.linkCalls.Release(1)
 			err = ctx.Err()
@@ -269,7 +269,7 @@ func (l *Loop[T]) Abandon(ms ...*Message[T]) {
 	}
 }
 
-// endWork releases the lock, the room and the span of a message that is settled or abandoned.
+// endWork releases the lock, the budget and the span of a message that was settled or abandoned.
 func (l *Loop[T]) endWork(m *Message[T]) {
 	if l.messages != nil {
 		l.messages.removeMessage(m)

@@ -24,7 +24,7 @@ const (
 	session         = "s"
 )
 
-// A meterReading is the content of a message, which is a number.
+// A meterReading is the content of a message: a number.
 type meterReading int
 
 // A meterStore is a Handler that stores meter readings.
@@ -71,7 +71,7 @@ func (r *meterStore) DeadLettered(m *Message[meterReading]) {
 	r.dead = append(r.dead, m.Rejection.Reason)
 }
 
-// A yieldingSession is a Fairness whose session always yields.
+// A yieldingSession is a Fairness that makes its session yield at every opportunity.
 type yieldingSession struct{}
 
 func (yieldingSession) Wanted() <-chan struct{} {
@@ -82,14 +82,14 @@ func (yieldingSession) Wanted() <-chan struct{} {
 
 func (yieldingSession) MakeWay() bool { return true }
 
-// An onlySession is a Fairness for a session without other sessions.
+// An onlySession is a Fairness for the only session of a queue.
 type onlySession struct{}
 
 func (onlySession) Wanted() <-chan struct{} { return nil }
 
 func (onlySession) MakeWay() bool { return false }
 
-// A busSite is a bus with a queue with sessions and a queue without sessions.
+// A busSite is a bus with two queues: one with and one without sessions.
 type busSite struct {
 	*testing.T
 	bus    *embedded.Namespace
@@ -162,7 +162,7 @@ func onBoth(t *testing.T, test func(b *busSite, queue string)) {
 func TestLoop_StoresMessagesInOrder(t *testing.T) {
 	onBoth(t, func(b *busSite, queue string) {
 		var want []meterReading
-		for n := range 30 { // more messages than the loop may hold
+		for n := range 30 { // the loop must not hold all of these messages at once
 			want = append(want, meterReading(n))
 			b.sendMessages(queue, strconv.Itoa(n))
 		}
@@ -200,7 +200,7 @@ func TestLoop_BatchesMessagesThatArriveDuringAStore(t *testing.T) {
 		done := make(chan error, 1)
 		l := b.newLoopOf(queue, m, onlySession{})
 		go func() { done <- b.runLoop(ctx, l) }()
-		<-time.After(2 * time.Second) // the bubble advances its clock while the first store waits at the gate
+		<-time.After(2 * time.Second) // fake time advances while the first store waits at the gate
 		for n := range 14 {
 			b.sendMessages(queue, strconv.Itoa(n+1))
 		}

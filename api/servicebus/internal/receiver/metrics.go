@@ -38,7 +38,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // Initialize creates the series of a queue with the value 0. reasons are the possible reasons of
-// its dead letters. The metric that reports whether the queue is connected gets no value yet.
+// its dead letters. The metric for reachability of the queue gets no value yet.
 func (m *Metrics) Initialize(queue string, reasons []string) {
 	for _, counter := range []*prometheus.CounterVec{m.received, m.locksLost, m.panics, m.unsettled} {
 		hubmetrics.Initialize(counter, []string{queue})

@@ -28,7 +28,7 @@ func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(fa
 		switch {
 		case err == nil || ctx.Err() != nil:
 			continue
-		case busclient.IsPanic(err): // the queue works; the bus delivers the message again when its lock has expired
+		case busclient.IsPanic(err): // the bus has responded; it delivers the message again when its lock expires
 		default:
 			bus.ReportFailure(ctx, client, err)
 		}
@@ -54,8 +54,8 @@ func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busc
 }
 
 // checkReachable returns an error if messages of the queue cannot be received. A receiver reports
-// such an error only when a message arrives, which may never happen. checkReachable peeks behind
-// the last message, because the client may be unable to decode an existing message.
+// such an error only when a message arrives, which may never happen. checkReachable peeks beyond
+// the last message, because Microsoft's client may be unable to decode an existing message.
 func checkReachable(ctx context.Context, r *azservicebus.Receiver) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -14,8 +14,8 @@ func (l *Loop[T]) Settle(m *Message[T]) { l.unsettled <- m }
 
 // settleAll settles messages one after another, until the channel is closed. Each settlement has a
 // separate timeout, so that stored messages are completed even when the process stops. After a
-// failed settlement, settleAll does not settle the remaining messages. The bus delivers these
-// messages again, and the handler skips what it has already stored.
+// failed settlement, settleAll skips the remaining messages. The bus delivers them again, and the
+// handler ignores what it has already stored.
 func (l *Loop[T]) settleAll() {
 	failed := false
 	for m := range l.unsettled {
@@ -35,8 +35,8 @@ func (l *Loop[T]) settleAll() {
 	}
 }
 
-// settleMessage completes a message or dead-letters it. It removes the lock of a settled message
-// from messageLocks before it releases linkCalls, so that the lock is not renewed again.
+// settleMessage completes or dead-letters a message. It removes the lock of a settled message from
+// messageLocks before it releases linkCalls, so that the lock is not renewed again.
 func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.Limits.Settle)
 	defer cancel()
@@ -62,8 +62,8 @@ func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	return err
 }
 
-// loseLock records that the lock of a message, or of the session, is lost. The bus may deliver the
-// messages to another receiver.
+// loseLock records that a lock is lost: of m, or of the whole session. The bus may deliver the
+// affected messages to another receiver.
 func (l *Loop[T]) loseLock(m *Message[T], err error) {
 	if l.session != nil {
 		l.Fail(err)
@@ -76,14 +76,13 @@ func (l *Loop[T]) loseLock(m *Message[T], err error) {
 	}
 }
 
-// IsLost reports whether the lock of a message is lost, so that the bus may deliver the message to
-// another receiver.
+// IsLost reports whether the lock of m is lost. The bus may then deliver m to another receiver.
 func (l *Loop[T]) IsLost(m *Message[T]) bool {
 	return l.owned.Err() != nil || l.messages != nil && l.messages.isLost(m)
 }
 
-// loseSession ends all work on a session that another receiver may have accepted. Storing a message
-// in both receivers is harmless: both store the same messages in the same order, and a handler
+// loseSession ends all work on a session that another receiver may have accepted. It is harmless if
+// both receivers store a message: they store the same messages in the same order, and a handler
 // skips what is already stored.
 func (l *Loop[T]) loseSession(err error) {
 	if l.owned.Err() == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// The client records no spans, so the loop does. The span of a message lasts from its receipt until
-// it is settled or abandoned. Its parent is the span in the message. The settlement has a child
-// span. The spans of a handler are children of the span of the message, which is [Message.Trace].
+// Microsoft's client records no spans, so the loop does. The span of a message lasts from its
+// receipt until it is settled or abandoned. Its parent is the span in the message. The settlement
+// is a child span. Handlers add further child spans, whose parent is [Message.Trace].
 
 // startSpan starts the span of a received message.
 func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
@@ -54,7 +54,7 @@ func (l *Loop[T]) startSettling(ctx context.Context, m *Message[T]) (context.Con
 
 func endSettling(span trace.Span, err error) {
 	if !span.IsRecording() {
-		return // the span may belong to another process
+		return // that span may belong to another process
 	}
 	if err != nil {
 		span.SetStatus(codes.Error, "")
