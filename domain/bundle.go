@@ -112,11 +112,11 @@ func ParseFormat(s string) (Format, error) {
 // are sent in one header, and 32 types of maximum length take 4 KB.
 const MaxDocumentTypes = 32
 
-// A Filler applies the bundling rules to the events of one cabinet, offered in
-// order:
+// A Filler decides which events of one cabinet form a bundle. The caller offers the events in their
+// order, and the Filler applies these rules:
 //
 //   - the first event always fits, even if its weight exceeds Max;
-//   - if the first event does not support bundling, it is the only one;
+//   - if the first event does not support bundling, the bundle contains no other event;
 //   - further events fit as long as they support bundling and the sum of the weights does not
 //     exceed Max;
 //   - an event that would exceed MaxDocumentTypes does not fit, because the types are sent in

@@ -211,9 +211,9 @@ type Owner struct {
 // match.
 var ErrIncomplete = errors.New("the retries are not those of the cursor")
 
-// A Cursor is a receiver's position in a stream together with its deliveries, in the memory of
-// the node that owns it. If the node ends before a [Settlement] stores a change, the change is
-// lost. A Cursor is not safe for concurrent use.
+// A Cursor combines a receiver's position in a stream with the state of the receiver's deliveries,
+// in the memory of the node that owns the cursor. If the node ends before a [Settlement] stores a
+// change, the change is lost. A Cursor is not safe for concurrent use.
 //
 //	           Take          Begin           Settle
 //	stream ──────────▶ open ───────▶ called ────────▶ delivered
