@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	patchBatch  = 100 // maximum number of rows between two writes of the cursor
-	patchWrites = 8   // number of objects that are patched at the same time
+	patchBatch  = 100 // maximum number of rows that are patched before the cursor is stored
+	patchWrites = 8   // maximum number of objects that are patched concurrently
 )
 
-// patchJob is the stored request of a job that patches rows.
+// patchJob is the request that a patch job stores.
 type patchJob struct {
 	Query map[string][]string `json:"query"`
 	Patch json.RawMessage     `json:"patch"`
 }
 
-// parseRequest returns the filter and the patch of the request. It fails with Invalid if the request
-// is not valid.
+// parseRequest returns the filter and the patch in the request. It fails with Invalid if the
+// request is not valid.
 func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	if p, err = ParsePatch(r.Patch); err != nil {
 		return f, p, err
@@ -71,8 +71,7 @@ func (s *Service) StartPatch(ctx context.Context, query map[string][]string, pat
 	return s.createJob(ctx, domain.PatchJob, bucket, request)
 }
 
-// runPatch patches the selected rows, from the cursor of the job onward. The cursor is the token of a
-// page.
+// runPatch patches the selected rows, beginning at the job's cursor, which is the token of a page.
 func (t *task) runPatch(ctx context.Context) error {
 	var request patchJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -99,7 +98,7 @@ func (t *task) runPatch(ctx context.Context) error {
 	}
 }
 
-// patchPage patches the rows of a page, and adds the results to the counts of the job.
+// patchPage patches the rows on a page, and adds the results to the job's counts.
 func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	if err := t.renewOldLease(ctx); err != nil {
 		return err
@@ -126,8 +125,8 @@ func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	return nil
 }
 
-// patchRows patches the rows of different objects in parallel, and the rows of one object one after
-// the other. It returns the error of each row.
+// patchRows patches rows of different objects concurrently, and rows of one object one after
+// another. It returns an error or nil for each row.
 func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	errs := make([]error, len(rows))
 	objects := make(chan []int)
@@ -153,14 +152,14 @@ func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	return errs
 }
 
-// Errors in patchRow that prevent a write.
+// The errors with which patchRow prevents a write.
 var (
 	errUnchanged = domain.Errorf(domain.Invalid, "the patch changes nothing")
 	errPatched   = domain.Errorf(domain.Invalid, "the job has patched the row")
 )
 
-// patchRow patches a row, unless the job has already patched the row. It fails with errUnchanged if
-// the patch changes nothing.
+// patchRow patches a row, unless the job has already patched it. It fails with errUnchanged if the
+// patch changes nothing.
 func (t *task) patchRow(ctx context.Context, p Patch, r *Row) error {
 	_, err := t.Objects.Amend(ctx, r.Name, r.ID(), func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		if facts.HasPatch(t.job.ID) {
