@@ -279,7 +279,7 @@ type Settlement struct {
 	Delete   []EntryID // stored retries that have ended
 	List     bool      // store Standing.Listed in the shard's entry before the settlement
 	Unlist   bool      // remove the shard's entry after the settlement, unless its count of changes differs from Changes
-	Changes  int64     // number of changes of the receiver that the owner has processed; the shard's entry has the same count
+	Changes  int64     // number of the receiver's changes that the owner has processed, by the count in the shard's entry
 }
 
 // Settlement returns all changes since the last settlement. The caller stores it and then calls

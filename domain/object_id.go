@@ -49,8 +49,8 @@ func (id ObjectID) String() string {
 	return objectIDEncoding.EncodeToString(b)
 }
 
-// ParseObjectID reads the text of an id. It returns an Invalid error for any text that String never
-// returns.
+// ParseObjectID parses the text that [ObjectID.String] returns. It returns an Invalid error for any
+// other text.
 func ParseObjectID(s string) (ObjectID, error) {
 	malformed := Errorf(Invalid, "object id: want the id of an object or a row, as a list has it, got %q", Shorten(s))
 	b, err := objectIDEncoding.DecodeString(s)

@@ -198,8 +198,8 @@ func (c *Cursor) ApplyReplayRequest(r *ReplayRequest, dead *Retry, now time.Time
 	}
 	if s.Held != nil && r.Dequeue == s.Held.ID {
 		// The consumer has received the stored bundle. A bundle in memory may contain other
-		// deliveries: if another owner has taken over the cursor, it may have stored a different
-		// bundle for the same request.
+		// deliveries, because another owner may have stored a different bundle for the same
+		// request. So the request waits until the bundle in memory is stored.
 		if c.hasUnstoredBundle() || c.countChanges()+len(s.Held.Retries) > MaxHeld {
 			return false
 		}

@@ -21,16 +21,16 @@ type CrawlRequest struct {
 	Prefix string `json:"prefix,omitempty"` // only objects whose keys have this prefix
 }
 
-// StartCrawl starts a crawl of the objects of a bucket whose keys have a prefix. It fails with a
+// StartCrawl starts a crawl of the objects in a bucket whose keys begin with prefix. It fails with a
 // *repository.JobRunsError if a crawl of the bucket is running, and with repository.ErrNoStore if the
-// store of the bucket is not configured.
+// bucket's store is not configured.
 //
-// A crawl compares the listing of a store with the known objects, page by page in the order of
-// their keys, and writes only the differences:
+// A crawl compares a store's listing with the known objects, page by page in the order of their
+// keys, and stores only the differences:
 //
-//  1. List a page. The events of the page have the time at which the page was requested, less
-//     [domain.ClockMargin], so that later events of the store have later times. A crash in step
-//     1 or 2 has no effect.
+//  1. List a page. The events that result from the page have the time at which the page was
+//     requested, minus [domain.ClockMargin], so that later events of the store have later times. A
+//     crash in step 1 or 2 has no effect.
 //  2. Require that the keys ascend, within the page and after the previous page, and list the next
 //     page. The crawl uses a page only after this step, because a listing that is not in order
 //     does not prove that an object is absent.
@@ -39,8 +39,8 @@ type CrawlRequest struct {
 //     the events are stored.
 //  4. Store the position at which the next page begins. After a crash before this step, the page
 //     is listed again. The known objects then include the stored events, so the comparison finds no
-//     difference. If a stale read shows a difference again, its event is a duplicate: events are
-//     identified by the job and a digest of their content.
+//     difference. If it finds a difference again because of a stale read, the event is a duplicate:
+//     events are identified by the job and a digest of their content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Doubts is a store of objects whose Ingest also collects the names of objects in doubt. Run requests
-// the current state of these objects from their source, and stores the state as another event, with
-// reason Confirmed.
+// Doubts is a store of objects that also settles doubts about their current states. Ingest collects
+// the names of objects in doubt. Run requests the state of each of these objects from its source, and
+// stores the state as an event with the reason Confirmed.
 //
 //	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, request its state, ingest
 //
-// The names are only in memory, and their number is limited. An object whose state was not
+// The names are stored only in memory, and their number is limited. An object whose state was not
 // requested remains in doubt until its next event, or until a crawl finds that it has changed.
 type Doubts struct {
 	repository.Objects

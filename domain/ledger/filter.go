@@ -66,9 +66,9 @@ var fieldKinds = map[string]fieldKind{
 	"sha256": plainText, "storageClass": plainText, "reason": plainText, "archiveStatus": plainText, "ingestId": plainText,
 }
 
-// ParseFilter reads a filter from parameters. A selected row matches the conditions on all fields. A
-// condition has one of the following forms. With [] and [or][], a row must match one of the values;
-// with [and][], it must match all values:
+// ParseFilter returns the filter that the parameters of a request define. A row is selected if it
+// meets all conditions. Each condition has one of the following forms. With [] and [or][], a row must
+// match one of several values; with [and][], it must match all of them:
 //
 //	field=value  field[]=value  field[or][]=value  field[and][]=value  attributes[a][b]=value
 //

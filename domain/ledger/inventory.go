@@ -43,11 +43,11 @@ type inventoryCursor struct {
 // ErrUnsupportedFormat if the hub does not support the format of the files, and with Invalid if the
 // manifest is invalid.
 //
-// An inventory lists the latest versions at the time when it was created. Its events have this time,
-// less [domain.ClockMargin], so that later events of the store have later times. Objects that the
-// inventory does not list are not affected. A row that is processed again after a crash, or by
-// another job with the same manifest, changes nothing: events are identified by the manifest and a
-// digest of their content.
+// An inventory lists the latest versions at the time of its creation. Its events have this time, minus
+// [domain.ClockMargin], so that later events of the store have later times. Objects that the
+// inventory does not list are not affected. If a row is processed again after a crash, or by another
+// job with the same manifest, it changes nothing: events are identified by the manifest and a digest
+// of their content.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
 	text := r.Manifest
 	if text == nil {

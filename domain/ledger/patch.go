@@ -35,11 +35,11 @@ const (
 	maxPatchDepth = maxDepth + 4 // maxDepth plus four levels: the body's object, the array, the operation, and its value
 )
 
-// ParsePatch reads a patch in one of these forms:
+// ParsePatch parses a patch, which is JSON in one of these forms:
 //
 //   - an array of operations on the attributes,
-//   - an object with such an array as its member attributes,
-//   - an object with an array of one operation on the ingest id as its member ingestId.
+//   - an object whose member attributes is such an array,
+//   - an object whose member ingestId is an array of one operation on the ingest id.
 //
 // It fails with Invalid for any other text.
 func ParsePatch(text []byte) (Patch, error) {

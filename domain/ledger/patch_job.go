@@ -43,21 +43,21 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	return f, p, nil
 }
 
-// StartPatch starts a job that applies a patch to the rows that a query selects; see
-// [ParseFilter] and [ParsePatch]. It fails with Invalid if the query or the patch is not valid, or if
-// the query has no condition.
+// StartPatch starts a job that applies a patch to the rows that a query selects. [ParseFilter] and
+// [ParsePatch] define query and patch. StartPatch fails with Invalid if one of them is not valid, or
+// if the query contains no condition.
 //
 // Each row is patched separately. If an operation of the patch fails for a row, the row is not
 // changed, and the job records the reason.
 //
 //  1. List a page of rows. A crash has no effect.
-//  2. Patch each row. The same write adds the id of the job to the row. After a crash, some
+//  2. Patch each row, and add the id of the job to the row in the same write. After a crash, some
 //     rows are patched.
 //  3. Store the position at which the next page begins. After a crash before this step, the page is
-//     listed again, and the job skips rows that have its id.
+//     listed again, and the job skips rows that contain its id.
 //
-// So no row is patched twice. If a page is listed again and a patched row no longer matches the
-// query, the row is not counted.
+// So no row is patched twice. If a page is listed again, the job does not count a patched row that no
+// longer matches the query.
 func (s *Service) StartPatch(ctx context.Context, query map[string][]string, patch []byte) (domain.Job, error) {
 	request := patchJob{query, patch}
 	filter, _, err := request.parseRequest()

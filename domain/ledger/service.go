@@ -1,14 +1,15 @@
-// Package ledger records which objects exist in stores: it stores the events that stores report about
-// their objects, and returns the resulting state.
+// Package ledger records which objects exist in object stores. It stores the events that the stores
+// report about their objects, and returns the resulting state of each object.
 //
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
 //	queries          ─▶ List, Count, Find, History, Pairs
 //	users            ─▶ Amend
 //
-// The hub also stores its own contents as objects: [WatchContents] notifies the hub of deleted contents.
+// The hub also stores its own data as objects: [WatchContents] notifies the hub when such an object is
+// deleted.
 //
-// The package has the guarantees of [repository.Objects]. After a failure, events that were reported
+// The package gives the guarantees of [repository.Objects]. After a failure, events that were reported
 // as stored are durable, and all other events can be sent again.
 package ledger
 
