@@ -76,7 +76,7 @@ const MaxClaims = 3
 // be a suspect before it is due: the clock of the previous owner may have been ahead.
 type Suspects struct {
 	Suspects []EntryID       // open deliveries, and the retries with the earliest due times
-	Fresh    [Priorities]int // for each priority, the number of further deliveries to claim before their calls
+	Fresh    [Priorities]int // for each priority, how many further deliveries must be claimed before they are called
 }
 
 // includesFresh reports whether fresh deliveries are suspects, too.
@@ -114,7 +114,7 @@ type Standing struct {
 	Caution  *Suspects
 	Claim    *Claim
 
-	Followed int     // number of the last [ReplayRequest] that was carried out
+	Followed int     // number of the last [ReplayRequest] that the owner has executed
 	Replay   *Replay // the running replay, or the last one
 
 	Held     *HeldBundle // bundle that the consumer fetches; nil: no bundle
@@ -226,7 +226,7 @@ type Cursor struct {
 	retries  retries
 
 	calls       map[EntryID]int         // number of failed attempts of each delivery that is being called, when its call began
-	deferred    []Outcome               // outcomes that wait until the cursor, which was loaded again, has taken their entries again
+	deferred    []Outcome               // outcomes of entries that the cursor has to take again, since it was loaded in an older state
 	unstored    []Outcome               // outcomes that are applied, but not stored yet
 	postponed   map[EntryID]time.Time   // for each delivery whose message could not be read, the time of its next attempt
 	changes     map[EntryID]retryChange // changes of retry documents since the last settlement

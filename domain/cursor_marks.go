@@ -11,7 +11,7 @@ type Mark struct {
 	Numbers []int64 // for each priority, the number of the next entry to take; 0: no position in this priority
 }
 
-// MaxMarks is the limit for the marks of a Standing. It keeps the stored document small.
+// MaxMarks is the maximum number of marks in a Standing, whose stored document must be small.
 const MaxMarks = 8
 
 // markInterval is the minimum time between two marks. The last mark may be closer to its

@@ -221,8 +221,8 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	}
 }
 
-// If the previous owner's clock was right, retries keep their due times, even if the next owner's
-// clock is slightly behind.
+// If the previous owner's clock was right, the due times of retries do not change, even if the next
+// owner's clock is slightly behind.
 func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)

@@ -100,7 +100,7 @@ func NewWeight(kb int64) (Weight, error) {
 }
 
 // Add returns the sum of two weights. If the sum would overflow, Add returns the largest weight, so
-// that a huge event leaves no room in a bundle.
+// that no further event fits into the bundle.
 func (w Weight) Add(x Weight) Weight {
 	if w > math.MaxInt64-x {
 		return math.MaxInt64

@@ -55,7 +55,7 @@ func (id JobID) IsZero() bool { return id.uuid == [16]byte{} }
 // Compare orders the ids of one kind by the start times of the jobs.
 func (id JobID) Compare(other JobID) int { return strings.Compare(id.UUID(), other.UUID()) }
 
-// A Job is a long task that processes many objects. Nodes work on it one after another, each under
+// A Job is a long task that processes many objects. Nodes execute it one after another, each under
 // a lease. The results of all steps before its cursor are stored. If a step is repeated after a
 // crash, the second run changes nothing.
 type Job struct {
@@ -111,7 +111,7 @@ func (j *Job) Draft() Job {
 	return draft
 }
 
-// A JobLease names the node that works on a job. No other node may work on it before the lease
+// A JobLease names the node that executes a job. No other node may execute the job before the lease
 // expires.
 type JobLease struct {
 	Owner  string // empty: never leased

@@ -69,7 +69,7 @@ func (m *Message) Check() error {
 }
 
 // CheckText returns an Invalid error unless s is UTF-8 of at most limit bytes without control
-// characters. The error text begins with what.
+// characters. The text of the error begins with the text of the argument what.
 func CheckText(what, s string, limit int) error { return checkText(what, s, limit) }
 
 func checkText(what, s string, limit int) error {

@@ -22,7 +22,7 @@ func (a ActorID) IsZero() bool { return a.s == "" }
 // An Origin names the domain of the market that sends data.
 type Origin struct{ s string }
 
-// The origins of the energy market. A configuration may name others.
+// The origins of the energy market. A configuration may add further origins.
 var (
 	Charges        = Origin{"Charges"}
 	TimeSeries     = Origin{"TimeSeries"}

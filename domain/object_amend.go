@@ -1,8 +1,9 @@
 package domain
 
-// Amend changes the metadata of one stored row. A zero id means the current row. change receives
-// the stored metadata and returns the new metadata. It must have no side effects, because it may be
-// called again. Metadata has no influence on the order of rows, so the current row does not change.
+// Amend changes the metadata of the row with the given id, or of the current row if id is zero.
+// change receives the stored metadata and returns the new metadata. It must have no side effects,
+// because it may be called again. The order of rows does not depend on their metadata, so the
+// current row does not change.
 //
 // Amend returns the changed row, or nil if the object has no row with this id. The result is valid
 // if Finish returns no queries. If change fails, Amend returns its error, and the caller must not

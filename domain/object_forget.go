@@ -59,7 +59,8 @@ func (r ObjectRetention) Horizon(now time.Time) time.Time {
 // isOlder reports whether t is known and before limit.
 func isOlder(t, limit time.Time) bool { return !t.IsZero() && orderedTime(t) < limit.UnixMicro() }
 
-// isTooOld reports whether an event without a row may have been stored and forgotten before.
+// isTooOld reports whether the event e, which has no row, may have been stored and forgotten
+// before.
 func (o *Object) isTooOld(e *ObjectEvent) bool {
 	if !e.Time.IsZero() && orderedTime(e.Time) <= orderedTime(o.ForgottenTo) {
 		return true

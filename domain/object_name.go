@@ -15,8 +15,8 @@ const (
 	maxVersionID = 1024 // in bytes, the limit of S3
 )
 
-// ParseObjectName accepts a bucket of 1 to 255 bytes and a key of 1 to 1,024 characters, both in
-// UTF-8. The key must be decoded, as in a store's listing. Any other text is an Invalid error.
+// ParseObjectName accepts a bucket of 1 to 255 bytes and a key of 1 to 1,024 characters. Both must
+// be UTF-8. The key must be decoded, as in a store's listing. Any other text is an Invalid error.
 func ParseObjectName(bucket, key string) (ObjectName, error) {
 	switch {
 	case len(bucket) < 1 || len(bucket) > maxBucket:
@@ -38,7 +38,8 @@ func (n ObjectName) Bucket() string { return n.bucket }
 // Key returns the key of the object in its bucket.
 func (n ObjectName) Key() string { return n.key }
 
-// CompareObjectNames orders names by bucket, then by key, both byte by byte, as stores list them.
+// CompareObjectNames orders names by bucket, then by key. It compares byte by byte, as stores do in
+// their listings.
 func CompareObjectNames(a, b ObjectName) int {
 	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.key, b.key))
 }

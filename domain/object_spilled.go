@@ -28,7 +28,7 @@ const (
 	SpilledEarlier                               // a version's newest row among those that SpilledGenerated does not return for the same Time
 	SpilledNeighbors                             // a version's native rows directly below and above Order
 	SpilledAnchor                                // a version's highest row up to Time behind which an event without sequencer can be placed
-	SpilledOver                                  // the highest row up to Time over which a row over others can be placed, of any version
+	SpilledOver                                  // the highest row of any version, up to Time, over which a new row can be placed with OverRow
 	SpilledGenerated                             // rows with a generated place and a time after Time
 	SpilledOld                                   // the lowest rows above Order whose time is before Time, up to MaxForgotten
 	SpilledRecent                                // a version's newest row whose time is unknown, or not before Time

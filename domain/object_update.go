@@ -58,7 +58,7 @@ type ObjectChanges struct {
 }
 
 // Update begins an update of o. answers are the results of queries for spilled rows of o. ids[0] is
-// the id of the update, and the other ids are those of larger updates that include it. An update is
+// the id of the update; further ids are those of larger updates that include it. An update is
 // stored with its first id. If the reply of a write is lost, any of ids in Object.Writes means that
 // the update was stored, alone or in a larger one. ids may be empty.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {

@@ -8,8 +8,8 @@ import (
 )
 
 // A TraceContext names a span of a distributed trace, as defined by the W3C recommendation Trace
-// Context. It records which request caused an action, to diagnose delays. No rule depends on it.
-// The zero TraceContext names no span.
+// Context. It records which request caused an action, to diagnose delays. It has no influence on
+// the behaviour of the hub. The zero TraceContext names no span.
 type TraceContext struct {
 	TraceID TraceID
 	SpanID  SpanID

@@ -15,9 +15,9 @@ type Contents interface {
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents wraps objects to notify contents of deletions. If an event shows that an object in
-// bucket no longer exists, Ingest stores the event and then calls contents.Gone. The event may come
-// from the store, from a crawl or from an inventory.
+// WatchContents wraps objects to notify contents of deletions. If an event reports that an object
+// in bucket no longer exists, Ingest stores the event and then calls contents.Gone. The event may
+// come from the store, from a crawl or from an inventory.
 //
 // If Gone fails temporarily, Ingest returns an Uncertain error for the event, although the event is
 // stored. When the event is delivered again, Ingest finds a duplicate and calls Gone again. If the

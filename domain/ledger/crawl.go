@@ -121,10 +121,10 @@ func (t *task) runCrawl(ctx context.Context) error {
 	}
 }
 
-// endKey returns the end of the range in which the page proves that objects are absent. The
-// repository may order long keys differently from the listing if their first OrderedKey bytes are
-// equal. So endKey cuts the page's last key to OrderedKey bytes, and the range ends before all such
-// keys.
+// endKey returns the key up to which a known object is absent in the store if the page does not
+// list it. The repository may order long keys differently from the listing if their first
+// OrderedKey bytes are equal. So endKey cuts the page's last key to OrderedKey bytes, and the range
+// ends before all such keys.
 func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""
@@ -191,7 +191,7 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 }
 
 // requestTime returns the time of a request to the bucket's store. Events from the response have
-// this time, less [domain.ClockMargin].
+// this time, minus [domain.ClockMargin].
 func (s *Service) requestTime(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {

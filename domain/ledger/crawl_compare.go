@@ -165,8 +165,8 @@ func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.O
 }
 
 // compareLong compares a known object whose key is longer than OrderedKey. If the page does not
-// contain the key, a different page may contain it. So the store is asked whether the object
-// exists.
+// contain the key, a different page may contain it. So compareLong requests the object from the
+// store.
 func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	if c.long[o.Name.Key()] {
 		return nil

@@ -43,7 +43,8 @@ func TestCrawlOfUnchangedObjectsWritesNothing(t *testing.T) {
 	})
 }
 
-// This test is case FM-76 of the filemanager: a row is added if the listing has a different value.
+// If any value in the listing differs from the current row, a crawl adds a row (case FM-76 of the
+// original system).
 func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	for name, change := range map[string]func(*domain.ObjectFacts){
 		"size":           func(f *domain.ObjectFacts) { f.Size = new(int64) },
@@ -143,8 +144,8 @@ func TestCrawlKeepsKnownFactsOfTheSameContent(t *testing.T) {
 	})
 }
 
-// This test is case FM-77 of the filemanager: a crawl deletes objects that the listing does not
-// contain.
+// A crawl deletes the objects that the listing does not contain (case FM-77 of the original
+// system).
 func TestCrawlDeletesObjectsThatTheListingLacks(t *testing.T) {
 	for _, page := range []int{1, 2, 100} {
 		inWorld(t, func(w *world) {
@@ -213,7 +214,8 @@ func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	}
 }
 
-// This test is case FM-79 of the filemanager, with one key for each subset of events.
+// If a crawl finds an object, its row becomes current, whichever events arrived before (case FM-79
+// of the original system). The test has one key for each subset of twelve events.
 func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 	kinds := make([]domain.ObjectEvent, 0, 12)
 	for _, facts := range []domain.ObjectFacts{
@@ -255,7 +257,7 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 	}
 }
 
-// This test is case FM-80 of the filemanager: a bucket has at most one running crawl.
+// A bucket has at most one running crawl (case FM-80 of the original system).
 func TestABucketHasOneCrawl(t *testing.T) {
 	inWorld(t, func(w *world) {
 		node := w.newNode()

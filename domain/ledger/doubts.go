@@ -30,7 +30,7 @@ type Doubts struct {
 
 const (
 	maxDoubts      = 1000 // maximum number of waiting names
-	maxRequests    = 4    // maximum number of requests for an object that keeps changing, or whose store does not respond
+	maxRequests    = 4    // maximum number of requests for one object, which may change repeatedly, or whose store may not respond
 	firstPause     = time.Second
 	settleDeadline = 2 * time.Minute
 )

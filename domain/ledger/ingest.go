@@ -38,10 +38,10 @@ func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrPartitio
 // time, even a deletion, would count as earlier.
 const maxAhead = 24 * time.Hour
 
-// Ingest stores events independently: an event that fails does not affect the other events. Stored
-// events and duplicates are durable, and included in the state of their objects. The caller can pass
+// Ingest stores events independently: if an event fails, the rest are not affected. Stored events
+// and duplicates are durable, and included in the state of their objects. The caller can pass
 // failed events to Ingest again: if an event was stored although it failed, it is then a duplicate.
-// An event whose time is more than a day ahead is stored without a time.
+// If the time of an event is more than a day ahead, the event is stored without a time.
 func (s *Service) Ingest(ctx context.Context, reports []Report) IngestResult {
 	var done IngestResult
 	valid := make([]Report, 0, len(reports))

@@ -275,7 +275,8 @@ func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	return &inflationBound{r: plain, left: max(minInflated, maxInflation*size)}, nil
 }
 
-// An inflationBound is a reader that fails after left more bytes.
+// An inflationBound limits the bytes that are read from a compressed file. left is the number of
+// bytes that remain until it fails.
 type inflationBound struct {
 	r    io.Reader
 	left int64
@@ -289,7 +290,8 @@ func (b *inflationBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recordBound is a reader that fails after left more bytes, the remaining length of a record.
+// A recordBound limits the length of each record in a file. left is the number of bytes that remain
+// until it fails.
 type recordBound struct {
 	r    io.Reader
 	left int

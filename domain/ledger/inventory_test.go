@@ -90,7 +90,8 @@ const threeRows = `"bucket","a"
 "bucket","c"
 `
 
-// This test is cases FM-70 and FM-71 of the filemanager.
+// An inventory adds a row for each object that it lists. Objects that it does not list remain
+// unchanged (cases FM-70 and FM-71 of the original system).
 func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf(compress(`"bucket","a+b%2Fc","null","true","false","7","2026-03-01T00:00:00.000Z","tag","GLACIER"` + "\n" + threeRows))
@@ -113,7 +114,8 @@ func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 	})
 }
 
-// This test is cases FM-72 and FM-73 of the filemanager.
+// Events of the store that are later than an inventory change the state after it (cases FM-72 and
+// FM-73 of the original system).
 func TestEventsOfTheStoreApplyAfterAnInventory(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.importManifest(w.inventoryOf([]byte(threeRows)))
@@ -159,7 +161,7 @@ func TestInventoryHidesNoKnownVersion(t *testing.T) {
 	})
 }
 
-// This test is case FM-74 of the filemanager.
+// Inventories are read in each supported format (case FM-74 of the original system).
 func TestInventoryIsReadInEachFormat(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content string

@@ -15,7 +15,8 @@ import (
 
 type params = map[string][]string
 
-// This test is case FM-90 of the filemanager: a list contains current rows or all rows.
+// A list contains only current rows, or all rows if the query requests them (case FM-90 of the
+// original system).
 func TestList_ReturnsCurrentRowsOrAllRows(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("b", "a", "[C@01] [D@02] [C@03]")
@@ -31,7 +32,8 @@ func TestList_ReturnsCurrentRowsOrAllRows(t *testing.T) {
 	require.Empty(t, f.listAll(ledger.Query{Filter: f.parseFilter(params{"isDeleteMarker": {"true"}})}))
 }
 
-// This test is case FM-91 of the filemanager, with tokens instead of page numbers.
+// Pages of a list join without gaps. They have tokens instead of page numbers (case FM-91 of the
+// original system).
 func TestList_ReturnsPages(t *testing.T) {
 	f := newFixture(t)
 	var want []string
@@ -137,8 +139,8 @@ func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 	require.Equal(t, buckets+1, f.store.reads, "a key is read, which is cheap")
 }
 
-// This test is cases FM-93, FM-95 and FM-97 of the filemanager. List and Count must select the same
-// rows.
+// List and Count select the same rows for each filter (cases FM-93, FM-95 and FM-97 of the original
+// system).
 func TestFilter_SelectsMatchingRows(t *testing.T) {
 	f := newFixture(t)
 	add := func(bucket, key string, change func(e *domain.ObjectEvent)) { f.ingest(bucket, key, "[C@01]", change) }

@@ -85,8 +85,8 @@ func TestPatchJob_ChangesTheRowsThatMatch(t *testing.T) {
 	})
 }
 
-// This test is case FM-98 of the filemanager: a row for which the patch fails is not changed, and
-// the other rows are patched.
+// If the patch fails for a row, this row is not changed, and the remaining rows are patched (case
+// FM-98 of the original system).
 func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.reportWithAttributes("a", `{"sample":"L1"}`)
@@ -173,7 +173,8 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	}
 }
 
-// In each seven amendments, a throttledObjects refuses one, and executes another without a reply.
+// In each seven amendments, a throttledObjects refuses one, and executes a second one without a
+// reply.
 type throttledObjects struct {
 	repository.Objects
 	calls atomic.Int64

@@ -13,7 +13,7 @@ import (
 
 const ingestID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-// This test is case FM-98 of the filemanager: each operation changes the attributes.
+// Each operation of a JSON Patch changes the attributes (case FM-98 of the original system).
 func TestPatch_AppliesEachOperation(t *testing.T) {
 	for _, tc := range []struct{ before, patch, want string }{
 		{``, `[{"op": "add", "path": "/a", "value": 1}]`, `{"a":1}`},

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// This test is cases FM-94 and FM-95 of the filemanager.
+// Wildcards match as in the original system (cases FM-94 and FM-95).
 func TestPattern_MatchesWildcards(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, text string

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A brokenObjects fails to read some objects, and fails to store the events of others.
+// A brokenObjects fails to read certain objects, and fails to store the events of certain objects.
 type brokenObjects struct {
 	repository.Objects
 	unreadable map[string]bool

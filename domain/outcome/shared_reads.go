@@ -91,7 +91,7 @@ func (l *sharedReads) runRead(ctx context.Context, mine, before *cursorRead) {
 	if before != nil {
 		select {
 		case <-before.ended:
-		case <-ctx.Done(): // the read below fails immediately, and the other callers that share the read begin another read
+		case <-ctx.Done(): // the read below fails immediately, and each other caller that shares the read begins a new one
 		}
 	}
 	l.mu.Lock()

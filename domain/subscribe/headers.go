@@ -48,7 +48,7 @@ func (s *Service) sealHeaders(d *repository.Definition, headers map[string]strin
 	}
 }
 
-// hasHeaders reports whether the headers of d are exactly headers.
+// hasHeaders reports whether the stored headers of d are equal to headers.
 func (s *Service) hasHeaders(d *repository.Definition, headers map[string]string) bool {
 	if d.Headers == "" || len(headers) == 0 || s.keys == nil {
 		return d.Headers == "" && len(headers) == 0

@@ -15,8 +15,8 @@ func WithObjects(changes repository.Changes, objects repository.StoredChanges) r
 	return &joinedChanges{changes, objects}
 }
 
-// A joinedChanges combines two stores: objects for the changes of objects, and others for the
-// changes of all other resources.
+// A joinedChanges combines two stores. The store objects contains the changes of objects, and the
+// store others contains the changes of all other resources.
 type joinedChanges struct {
 	others  repository.Changes
 	objects repository.StoredChanges
@@ -51,9 +51,9 @@ func (j *joinedChanges) RemoveChange(ctx context.Context, c domain.Change) error
 	return j.storeOf(c.Resource).RemoveChange(ctx, c)
 }
 
-// Unpublished implements [repository.Changes]. If one store fails, it still returns the resources
-// from the other store. If each store returns limit resources, the result contains half of the
-// resources from each.
+// Unpublished implements [repository.Changes]. If one store fails, it returns the resources from
+// the store that did not fail. If each store returns limit resources, the result contains half of
+// the resources from each.
 func (j *joinedChanges) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
 	found, err := j.others.Unpublished(ctx, before, limit)
 	objects, failure := j.objects.Unpublished(ctx, before, limit)
@@ -62,7 +62,8 @@ func (j *joinedChanges) Unpublished(ctx context.Context, before time.Time, limit
 	return found, errors.Join(err, failure)
 }
 
-// TakeTurn implements [repository.Changes]. One call reserves the search in both stores.
+// TakeTurn implements [repository.Changes]. One call reserves the search for the stores of all
+// resources.
 func (j *joinedChanges) TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
 	return j.others.TakeTurn(ctx, now, every)
 }
