@@ -21,7 +21,7 @@ func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		c.storeChanges()
 	}
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	for range 5 {
 		c.now = c.now.Add(time.Hour)
 		c.EndCaution(c.now)
@@ -42,7 +42,7 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.storeChanges()
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	for i := range domain.MaxClaims + 1 {
 		call, ok := c.Next(c.now)
 		require.True(t, ok)
@@ -65,7 +65,7 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 200})
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
 	require.False(t, c.CanReplay(c.now), "fresh deliveries may have ended node a")
@@ -100,7 +100,7 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c.storeChanges()
 	require.True(t, c.retries[domain.EntryID{Number: 1}].Due.Before(c.retries[suspect].Due))
 
-	c.loadCursor("c") // node b has ended
+	c.loadCursor("c") // node c takes over, because node b has ended
 	c.EndCaution(c.now)
 	for c.standing.Retries > 0 {
 		c.now = c.now.Add(time.Second)

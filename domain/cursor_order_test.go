@@ -71,7 +71,7 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.Position(0).Number)
 	require.True(t, isWaiting(), "the bundle is not stored")
 
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	c.takeEntries(1)
 	require.True(t, c.ApplyReplayRequest(peek, nil, c.now), "the delivery that b has taken is not called yet, and is in the bundle")
 	require.False(t, c.EndCaution(c.now), "the stream may have more entries that node a has called")

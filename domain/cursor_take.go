@@ -305,8 +305,7 @@ func (c *Cursor) EndCaution(now time.Time) bool {
 	return true
 }
 
-// dropCaution clears Standing.Caution if no suspects are left and fresh deliveries are not
-// suspects.
+// dropCaution clears Standing.Caution if neither listed nor fresh deliveries are suspects.
 func (c *Cursor) dropCaution() {
 	if s := &c.standing; len(s.Caution.Suspects) == 0 && !s.Caution.includesFresh() {
 		s.Caution, s.Claim = nil, nil

@@ -32,13 +32,13 @@ func disableBundling(i int, events []domain.Event) []domain.Event {
 // offerAll offers all events to f, even after f is full, with the sequences 1, 2, 3 and so on. It
 // returns how many events f accepts.
 func offerAll(f *domain.Filler, events []domain.Event) int {
-	taken := 0
+	accepted := 0
 	for i := range events {
 		if f.Take(&events[i], domain.Sequence(i+1)) {
-			taken++
+			accepted++
 		}
 	}
-	return taken
+	return accepted
 }
 
 func TestFiller_TakesEventsUpToTheLimit(t *testing.T) {

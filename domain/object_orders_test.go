@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	allOrders    = 6   // number of events up to which all orders are tried: 720 orders for 6 events
-	randomOrders = 720 // number of random orders to try if there are more events
+	allOrders    = 6   // with up to this many events, the tests try all orders: 720 for 6 events
+	randomOrders = 720 // with more events, the tests try this many random orders
 )
 
 // TestObjectTables_HaveOneResultInAnyOrder delivers the events of each table with native sequencers

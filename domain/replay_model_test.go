@@ -102,14 +102,14 @@ func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken 
 		}
 	}
 	again := int(s.Standing.Counters.Triggered-before.standing.Counters.Triggered) - began
-	asked := len(taken)
+	requested := len(taken)
 	for _, r := range m.requests {
 		if r.Number > before.standing.Followed && r.Number <= s.Standing.Followed && r.Delivery != nil {
-			asked++
+			requested++
 		}
 	}
 	require.GreaterOrEqual(m.t, again, 0)
-	require.LessOrEqual(m.t, again, asked, "a replay is counted once")
+	require.LessOrEqual(m.t, again, requested, "a replay is counted once")
 	m.replayed += again
 }
 

@@ -17,7 +17,7 @@ type IngestResult struct {
 	Stored     int
 	Duplicates int       // number of events that are already stored, or that the call contains twice
 	TooOld     int       // number of events that are not stored because they are too old; see domain.ObjectRetention
-	Failures   []Failure // events that failed, in the order of the events
+	Failures   []Failure // failed events, in the order in which they were passed to Ingest
 }
 
 // A Failure is an event that failed in a call of Ingest, although the event may be stored.

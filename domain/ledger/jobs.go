@@ -27,7 +27,7 @@ const (
 
 // A jobRunner records which jobs are running on this node.
 type jobRunner struct {
-	started chan struct{} // contains an element if a job may wait for this node
+	started chan struct{} // contains an element if RunJobs has to search for jobs
 
 	mu      *sync.Mutex
 	working map[domain.JobID]bool

@@ -57,13 +57,13 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err := s.checkKeptHeaders(d, wanted); err != nil {
 		return nil, "", err
 	}
-	made := ""
+	generated := ""
 	if wanted == nil {
 		if current != "" && !strings.HasPrefix(current, sharedPrefix) {
 			return nil, "", domain.Errorf(domain.Invalid, "%s: missing; the hub makes only secrets that begin with %s, and the one that is there does not", where, sharedPrefix)
 		}
-		made = newSecret()
-		wanted = &made
+		generated = newSecret()
+		wanted = &generated
 		if err := s.checkSecret(wanted); err != nil { // checkSecret fails without a Keyring
 			return nil, "", err
 		}
@@ -73,7 +73,7 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 		d.Previous, d.PreviousUntil = d.Secret, s.opts.Clock().UTC().Add(s.opts.Grace).Truncate(time.Microsecond)
 	}
 	d.Rotation = repository.Rotation{}
-	if made != "" {
+	if generated != "" {
 		d.Rotation = repository.Rotation{From: d.Version, At: s.opts.Clock().UTC().Truncate(time.Microsecond)}
 	}
 	d.Secret = s.keys.Seal(id, owner, *wanted)
@@ -82,7 +82,7 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err != nil {
 		return nil, "", m.changeError(err)
 	}
-	return viewDefinition(d), made, nil
+	return viewDefinition(d), generated, nil
 }
 
 // isRepeated reports whether a rotation repeats the call that generated the secret of d. A client

@@ -62,8 +62,7 @@ func (j *joinedChanges) Unpublished(ctx context.Context, before time.Time, limit
 	return found, errors.Join(err, failure)
 }
 
-// TakeTurn implements [repository.Changes]. One call reserves the search for the stores of all
-// resources.
+// TakeTurn implements [repository.Changes]. One call permits the search of both stores.
 func (j *joinedChanges) TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
 	return j.others.TakeTurn(ctx, now, every)
 }
