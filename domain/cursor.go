@@ -100,7 +100,7 @@ type Standing struct {
 	State    CursorState
 	Reason   string        // reason of the pause
 	Resumed  int           // how often the receiver was resumed
-	Hold     time.Time     // no calls are made before this time
+	Hold     time.Time     // the receiver is not called before this time; zero: no hold
 	HoldFor  time.Duration // length of the hold, counted from the answer that requested it
 	Failures int           // consecutive failures
 	// FailedSince is the time at which the first of the consecutive failures ended. It is zero

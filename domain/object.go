@@ -53,11 +53,11 @@ type Object struct {
 	Spilled          int64       // number of spilled rows
 	SpilledVersions  []VersionID // versions with spilled rows; incomplete if it contains MaxSpilledVersions versions
 	SpilledGenerated int64       // number of spilled rows with a generated place
-	SpilledTo        time.Time   // at or after the latest time of a spilled row with a generated place
+	SpilledTo        time.Time   // upper limit for the times of spilled rows with a generated place
 
 	// Forgotten, ForgottenTo and ForgottenRows summarize the forgotten rows; see ObjectRetention.
-	Forgotten     ObjectOrder // at or above all forgotten rows
-	ForgottenTo   time.Time   // at or after the times of all forgotten rows
+	Forgotten     ObjectOrder // upper limit for the orders of the forgotten rows
+	ForgottenTo   time.Time   // upper limit for the times of the forgotten rows
 	ForgottenRows int64       // number of forgotten rows; Events does not include them
 
 	Writes []string // ids of the last stored updates, up to MaxObjectWrites

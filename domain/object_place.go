@@ -26,7 +26,7 @@ import (
 type placement struct {
 	base  Sequencer
 	rank  PlacementRank
-	after time.Time // time of the followed row if that is a row over others, or zero
+	after time.Time // time of the followed row if its rank is OverRow, otherwise zero
 }
 
 func (p placement) compare(q placement) int {

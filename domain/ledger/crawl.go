@@ -13,7 +13,7 @@ import (
 
 const (
 	listTimeout   = 30 * time.Second
-	maxEmptyPages = 1000 // maximum number of consecutive pages of a listing without objects
+	maxEmptyPages = 1000 // maximum number of consecutive listing pages that contain no objects
 )
 
 // A CrawlRequest selects the objects that a crawl compares.

@@ -18,7 +18,7 @@ type store struct {
 	mu        sync.Mutex
 	objects   map[string]repository.SourceObject
 	failing   []error // errors to return from the next requests
-	onRequest func()  // called during each request
+	onRequest func()  // function that the store calls during each request
 	n         int     // number of requests so far
 	linked    repository.LinkOptions
 }

@@ -77,7 +77,7 @@ func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorRead) bool {
 		return true
 	}
 	if l.err != nil {
-		return false // the next read may succeed
+		return false // this read failed, but the next one may succeed
 	}
 	c.open = slices.DeleteFunc(c.open, func(d *openDelivery) bool { return c.recordOutcome(ctx, d, &l.standing) })
 	return len(c.open) == 0 || !c.mayBeCalled(ctx, &l.standing)

@@ -24,7 +24,7 @@ const (
 // up to some seconds after its call, and because the read may be stale.
 type Delivery struct {
 	State    string
-	Until    time.Time // no calls are made before this time; zero: no limit
+	Until    time.Time // the receiver is not called before this time; zero: it may be called now
 	Failures int       // consecutive failures
 	Waiting  int       // number of deliveries that are being called or wait for a retry
 	Counters domain.Counters
