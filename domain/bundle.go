@@ -58,7 +58,7 @@ func (f ContentFailure) NeedsOperator() bool { return f.Failures >= markedAfter 
 // domain has not produced the content yet.
 type Body struct {
 	Length int64  // bytes
-	Digest Digest // digest of the bytes
+	Digest Digest // digest of the body
 }
 
 // MessageType returns the distinct document types in the order in which they
@@ -125,7 +125,7 @@ const MaxDocumentTypes = 32
 //
 // The zero Filler has room for MaxBundleWeight.
 type Filler struct {
-	Max Weight // 0 means MaxBundleWeight
+	Max Weight // maximum weight of the bundle; 0: MaxBundleWeight
 
 	count         int
 	weight        Weight

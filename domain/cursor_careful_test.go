@@ -90,7 +90,7 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	c.now = c.now.Add(time.Minute)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the suspect has failed twice, so a delivery that fails for the first time now is due earlier
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // after two failures, the suspect waits longer than a delivery that has failed once
 	c.storeChanges()
 	suspect := domain.EntryID{}
 	c.loadCursor("b") // node a's clock may have been ahead, so node a may have been calling this retry

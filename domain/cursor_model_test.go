@@ -380,7 +380,7 @@ func (v *version) hasEnded(e domain.EntryID) bool {
 // finishAll makes one node finish all deliveries. If that node ends, another node finishes them.
 func (m *cursorModel) finishAll() {
 	if m.takeovers > 0 {
-		m.takeovers++ // the second node ends
+		m.takeovers++ // the second node ends, too
 	}
 	if m.nodes = m.nodes[:1]; m.takeovers > 0 && rapid.Bool().Draw(m.t, "new node") {
 		m.endNode(m.nodes[0])

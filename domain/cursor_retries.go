@@ -12,7 +12,7 @@ import (
 // are in no heap.
 type retries struct {
 	all    map[EntryID]*waitingRetry
-	due    *[Priorities]dueHeap // nil until the first retry
+	due    *[Priorities]dueHeap // heap of waiting retries for each priority; nil until the first retry
 	digest uint64
 	turn   PriorityTurn // selects the priority of the next due retry
 

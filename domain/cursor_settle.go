@@ -36,7 +36,7 @@ func (c *Cursor) Settle(o Outcome) {
 func (c *Cursor) apply(o Outcome) {
 	s := &c.standing
 	if s.State == Closed {
-		return // Cancel ends the delivery
+		return // the cursor is closed, and Cancel ends its deliveries
 	}
 	if o.Entry.Number >= c.Position(o.Entry.Priority).Number {
 		c.deferred = append(c.deferred, o)

@@ -8,8 +8,8 @@ import (
 // An Expiry describes consecutive messages that were removed from the stream at the end of their
 // retention, before the cursor took them.
 type Expiry struct {
-	From EntryID   // entry of the first message
-	To   int64     // number of the entry after the last message
+	From EntryID   // entry of the first expired message
+	To   int64     // number of the entry after the last expired message
 	At   time.Time // time at which the cursor passed the messages
 }
 

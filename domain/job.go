@@ -114,7 +114,7 @@ func (j *Job) Draft() Job {
 // A JobLease names the node that executes a job. No other node may execute the job before the lease
 // expires.
 type JobLease struct {
-	Owner  string // empty: never leased
+	Owner  string // id of the node; "": the job was never leased
 	Number int64  // number of the lease among the job's leases, from 1
 	Until  time.Time
 }

@@ -15,7 +15,7 @@ import (
 // A Message is a message that a sender publishes to a stream.
 type Message struct {
 	ID          string            // id that the sender chose; "": the sender chose no id
-	Priority    int               // 0 to 9
+	Priority    int               // 0, the lowest, to 9
 	Version     int64             // one more than the number that the message's entry must have; 0: any number
 	Attributes  map[string]string // metadata, such as the attributes of a CloudEvent
 	ContentType string

@@ -10,7 +10,7 @@ import (
 // A SpilledQuery requests spilled rows of an object. The method Select defines the result.
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
-	ID      ObjectRowID // row id for SpilledByID
+	ID      ObjectRowID // id of the row, for SpilledByID
 	Version VersionID   // version for SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor and SpilledRecent
 	Order   ObjectOrder // order for SpilledNeighbors and SpilledOld
 	Limit   int         // maximum number of rows for SpilledLive

@@ -13,7 +13,7 @@ type ObjectUpdate struct {
 	current  *ObjectRow // the object's current row before the update
 	ids      []string
 	repeated bool // an update with one of ids is already stored, so this one changes nothing
-	changed  bool // rows were added or moved
+	changed  bool // whether rows were added or moved
 
 	hasEffect bool // the update has changes to store
 	isGone    bool // the object must be deleted

@@ -14,8 +14,8 @@ type Subscription struct {
 	Owner            ActorID
 	Topic            string
 	CallbackURL      string
-	Method           string // POST or PUT
-	Encoding         string // JSONEncoding or FormEncoding
+	Method           string // HTTP method of the calls: POST or PUT
+	Encoding         string // content type of the calls: JSONEncoding or FormEncoding
 	FormFields       map[string]string
 	PayloadFormField string            // name of the form field that contains the message
 	HMACKeyID        string            // id of the HMAC key that the header Authorization names; "": the id of the subscription

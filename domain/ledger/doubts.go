@@ -29,7 +29,7 @@ type Doubts struct {
 }
 
 const (
-	maxDoubts      = 1000 // maximum number of waiting names
+	maxDoubts      = 1000 // maximum number of names that wait for Run
 	maxRequests    = 4    // maximum number of requests for one object, which may change repeatedly, or whose store may not respond
 	firstPause     = time.Second
 	settleDeadline = 2 * time.Minute
