@@ -13,15 +13,16 @@ type Answer struct {
 	Began      time.Time
 	Took       time.Duration
 
-	// Unread and Lost report that the receiver was not called, because the message could not be
-	// read. After Unread a later attempt may succeed; after Lost, no attempt can. Error has the cause.
+	// Unread and Lost are set if the receiver was not called, because the message could not be
+	// read. If Unread is set, a later attempt may succeed; if Lost is set, no attempt can. Error
+	// states the cause.
 	Unread, Lost bool
 }
 
 // Ended returns the time at which the call ended.
 func (a Answer) Ended() time.Time { return a.Began.Add(a.Took) }
 
-// An Attempt is a call whose result is stored.
+// An Attempt is the stored result of one call to a receiver.
 type Attempt struct {
 	Entry  EntryID
 	Number int // number of the call, from 1 for the first call of a delivery
@@ -34,7 +35,7 @@ type Attempt struct {
 // MaxAttemptError is the limit for the text of an Attempt, in bytes.
 const MaxAttemptError = 160
 
-// attemptOf returns the attempt with the result a.
+// attemptOf returns the Attempt that records the answer a.
 func attemptOf(entry EntryID, number int, a Answer) Attempt {
 	text := strings.ToValidUTF8(a.Error[:min(len(a.Error), MaxAttemptError)], "")
 	return Attempt{Entry: entry, Number: number, Began: a.Began, Took: a.Took, Status: a.Status, Error: text}
@@ -44,13 +45,13 @@ func attemptOf(entry EntryID, number int, a Answer) Attempt {
 type Retry struct {
 	Position
 	Published time.Time
-	Attempts  int       // failed attempts; a replay sets them to 0
+	Attempts  int       // number of failed attempts; a replay resets it to 0
 	Replay    int       // number of the last request that replayed the delivery; 0: not replayed
 	History   []Attempt // last attempts, up to [MaxHistory]
 	Due       time.Time // time at which the next attempt is due
 	Dead      bool
 	Reason    string // why the delivery is a dead letter
-	Unknown   []byte // members of the stored document that only a newer version knows
+	Unknown   []byte // JSON members of the stored document that this version of the hub does not know
 }
 
 // MaxHistory is the limit for the history of a Retry.

@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// A Backlog is the number of events that wait for a recipient, with the time at which the oldest
-// one was saved. It may lack events that other nodes have just saved.
+// A Backlog counts the events that wait for a recipient, and states when the oldest one was saved.
+// It may lack events that other nodes have just saved.
 type Backlog struct {
 	Events int64
 
@@ -22,7 +22,7 @@ func (b Backlog) Plus(c Backlog) Backlog {
 	}
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if c.Oldest.Before(b.Oldest) {
-		sum.Oldest = c.Oldest // if one time is unknown (zero), the time of the sum is unknown
+		sum.Oldest = c.Oldest // the sum's time is unknown (zero) if either time is unknown
 	}
 	return sum
 }

@@ -24,7 +24,7 @@ type Bundle struct {
 	Peeked        TraceContext // the Peek that opened the bundle; zero: unknown
 
 	// The following fields are set only in content mode Request.
-	List           string         // name of the shared object with the ids of the events, for the domain
+	List           string         // name of a shared object that lists the event ids for the domain
 	Object         string         // name of the content in the content store; "" until the domain has produced the content
 	Gone           bool           // the content is known to be deleted
 	ContentFailure ContentFailure // failures of the domain to produce the content; zero while the content exists
@@ -46,18 +46,19 @@ type ContentFailure struct {
 	Text     string // the domain's description of the last failure
 }
 
-// markedAfter is the number of consecutive failures after which an operator should act.
+// markedAfter is the number of consecutive content failures after which an operator should act.
 const markedAfter = 5
 
 // NeedsOperator reports whether an operator should examine the bundle, because markedAfter
 // consecutive requests have failed. The hub continues to request the content.
 func (f ContentFailure) NeedsOperator() bool { return f.Failures >= markedAfter }
 
-// A Body describes the body of a bundle before the body is read. The zero Body means unknown: an
-// older version opened the bundle, or the bundle waits for its domain.
+// A Body contains the length and the digest of a bundle's body, which are known before the body is
+// read. It is zero if they are unknown: an older version of the hub opened the bundle, or the
+// domain has not produced the content yet.
 type Body struct {
 	Length int64  // bytes
-	Digest Digest // digest of the bytes
+	Digest Digest // digest of the body
 }
 
 // MessageType returns the distinct document types in the order in which they
@@ -76,7 +77,7 @@ type ContentMode string
 // The content modes.
 const (
 	Manifest ContentMode = "manifest" // the body lists the events of the bundle
-	Inline   ContentMode = "inline"   // the body is the payloads that came with the events
+	Inline   ContentMode = "inline"   // the body contains the payloads of the events
 	Request  ContentMode = "request"  // the body is content that the domain produces on request
 )
 
@@ -107,15 +108,15 @@ func ParseFormat(s string) (Format, error) {
 	return "", Errorf(Invalid, "format: want json or xml, got %q", Shorten(s))
 }
 
-// MaxDocumentTypes is the maximum number of document types in a bundle of several events. The
-// types are sent in one header: 32 types of maximum length have 4 KB.
+// MaxDocumentTypes is the maximum number of document types in a bundle of several events. The types
+// are sent in one header, and 32 types of maximum length take 4 KB.
 const MaxDocumentTypes = 32
 
-// A Filler applies the bundling rules to the events of one cabinet, offered in
-// order:
+// A Filler decides which events of one cabinet form a bundle. The caller offers the events in their
+// order, and the Filler applies these rules:
 //
 //   - the first event always fits, even if its weight exceeds Max;
-//   - if the first event does not support bundling, it is the only one;
+//   - if the first event does not support bundling, the bundle contains no other event;
 //   - further events fit as long as they support bundling and the sum of the weights does not
 //     exceed Max;
 //   - an event that would exceed MaxDocumentTypes does not fit, because the types are sent in
@@ -124,7 +125,7 @@ const MaxDocumentTypes = 32
 //
 // The zero Filler has room for MaxBundleWeight.
 type Filler struct {
-	Max Weight // 0 means MaxBundleWeight
+	Max Weight // maximum weight of the bundle; 0: MaxBundleWeight
 
 	count         int
 	weight        Weight
@@ -162,7 +163,7 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 // Full reports whether no further event can fit. If so, the caller need not read the next event.
 func (f *Filler) Full() bool { return f.full }
 
-// Fill sets the fields of b that summarize its events.
+// Fill sets the fields of b that summarize the events in the bundle.
 func (f *Filler) Fill(b *Bundle) {
 	b.Count, b.Weight = f.count, f.weight
 	b.First, b.Last = f.first, f.last

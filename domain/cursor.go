@@ -12,7 +12,8 @@ import (
 // watch.
 type CursorID struct{ s string }
 
-// ParseCursorID accepts what ParseActorID accepts, in up to three parts joined by bars.
+// ParseCursorID accepts one to three parts, joined by "|". Each part is a text that ParseActorID
+// accepts.
 func ParseCursorID(s string) (CursorID, error) {
 	parts := 0
 	for from := 0; from <= len(s); parts++ {
@@ -40,7 +41,7 @@ type CursorState int
 // The states of a cursor.
 const (
 	Active CursorState = iota
-	Paused             // the cursor keeps its deliveries and makes no calls
+	Paused             // the cursor makes no calls, but retains its deliveries
 	Closed             // the cursor takes no more entries, and its deliveries are cancelled
 )
 
@@ -53,41 +54,40 @@ type Counters struct {
 	Errored   int64 // dead letters
 	Cancelled int64
 	Expired   int64 // entries that expired in the stream before the cursor took them
-	Attempts  int64 // calls with a stored result
+	Attempts  int64 // calls whose results are stored
 }
 
-// A Claim names the delivery that is called while a cursor is served carefully. It is stored
-// before the call, so the next owner knows which call may have crashed this node.
+// A Claim records that a node is about to call a delivery that may crash nodes. It is stored before
+// the call, so if the node crashes, the next owner knows which delivery to suspect.
 type Claim struct {
 	Entry EntryID
-	By    string // incarnation that claimed the delivery last
+	By    string // incarnation of the node that claimed the delivery last
 	Count int    // number of incarnations that claimed the delivery
 }
 
-// MaxClaims is the number of incarnations that claim one delivery and end during the call before
-// the delivery becomes a dead letter.
+// MaxClaims is the number of incarnations after which a delivery becomes a dead letter, if each has
+// claimed it and ended during its call.
 const MaxClaims = 3
 
-// Suspects lists the deliveries that an owner may have been calling when it ended without
-// releasing its cursor. They are served carefully.
+// Suspects lists the deliveries that the previous owner may have been calling when it ended without
+// releasing its cursor. A suspect is claimed before it is called.
 //
-// While Fresh has deliveries, one delivery is called at a time, and each is claimed. Afterwards
-// only the suspects are claimed. A retry may be a suspect before it is due: the clock of the
-// previous owner may have been ahead.
+// Until Fresh is zero, every delivery is claimed, and one delivery is called at a time. A retry may
+// be a suspect before it is due: the clock of the previous owner may have been ahead.
 type Suspects struct {
-	Suspects []EntryID       // the entries that were taken, and the retries with the earliest due times
-	Fresh    [Priorities]int // for each priority, how many of the next deliveries are served carefully
+	Suspects []EntryID       // open deliveries, and the retries with the earliest due times
+	Fresh    [Priorities]int // for each priority, how many further deliveries must be claimed before they are called
 }
 
-// includesFresh reports whether fresh deliveries are served carefully, too.
+// includesFresh reports whether fresh deliveries are suspects, too.
 func (c *Suspects) includesFresh() bool { return c.Fresh != [Priorities]int{} }
 
-// A Standing is the stored state of a cursor, without its retries.
+// A Standing is the stored state of a cursor, except its retries.
 type Standing struct {
 	Stream   StreamName
-	Segment  int        // segment in which the priorities without a position in At begin
-	At       []Position // for each priority, the position of the first entry that was not taken
-	Open     []Position // deliveries that were taken and have neither ended nor failed
+	Segment  int        // segment at which a priority begins if At contains no position for it
+	At       []Position // for each priority, the position of the next entry to take
+	Open     []Position // deliveries that the cursor has taken, and that have neither ended nor failed
 	Counters Counters
 
 	// Retries and Digest are the count and the digest of all retries. A read of the retries is
@@ -95,12 +95,12 @@ type Standing struct {
 	Retries int
 	Digest  uint64
 	Late    int       // number of retries with at most a third of their attempts left
-	Listed  time.Time // no retry is due before this time; the shard's entry has this time or an earlier one
+	Listed  time.Time // no retry is due before this time; the shard entry stores this time or an earlier one
 
 	State    CursorState
 	Reason   string        // reason of the pause
 	Resumed  int           // how often the receiver was resumed
-	Hold     time.Time     // no calls are made before this time
+	Hold     time.Time     // the receiver is not called before this time; zero: no hold
 	HoldFor  time.Duration // length of the hold, counted from the answer that requested it
 	Failures int           // consecutive failures
 	// FailedSince is the time at which the first of the consecutive failures ended. It is zero
@@ -109,37 +109,37 @@ type Standing struct {
 	BreakerTo   time.Time // the breaker is open until this time, and half open afterwards; zero: closed
 
 	By       string // incarnation of the last owner
-	Limit    int    // limit for the calls that By has under way
-	Released bool   // By has no calls under way
+	Limit    int    // maximum number of concurrent calls of the last owner
+	Released bool   // the last owner has no calls under way
 	Caution  *Suspects
 	Claim    *Claim
 
-	Followed int     // number of the last [ReplayRequest] that was carried out
+	Followed int     // number of the last [ReplayRequest] that the owner has executed
 	Replay   *Replay // the running replay, or the last one
 
-	Held     *HeldBundle // bundle of the consumer; nil: no bundle
+	Held     *HeldBundle // bundle that the consumer fetches; nil: no bundle
 	Dequeued []string    // ids of the last dequeued bundles, up to [MaxDequeued]
 
 	Recent   []Attempt // last attempts, up to [MaxRecent]
-	Marks    []Mark    // marks in the order of their times, up to [MaxMarks]
+	Marks    []Mark    // marks, ordered by time, up to [MaxMarks]
 	Expiries []Expiry  // last expiries, up to [MaxExpiries]
 	Unknown  []byte    // members of the stored document that only a newer version knows
 }
 
-// reasonGone is stored. It distinguishes this pause from a pause that the owner of the receiver
-// requested.
+// reasonGone is stored as the reason of a pause. It distinguishes the pause after an answer 410
+// from a pause that the owner of the receiver requested.
 const reasonGone = "the receiver answered 410 Gone"
 
 // IsGone reports whether the cursor is paused because its receiver answered 410 Gone.
 func (s *Standing) IsGone() bool { return s.State == Paused && s.Reason == reasonGone }
 
-// MaxRecent is the limit for the attempts in a Standing. It keeps the stored document small.
+// MaxRecent is the maximum number of attempts in a Standing. It keeps the stored document small.
 const MaxRecent = 16
 
 // The limits of a cursor.
 const (
-	MaxConcurrency = 64     // limit for the calls under way: their results fit into one batch of the store
-	MaxRetries     = 10_000 // limit for the retries: at this limit, a cursor takes no fresh deliveries
+	MaxConcurrency = 64     // maximum number of concurrent calls: their results fit into one batch of the store
+	MaxRetries     = 10_000 // maximum number of retries: a cursor with this many takes no fresh deliveries
 )
 
 // Clone returns a deep copy of s.
@@ -172,7 +172,7 @@ func (s *Standing) Outstanding() int {
 	return n
 }
 
-// Position returns the position of the first entry of a priority that was not taken.
+// Position returns the position of the next entry to take, for one priority.
 func (s *Standing) Position(priority int) Position {
 	i, found := s.indexAt(priority)
 	if found {
@@ -201,19 +201,19 @@ func (s *Standing) indexOpen(e EntryID) int {
 // An Owner is a node that serves a cursor.
 type Owner struct {
 	Incarnation string
-	Limit       int // limit for the calls under way, 1 to MaxConcurrency
+	Limit       int // maximum number of concurrent calls, 1 to MaxConcurrency
 	Policy      Policy
 	KeepsMarks  bool // the cursor records its progress in Standing.Marks
-	IsOrdered   bool // the deliveries are made in the order of the stream; see cursor_order.go
+	IsOrdered   bool // deliveries are made in the order of the stream; see cursor_order.go
 }
 
-// ErrIncomplete reports that the retries do not belong to the standing, because they were read
-// at another time.
+// ErrIncomplete reports that a cursor and its retries were read at different times, and do not
+// match.
 var ErrIncomplete = errors.New("the retries are not those of the cursor")
 
-// A Cursor is a receiver's position in a stream together with its deliveries, in the memory of
-// the node that owns it. If the node ends before a [Settlement] stores a change, the change is
-// lost. A Cursor is not safe for concurrent use.
+// A Cursor combines a receiver's position in a stream with the state of the receiver's deliveries,
+// in the memory of the node that owns the cursor. If the node ends before a [Settlement] stores a
+// change, the change is lost. A Cursor is not safe for concurrent use.
 //
 //	           Take          Begin           Settle
 //	stream ──────────▶ open ───────▶ called ────────▶ delivered
@@ -225,22 +225,22 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls       map[EntryID]int         // calls under way, each with the number of failed attempts before it
-	deferred    []Outcome               // outcomes of entries that the cursor has to take again, because it was loaded again
-	unstored    []Outcome               // outcomes that were applied and are not stored
-	postponed   map[EntryID]time.Time   // for each delivery whose message could not be read, the time until which it waits
+	calls       map[EntryID]int         // number of failed attempts of each delivery that is being called, when its call began
+	deferred    []Outcome               // outcomes of entries that the cursor has to take again, since it was loaded in an older state
+	unstored    []Outcome               // outcomes that are applied, but not stored yet
+	postponed   map[EntryID]time.Time   // for each delivery whose message could not be read, the time of its next attempt
 	changes     map[EntryID]retryChange // changes of retry documents since the last settlement
 	held        map[EntryID]struct{}    // deliveries replayed since the last settlement; they are called after the next settlement is stored
-	claimed     bool                    // Standing.Claim is stored
-	latest      time.Time               // latest time that the owner's clock has shown, without a monotonic reading
-	ahead       time.Time               // latest of the stored times that were bounded
+	claimed     bool                    // whether Standing.Claim is stored
+	latest      time.Time               // latest time that was read from the owner's clock, without a monotonic reading
+	ahead       time.Time               // latest stored time that boundTimes has replaced by an earlier one
 	pending     *pendingWrite           // the settlement that is being stored
-	listing     time.Time               // time that the next settlement writes into the entry of the shard; zero: no write
-	isUnlisting bool                    // the next settlement removes the entry of the shard
+	listing     time.Time               // time to store in the shard's entry with the next settlement; zero: no write
+	isUnlisting bool                    // the next settlement removes the shard's entry
 
-	followedChanges int64 // value for Settlement.Changes when the entry of the shard is removed
+	followedChanges int64 // value of Settlement.Changes for the removal of the shard's entry
 
-	storedBundle *HeldBundle // the stored Standing.Held, which another owner would load
+	storedBundle *HeldBundle // stored value of Standing.Held, which another owner would load
 }
 
 type pendingWrite struct {
@@ -254,10 +254,10 @@ type pendingWrite struct {
 	unlist   bool
 }
 
-// OpenCursor returns the cursor with the stored state, owned by o. Its first settlement has to
-// be stored before any call: this proves that standing and retries are current, and makes
-// settlements of earlier owners fail. It fails with ErrIncomplete if the retries do not belong
-// to the standing.
+// OpenCursor returns a cursor with the stored state, owned by o. The caller stores its first
+// settlement before any call. The write fails if the state is not current, and makes settlements of
+// earlier owners fail. OpenCursor fails with ErrIncomplete if the retries do not match the
+// standing.
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
@@ -294,16 +294,16 @@ func (c *Cursor) Standing() Standing { return c.standing.Clone() }
 // read it only until the next call of a method that changes c.
 func (c *Cursor) ViewStanding() *Standing { return &c.standing }
 
-// Position returns the position of the first entry of a priority that was not taken.
+// Position returns the position of the next entry to take, for one priority.
 func (c *Cursor) Position(priority int) Position { return c.standing.Position(priority) }
 
-// InFlight returns the number of calls that are under way or have a result that is not stored. A
-// crash of the node loses the results of up to this many calls.
+// InFlight returns the number of calls that are under way or whose results are not stored. If the
+// node crashes, it loses the results of up to this many calls.
 func (c *Cursor) InFlight() int { return len(c.calls) + len(c.deferred) + len(c.unstored) }
 
-// TakeOverCalls takes over the calls and results of old, the same cursor before it was loaded again.
-// It drops the results of deliveries that have ended since, and failed attempts that are already
-// counted.
+// TakeOverCalls moves the calls and results from old, which is the same cursor before it was loaded
+// again. It drops the results of deliveries that have ended since, and failed attempts that are
+// already counted.
 func (c *Cursor) TakeOverCalls(old *Cursor) {
 	maps.Copy(c.postponed, old.postponed)
 	for e, attempts := range old.calls {

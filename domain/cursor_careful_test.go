@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cursor with MaxRetries retries takes no fresh entries, so careful serving could not end if the
-// cursor called only suspects. It therefore calls every due retry.
+// A cursor with MaxRetries retries takes no fresh entries. It calls every due retry, because it
+// could never stop claiming deliveries if it called only suspects.
 func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
@@ -21,7 +21,7 @@ func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		c.storeChanges()
 	}
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	for range 5 {
 		c.now = c.now.Add(time.Hour)
 		c.EndCaution(c.now)
@@ -42,12 +42,12 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.storeChanges()
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	for i := range domain.MaxClaims + 1 {
 		call, ok := c.Next(c.now)
 		require.True(t, ok)
 		require.True(t, call.Claim)
-		c.storeChanges() // the node stops before a worker makes the call
+		c.storeChanges() // the node stops before it makes the call
 		c.Release()
 		c.storeChanges()
 		c.loadCursor("c" + strconv.Itoa(i))
@@ -58,14 +58,14 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	require.True(t, call.Claim)
 }
 
-// A retry that is due in hours remains a suspect for hours, and delays no other delivery.
+// A suspect retry whose next attempt is due in hours does not delay other deliveries.
 func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
 	c.endCall(c.beginCall(), domain.Answer{Status: 200})
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.ApplyReplayRequest(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
 	require.False(t, c.CanReplay(c.now), "fresh deliveries may have ended node a")
@@ -82,25 +82,25 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	require.EqualValues(t, 2, c.standing.Counters.Delivered)
 }
 
-// Node a crashes during a call of a delivery. Node b ends for another reason, before that
-// delivery is due again.
+// Node a crashes while it calls a delivery. Node b ends for another reason before the delivery is
+// due again. The delivery is still a suspect.
 func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	c.now = c.now.Add(time.Minute)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the suspect has failed twice, so a retry that fails later is due before it
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // after two failures, the suspect waits longer than a delivery that has failed once
 	c.storeChanges()
 	suspect := domain.EntryID{}
-	c.loadCursor("b") // the clock of node a may have been ahead, so node a may have been calling this retry
+	c.loadCursor("b") // node a's clock may have been ahead, so node a may have been calling this retry
 	require.True(t, c.EndCaution(c.now))
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	require.True(t, c.retries[domain.EntryID{Number: 1}].Due.Before(c.retries[suspect].Due))
 
-	c.loadCursor("c") // node b has ended
+	c.loadCursor("c") // node c takes over, because node b has ended
 	c.EndCaution(c.now)
 	for c.standing.Retries > 0 {
 		c.now = c.now.Add(time.Second)
@@ -122,7 +122,8 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	}
 }
 
-// Node a may have been calling three fresh deliveries, and node b one.
+// Node a may have been calling three fresh deliveries when it ended, and node b one. After the end
+// of node b, the next deliveries of node a are still suspects.
 func TestFreshSuspects_AreNotForgottenWhenAnotherOwnerEnds(t *testing.T) {
 	c := newCursorTest(t, 3)
 	c.owner.Limit = 1

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A stored time comes from the clock of the owner that settled the delivery. If the clock of the
-// next owner is behind that clock, or if an owner's clock is set back, the delivery would wait
-// longer than intended. So when a cursor is loaded, and when the clock is set back, the remaining
-// wait of each delivery is limited to the wait that was intended when its time was stored. While
-// clocks agree, the limit has no effect.
+// A stored time comes from the clock of the owner that settled the delivery. If the next owner's
+// clock is behind, or if a clock is set back, the delivery would wait longer than intended. So when
+// a cursor is loaded, and when the clock is set back, the remaining wait of each delivery is
+// limited to the wait that was intended when its time was stored. If all clocks agree, the limit
+// has no effect.
 
-// setBack is the tolerance: a clock counts as set back if it has moved back by more than this.
+// setBack is a tolerance: a clock counts as set back if it has moved back by more than this.
 const setBack = time.Second
 
-// observe records the time of the owner's clock, and bounds all stored times if the clock was set
-// back.
+// observe records the time of the owner's clock. If the clock was set back, it limits all stored
+// times.
 func (c *Cursor) observe(now time.Time) {
-	wall := now.Round(0) // drops the monotonic reading, which is never set back and which stored times lack
+	wall := now.Round(0) // removes the monotonic reading: it is never set back, and stored times have none
 	if c.latest.Sub(wall) > setBack {
 		c.boundTimes(now)
 		clear(c.postponed)
@@ -28,7 +28,8 @@ func (c *Cursor) observe(now time.Time) {
 	}
 }
 
-// boundTimes bounds the due times of the retries, the hold and the breaker.
+// boundTimes limits the due times of the retries, the end of the hold and the end of the breaker's
+// pause.
 func (c *Cursor) boundTimes(now time.Time) {
 	longest := c.owner.Policy.Longest()
 	for _, w := range c.retries.all {
@@ -52,13 +53,13 @@ func (c *Cursor) bound(t *time.Time, latest time.Time) {
 	*t = latest
 }
 
-// HasBounded reports whether the stored value of a bounded time is still in the future. Times are
-// bounded only in memory, so another load of the cursor would bound the stored value again,
-// counted from that load.
+// HasBounded reports whether a stored time that was limited is still in the future. Times are
+// limited only in memory, so a cursor that is loaded again would limit the stored time again, and
+// the wait would begin anew.
 func (c *Cursor) HasBounded(now time.Time) bool { return now.Before(c.ahead) }
 
-// delay returns the time between the last failure of a retry and its next attempt. It is 0 if
-// the retry has not failed since its replay.
+// delay returns the time between a retry's last failure and its next attempt. It is 0 if the retry
+// has not failed since its replay.
 func (r *Retry) delay() time.Duration {
 	switch n := len(r.History); {
 	case r.Attempts == 0:

@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// A Mark records the position of a cursor at a time.
+// A Mark records the position that a cursor had at one time.
 type Mark struct {
 	At      time.Time
-	Numbers []int64 // for each priority, the number of the first entry that was not taken; 0: no position in the priority
+	Numbers []int64 // for each priority, the number of the next entry to take; 0: no position in this priority
 }
 
-// MaxMarks is the limit for the marks of a Standing. It keeps the stored document small.
+// MaxMarks is the maximum number of marks in a Standing, whose stored document must be small.
 const MaxMarks = 8
 
-// markInterval is the minimum time between two marks, except for the last mark.
+// markInterval is the minimum time between two marks. The last mark may be closer to its
+// predecessor.
 const markInterval = time.Second
 
-// Mark records the current position, if the owner keeps marks. The last mark is always from the
+// Mark records the current position if the owner keeps marks. The newest mark is always from the
 // last call of Mark. Older marks are further apart than newer ones.
 func (c *Cursor) Mark(now time.Time) {
 	if !c.owner.KeepsMarks {
@@ -42,8 +43,8 @@ func (c *Cursor) Mark(now time.Time) {
 	}
 }
 
-// redundantMark returns the index of the mark to drop: the mark whose neighbours are closest to each
-// other in relation to their age. The first mark and the last two are never dropped.
+// redundantMark returns the index of the mark to drop: the one whose neighbours are closest to each
+// other, relative to their age. It never drops the first mark or the last two.
 func (s *Standing) redundantMark(now time.Time) int {
 	least, index := 0.0, 1
 	for i := 1; i < len(s.Marks)-2; i++ {
@@ -55,9 +56,9 @@ func (s *Standing) redundantMark(now time.Time) int {
 	return index
 }
 
-// NumberAt returns a lower limit for the position of the cursor in a priority at a time: all
-// entries with lower numbers had been taken. The limit comes from the last mark at or before the
-// time, so more entries may have been taken. Without a mark, it is 0.
+// NumberAt returns a lower limit for the position that the cursor had at a time: all entries of the
+// priority with lower numbers had been taken. It uses the last mark at or before the time, so more
+// entries may have been taken. It returns 0 if there is no such mark.
 func (s *Standing) NumberAt(priority int, at time.Time) int64 {
 	for _, m := range slices.Backward(s.Marks) {
 		if !m.At.After(at) {

@@ -13,10 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The model is a stream, a store that keeps every version of one cursor, and two nodes. Any
-// node may take the cursor over at any time, end at any time, read an old version, and lose the
-// reply of a write. After each write that the store accepts, checkRules checks the rules P1 to
-// P9.
+// A cursorModel contains a stream, a store with every version of one cursor, and two nodes. At any
+// time, a node may take over the cursor, end, read an old version, or lose the reply of a write.
+// After each write that the store accepts, checkRules checks the rules P1 to P9.
 type cursorModel struct {
 	t        *rapid.T
 	now      time.Time
@@ -26,21 +25,21 @@ type cursorModel struct {
 	nodes    []*modelNode
 	limit    int
 	order    modelOrder
-	poison   domain.EntryID // entry whose call ends the calling node
-	deadlyAt int            // number of failed attempts from which on the poison ends nodes
-	kills    int            // nodes that the poison ended
-	started  int            // nodes that were started
+	poison   domain.EntryID // entry whose call crashes the calling node
+	deadlyAt int            // number of failed attempts after which the poison crashes nodes
+	kills    int            // number of nodes that the poison crashed
+	started  int            // number of nodes that were started
 
 	delivered    map[domain.EntryID]int // for each entry, the number of calls that the receiver accepted
 	called       map[domain.EntryID]int
 	calls        int
-	takeovers    int // number of ended nodes and of take-overs
+	takeovers    int // number of times that a node ended or took over the cursor
 	dueOf        map[domain.EntryID]time.Time
-	listed       time.Time // time in the entry of the shard
+	listed       time.Time // time stored in the shard's entry
 	requests     domain.ReplayRequests
 	replayed     int                    // number of replayed deliveries
 	revived      int                    // number of replayed dead letters
-	firstBundled map[domain.EntryID]int // for each entry, the first version with a bundle that has its delivery
+	firstBundled map[domain.EntryID]int // for each entry, the first version with a bundle that contains its delivery
 	dequeued     int                    // number of dequeued deliveries
 }
 
@@ -57,8 +56,8 @@ type modelNode struct {
 	before      *domain.Cursor // the previous cursor, while the cursor is loaded again
 	version     int
 	calls       []domain.Call
-	taken       []domain.EntryID // entries that a replay of a range has taken since the last settlement
-	revived     int              // dead letters that were replayed since the last settlement, before they were stored
+	taken       []domain.EntryID // entries that the replay of a range has taken since the last settlement
+	revived     int              // number of dead letters that were replayed since the last settlement, before they were stored
 }
 
 func (m *cursorModel) currentVersion() *version { return &m.versions[len(m.versions)-1] }
@@ -95,7 +94,7 @@ func (m *cursorModel) startNode() *modelNode {
 	return &modelNode{incarnation: fmt.Sprintf("incarnation-%d", m.started)}
 }
 
-// publishEntry appends an entry.
+// publishEntry appends an entry to the stream.
 func (m *cursorModel) publishEntry() {
 	e := domain.EntryID{Priority: rapid.IntRange(0, 1).Draw(m.t, "priority")}
 	for _, other := range m.stream {
@@ -106,8 +105,8 @@ func (m *cursorModel) publishEntry() {
 	m.stream = append(m.stream, e)
 }
 
-// loadVersion reads a version, possibly an old one, with the retries of that version or of
-// another one.
+// loadVersion reads the last version or an older one. The retries may come from a different
+// version.
 func (m *cursorModel) loadVersion(n *modelNode) {
 	last := len(m.versions) - 1
 	i, j := last, last
@@ -137,7 +136,8 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	}
 	n.version = i
 	n.cursor, n.before = nil, kept
-	// The first settlement fences earlier owners: no call begins before it is stored.
+	// No call begins before the first settlement is stored, because it makes settlements of earlier
+	// owners fail.
 	if !m.storeSettlement(n, c) {
 		return
 	}
@@ -148,7 +148,8 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	n.cursor, n.before = c, nil
 }
 
-// storeSettlement stores a settlement of c, if c is based on the last version in the store.
+// storeSettlement stores a settlement of c. It succeeds only if c was loaded from the last stored
+// version.
 func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 	s := c.Settlement()
 	if n.version != len(m.versions)-1 {
@@ -160,7 +161,7 @@ func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 		return false
 	}
 	if s.List && (m.listed.IsZero() || s.Standing.Listed.Before(m.listed)) {
-		m.listed = s.Standing.Listed // a crash after this write leaves a shard entry with a time that is too early
+		m.listed = s.Standing.Listed // a crash after this write would leave a time in the shard's entry that is too early
 		if rapid.IntRange(0, 9).Draw(m.t, "only listed") == 0 {
 			c.Unstored()
 			return false
@@ -238,7 +239,8 @@ func (m *cursorModel) takeEntry(n *modelNode, priority int) {
 	}
 }
 
-// endCaution ends careful serving if the stream has no entries that the cursor may take.
+// endCaution ends the claiming of fresh deliveries if the stream contains no entry that the cursor
+// may take.
 func (m *cursorModel) endCaution(n *modelNode) {
 	for _, e := range m.stream {
 		if e.Number >= n.cursor.Position(e.Priority).Number && n.cursor.CanTake(e.Priority, m.now) {
@@ -263,7 +265,7 @@ func (m *cursorModel) beginCall(n *modelNode) {
 		}
 		require.False(m.t, call.Claim, "the claim is stored")
 	}
-	if call.Attempts > 0 && n.version == len(m.versions)-1 { // another owner may have changed the due time
+	if call.Attempts > 0 && n.version == len(m.versions)-1 { // for an older version, another owner may have changed the due time
 		require.False(m.t, m.now.Before(m.dueOf[call.EntryID]), "P8: no attempt before its due time")
 	}
 	require.Less(m.t, call.Attempts, m.policy.Attempts, "P8: no attempt beyond the budget")
@@ -319,7 +321,7 @@ func (m *cursorModel) endNode(n *modelNode) {
 	}
 }
 
-// checkRules compares the stored data with the rules.
+// checkRules checks the rules for the last stored version. before is the version that it replaced.
 func (m *cursorModel) checkRules(before *version) {
 	v := m.currentVersion()
 	s := &v.standing
@@ -349,7 +351,8 @@ func (m *cursorModel) checkRules(before *version) {
 	}
 }
 
-// countPlaces returns the number of places in which an entry waits.
+// countPlaces counts where an entry waits: among the retries, dead letters, open deliveries,
+// deliveries of the bundle, or entries that were not taken yet.
 func (v *version) countPlaces(e domain.EntryID) int {
 	n := 0
 	if _, ok := v.retries[e]; ok {
@@ -377,7 +380,7 @@ func (v *version) hasEnded(e domain.EntryID) bool {
 // finishAll makes one node finish all deliveries. If that node ends, another node finishes them.
 func (m *cursorModel) finishAll() {
 	if m.takeovers > 0 {
-		m.takeovers++ // the second node ends
+		m.takeovers++ // the second node ends, too
 	}
 	if m.nodes = m.nodes[:1]; m.takeovers > 0 && rapid.Bool().Draw(m.t, "new node") {
 		m.endNode(m.nodes[0])

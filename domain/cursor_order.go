@@ -2,25 +2,25 @@ package domain
 
 import "time"
 
-// The deliveries of an ordered cursor are made in the order of the stream: in each priority, in
-// the order of their numbers. One call is under way at a time, and the next call begins after
-// the result of the last call is stored. While a delivery is outstanding, the cursor takes no
-// entries: until the delivery has succeeded or is a dead letter, no later delivery is called.
+// An ordered cursor makes its deliveries in the order of the stream: in each priority, in the order
+// of the numbers. It makes one call at a time, and begins a call only after the result of the
+// previous call is stored. While a delivery is outstanding, the cursor takes no entries: no later
+// delivery is called until this one has succeeded or is a dead letter.
 //
-// Replayed deliveries are ordered differently. A delivery that was replayed alone neither
-// delays others nor waits for them. The deliveries of a replayed range are also made in the
-// order of the stream: each waits until the previous one has ended. Fresh deliveries do not wait
-// for replayed ones. So a replayed delivery is a retry with the number of its replay, and not in
-// Standing.Open.
+// Replayed deliveries are ordered differently. If a single delivery is replayed, it neither delays
+// other deliveries nor waits for them. If a range is replayed, its deliveries are made in the order
+// of the stream: each waits until the previous one has ended. Fresh deliveries do not wait for
+// replayed ones. So a replayed delivery is stored as a retry with the number of its replay, and is
+// not in Standing.Open.
 //
-// A consumer may fetch deliveries in a bundle. Before the bundle is stored, no later delivery is
-// called: if this node crashed, the next owner would not know the bundle, and would call the
-// deliveries of the bundle after the later one.
+// A consumer may fetch deliveries in a bundle. No later delivery is called before the bundle is
+// stored: if this node crashed, the next owner would not know the bundle, and would call the
+// bundle's deliveries after the later one.
 //
-// A cursor may become ordered while it has deliveries. Failed deliveries keep their due times.
-// Deliveries that were taken and not called wait until the failed ones have ended.
+// A cursor may become ordered while deliveries are outstanding. Failed deliveries keep their due
+// times. Deliveries that were taken but not called wait until the failed ones have ended.
 
-// isDelivering reports whether a delivery is outstanding that was not replayed.
+// isDelivering reports whether a delivery is outstanding that is not a replay.
 func (c *Cursor) isDelivering() bool { return len(c.standing.Open) > 0 || c.retries.byReplay[0] > 0 }
 
 // IsStopped reports whether a failed delivery has to end before the cursor takes more entries.
@@ -31,8 +31,8 @@ func (c *Cursor) hasUnstoredBundle() bool {
 	return c.standing.Held != nil && c.standing.Held != c.storedBundle
 }
 
-// nextInOrder returns the next of the open deliveries to call: the first delivery of the highest
-// priority. It returns false while a failed delivery waits for its next attempt.
+// nextInOrder returns the next open delivery to call: the first delivery of the highest priority.
+// It returns false while a failed delivery waits for its next attempt.
 func (c *Cursor) nextInOrder(now time.Time) (Position, bool) {
 	if len(c.standing.Open) == 0 || c.IsStopped() {
 		return Position{}, false

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A modelOrder says whether the cursor of a model is ordered.
+// A modelOrder says whether the cursor in the test model is ordered.
 type modelOrder int
 
 const (
@@ -20,21 +20,21 @@ func (m *cursorModel) isOrdered() bool {
 	return m.order == ordered || m.order == changing && rapid.Bool().Draw(m.t, "ordered")
 }
 
-// checkOrder checks that a call of an ordered cursor keeps the order of the stream: in the version
-// that the node has loaded, no delivery has to be called first.
+// checkOrder requires that an ordered cursor calls deliveries in the order of the stream: in the
+// version that the node has loaded, no earlier delivery may still wait.
 func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	if !n.ordered {
 		return
 	}
 	require.Zero(m.t, n.cursor.InFlight(), "P16: one call of an ordered cursor is under way, or not stored")
 	v := &m.versions[n.version]
-	// Only a stored bundle counts: the next owner would call the deliveries of a bundle that is
-	// not stored.
-	isInBundle := func(e domain.EntryID) bool { // bundles are not ordered: a consumer may fetch them at any time
+	// Only a stored bundle counts. If a bundle is not stored, the next owner would call its
+	// deliveries.
+	isInBundle := func(e domain.EntryID) bool { // bundles are not ordered, because a consumer may fetch them at any time
 		_, isBundled := m.firstBundled[e]
 		return isBundled || v.standing.Held.Has(e)
 	}
-	if m.order == ordered { // two nodes may have called with entries of different priorities
+	if m.order == ordered { // two nodes may have made calls for entries of different priorities
 		isBeside := func(e domain.EntryID) bool {
 			return e != call.EntryID && e.Priority == call.Priority && !isInBundle(e)
 		}

@@ -59,8 +59,8 @@ func TestAnOrderedCursor_WaitsForAMessageThatCannotBeRead(t *testing.T) {
 	require.Zero(t, c.beginCall().Number)
 }
 
-// The next owner does not know a bundle that is not stored, and would call the deliveries of the
-// bundle. So no later delivery is called before the bundle is stored.
+// A bundle that is not stored is unknown to the next owner, which would call its deliveries. So no
+// later delivery is called before the bundle is stored.
 func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{
@@ -71,7 +71,7 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.Position(0).Number)
 	require.True(t, isWaiting(), "the bundle is not stored")
 
-	c.loadCursor("b") // node a has ended
+	c.loadCursor("b") // node b takes over, because node a has ended
 	c.takeEntries(1)
 	require.True(t, c.ApplyReplayRequest(peek, nil, c.now), "the delivery that b has taken is not called yet, and is in the bundle")
 	require.False(t, c.EndCaution(c.now), "the stream may have more entries that node a has called")
@@ -86,8 +86,9 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.beginCall().Number)
 }
 
-// Two owners create bundles for the same request. Node b is calling the first delivery, so its
-// bundle has other deliveries. The consumer has dequeued the bundle of node b.
+// Two owners create different bundles for the same request. Node b stores its bundle, without the
+// first delivery, which it is calling. The consumer dequeues node b's bundle. Node a must not
+// dequeue its own bundle.
 func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	a, first, second := c.Cursor, domain.Position{}, domain.Position{EntryID: domain.EntryID{Number: 1}}

@@ -2,9 +2,9 @@ package domain
 
 import "time"
 
-// Postpone records that the receiver was not called, because the hub could not read the
-// message. No attempt is counted. The delivery waits until the given time, and other deliveries
-// continue. The wait is not stored, so it ends when another owner loads the cursor.
+// Postpone records that the receiver was not called, because the hub could not read the message. It
+// counts no attempt. The delivery waits until the given time, and other deliveries continue. The
+// wait is not stored, so it ends when another owner loads the cursor.
 func (c *Cursor) Postpone(e EntryID, until time.Time) {
 	delete(c.calls, e)
 	c.postponed[e] = until
@@ -19,8 +19,8 @@ func (c *Cursor) Postpone(e EntryID, until time.Time) {
 
 func (c *Cursor) isPostponed(e EntryID, now time.Time) bool { return now.Before(c.postponed[e]) }
 
-// EarliestPostponed returns the time at which the first of the postponed deliveries may be called
-// again, or zero if no delivery is postponed after now.
+// EarliestPostponed returns the earliest time at which a postponed delivery may be called again. It
+// returns the zero time if no delivery is postponed beyond now.
 func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	var first time.Time
 	for _, until := range c.postponed {
@@ -31,7 +31,7 @@ func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	return first
 }
 
-// endLost turns a delivery whose message is lost into a dead letter. No attempt is counted.
+// endLost makes a delivery a dead letter because its message is lost. It counts no attempt.
 func (c *Cursor) endLost(o Outcome, r *Retry) {
 	dead := Retry{Published: o.Published}
 	if r != nil {

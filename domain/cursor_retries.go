@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// retries are the failed deliveries of a cursor. Waiting deliveries are also in heaps, by priority
-// and due time; deliveries that are being called are not.
+// A retries value contains the failed deliveries of a cursor. Deliveries that wait for an attempt
+// are also in heaps, one for each priority, ordered by due time. Deliveries that are being called
+// are in no heap.
 type retries struct {
 	all    map[EntryID]*waitingRetry
-	due    *[Priorities]dueHeap // nil until the first retry
+	due    *[Priorities]dueHeap // heap of waiting retries for each priority; nil until the first retry
 	digest uint64
 	turn   PriorityTurn // selects the priority of the next due retry
 
-	byReplay map[int]int // number of retries for each Retry.Replay
+	byReplay map[int]int // number of retries for each value of Retry.Replay
 	lateFrom int         // see Policy.lateFrom
-	late     int         // number of retries with lateFrom or more failed attempts
+	late     int         // number of retries that have failed at least lateFrom times
 }
 
 type waitingRetry struct {
 	Retry
-	index int // index in the heap; -1: the retry is being called
+	index int // index in the heap; -1: a call of the retry is under way
 }
 
 func (r *retries) len() int { return len(r.all) }
@@ -34,7 +35,7 @@ func (r *retries) get(e EntryID) *Retry {
 	return nil
 }
 
-// firstDue returns the waiting retry that is due first, or nil.
+// firstDue returns the waiting retry with the earliest due time, or nil.
 func (r *retries) firstDue() *Retry {
 	var first *waitingRetry
 	for _, h := range r.heaps() {
@@ -48,7 +49,7 @@ func (r *retries) firstDue() *Retry {
 	return &first.Retry
 }
 
-// nextDue returns the next of the due retries to call, or nil.
+// nextDue returns the next retry to call among those that are due, or nil.
 func (r *retries) nextDue(now time.Time) *Retry {
 	var due PrioritySet
 	for p, h := range r.heaps() {
@@ -70,7 +71,7 @@ func (r *retries) heaps() []dueHeap {
 	return r.due[:]
 }
 
-// earliest returns up to n waiting retries, in the order of their due times.
+// earliest returns up to n waiting retries, ordered by due time.
 func (r *retries) earliest(n int) []EntryID {
 	due := slices.Concat(r.heaps()...)
 	slices.SortFunc(due, compareDue)
@@ -81,14 +82,14 @@ func (r *retries) earliest(n int) []EntryID {
 	return ids
 }
 
-// reorder restores the order of the retries after their due times were changed.
+// reorder sorts the heaps again after due times were changed.
 func (r *retries) reorder() {
 	for p := range r.heaps() {
 		heap.Init(&r.due[p])
 	}
 }
 
-// put adds a retry, or replaces it.
+// put adds a retry, or replaces the retry of the same entry.
 func (r *retries) put(retry Retry) {
 	r.remove(retry.EntryID, false)
 	w := &waitingRetry{Retry: retry}
@@ -127,14 +128,14 @@ func (r *retries) remove(e EntryID, called bool) {
 	}
 }
 
-// dueHeap implements heap.Interface.
+// A dueHeap implements heap.Interface; the retry with the earliest due time is first.
 type dueHeap []*waitingRetry
 
 func (h dueHeap) Len() int { return len(h) }
 
 func (h dueHeap) Less(i, j int) bool { return compareDue(h[i], h[j]) < 0 }
 
-// compareDue orders retries by their due times; at equal times, the highest priority is first.
+// compareDue orders retries by their due times. Among equal times, the highest priority is first.
 func compareDue(a, b *waitingRetry) int {
 	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
 }

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// An Outcome is the result of a call of a delivery.
+// An Outcome is the result of calling a receiver with one delivery.
 type Outcome struct {
 	Entry     EntryID
-	Attempts  int // failed attempts when the call began
-	Replay    int // Retry.Replay when the call began
+	Attempts  int // number of failed attempts when the call began
+	Replay    int // value of Retry.Replay when the call began
 	Published time.Time
 	Answer    Answer
 }
 
-// A retryChange is a change of the document of a retry.
+// A retryChange describes how the next settlement changes a retry's document.
 type retryChange struct {
 	existed  bool   // the document was stored as a retry before the change
-	mayExist bool   // the document may be stored as a dead letter
-	dead     *Retry // the dead letter that replaces the retry
+	mayExist bool   // the store may contain a dead letter of this delivery
+	dead     *Retry // dead letter that replaces the retry; nil: none
 }
 
-// Settle records the result of a call. The result is dropped if the delivery has ended since the
-// call began, or if the attempt failed and is already counted: both may happen after the cursor
-// was loaded again. The result of a call that began before a replay is dropped, too.
+// Settle records the result of a call. It drops the result if the delivery has ended since the call
+// began, or if the failure is already counted: a cursor that was loaded again may already include
+// them. It also drops the result of a call that began before a replay.
 func (c *Cursor) Settle(o Outcome) {
 	delete(c.calls, o.Entry)
 	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 && !c.isHeld(o.Entry) && !c.standing.Held.Has(o.Entry) {
@@ -36,7 +36,7 @@ func (c *Cursor) Settle(o Outcome) {
 func (c *Cursor) apply(o Outcome) {
 	s := &c.standing
 	if s.State == Closed {
-		return // Cancel ends the delivery
+		return // the cursor is closed, and Cancel ends its deliveries
 	}
 	if o.Entry.Number >= c.Position(o.Entry.Priority).Number {
 		c.deferred = append(c.deferred, o)
@@ -45,7 +45,7 @@ func (c *Cursor) apply(o Outcome) {
 	r := c.retries.get(o.Entry)
 	i := s.indexOpen(o.Entry)
 	if r == nil && i < 0 || s.Held.Has(o.Entry) {
-		return // the delivery has ended, or another owner has put it into a bundle
+		return // the delivery has ended, or another owner has added it to a bundle
 	}
 	failed, replay := 0, 0
 	if r != nil {
@@ -105,11 +105,11 @@ func (c *Cursor) apply(o Outcome) {
 	c.retries.put(next)
 }
 
-// endDelivery removes an outstanding delivery. dead is the dead letter that the delivery becomes,
-// or nil.
+// endDelivery removes an outstanding delivery. If the delivery becomes a dead letter, dead is that
+// dead letter; otherwise dead is nil.
 func (c *Cursor) endDelivery(e EntryID, dead *Retry) {
 	if i := c.standing.indexOpen(e); i >= 0 {
-		if dead == nil { // an open delivery has no document
+		if dead == nil { // an open delivery has no stored document
 			c.standing.Open = slices.Delete(c.standing.Open, i, i+1)
 			return
 		}
@@ -124,7 +124,7 @@ func (c *Cursor) endDelivery(e EntryID, dead *Retry) {
 	c.changes[e] = ch
 }
 
-// noteChange records that the document of a retry changes.
+// noteChange records that the next settlement changes the retry's document.
 func (c *Cursor) noteChange(e EntryID) {
 	if _, ok := c.changes[e]; !ok {
 		c.changes[e] = retryChange{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
@@ -146,8 +146,8 @@ func (c *Cursor) settleBreaker(success bool, at time.Time) {
 	}
 }
 
-// endPoison turns the claimed delivery into a dead letter if MaxClaims incarnations have
-// claimed it and ended before they settled it.
+// endPoison makes the claimed delivery a dead letter if MaxClaims incarnations have claimed it and
+// ended before they settled it.
 func (c *Cursor) endPoison(now time.Time) {
 	s := &c.standing
 	if s.Claim == nil || s.Claim.By == s.By || s.Claim.Count < MaxClaims {
@@ -169,7 +169,7 @@ func (c *Cursor) endPoison(now time.Time) {
 	s.Counters.Errored++
 }
 
-// Pause makes the cursor begin no more calls. Calls that are under way are still settled.
+// Pause stops new calls. Calls that are under way are still settled.
 func (c *Cursor) Pause(reason string) {
 	if c.standing.State == Active {
 		c.standing.State, c.standing.Reason = Paused, reason
@@ -185,13 +185,13 @@ func (c *Cursor) Resume() {
 	}
 }
 
-// ApplyPause pauses or resumes the cursor as the owner of its receiver requested. resumed is the
-// number of times that the owner resumed the receiver. If this number has increased, ApplyPause has
-// the effect of Resume. It reports whether the cursor has changed.
+// ApplyPause pauses or resumes the cursor at the request of the receiver's owner. resumed is the
+// number of times that the owner resumed the receiver. If this number has increased, ApplyPause
+// calls Resume. It reports whether the cursor has changed.
 func (c *Cursor) ApplyPause(isPaused bool, resumed int) bool {
 	s := &c.standing
 	if resumed < s.Resumed {
-		return false // the read of the owner's request was stale
+		return false // the request of the receiver's owner was read before a newer one was stored
 	}
 	before, hasResumed := s.State, resumed > s.Resumed
 	if hasResumed {
@@ -204,9 +204,9 @@ func (c *Cursor) ApplyPause(isPaused bool, resumed int) bool {
 	return hasResumed || s.State != before
 }
 
-// Cancel closes the cursor and cancels up to limit deliveries, minus the number of retries that
-// the next settlement changes already. It reports whether more deliveries are outstanding. The
-// results of calls under way will be dropped.
+// Cancel closes the cursor and cancels its deliveries, as long as the next settlement changes at
+// most limit retries. It reports whether deliveries are still outstanding. The results of calls
+// under way will be dropped.
 func (c *Cursor) Cancel(limit int) (more bool) {
 	s := &c.standing
 	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
@@ -215,7 +215,7 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	}
 	limit = max(limit-len(c.changes), 0)
 	cancelled := 0
-	if s.Held != nil { // retries of the bundle are also in c.retries
+	if s.Held != nil { // the bundle's retries are also in c.retries
 		s.Counters.Cancelled += int64(len(s.Held.Taken))
 		s.Held = nil
 	}
@@ -233,9 +233,9 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	return len(s.Open) > 0 || c.retries.len() > 0
 }
 
-// Release records that the owner has no calls under way, so the next owner need not be careful.
-// It does nothing while calls are under way. It removes a claim of this owner: the claimed call
-// did not begin, because its result would have ended the claim.
+// Release records that the owner has no calls under way, so the next owner need not suspect any
+// delivery. It does nothing while calls are under way. It also removes this owner's claim: the
+// claimed call did not begin, because its result would have ended the claim.
 func (c *Cursor) Release() {
 	s := &c.standing
 	if c.InFlight() > 0 {
@@ -252,8 +252,8 @@ func (c *Cursor) Release() {
 	c.claimed = false
 }
 
-// List makes the next settlement store in the entry of the shard that calls of the cursor may
-// be due at a time. It is for cursors of watches, which have an entry only while deliveries are
+// List makes the next settlement store, in the shard's entry for the cursor, a time from which
+// calls may be due. It is for cursors of watches, which have an entry only while deliveries are
 // outstanding.
 func (c *Cursor) List(from time.Time) {
 	if s := &c.standing; s.Listed.IsZero() || from.Before(s.Listed) {
@@ -262,29 +262,30 @@ func (c *Cursor) List(from time.Time) {
 	c.isUnlisting = false
 }
 
-// IsListed reports whether the shard has an entry for the cursor.
+// IsListed reports whether the shard contains an entry for the cursor.
 func (c *Cursor) IsListed() bool { return !c.standing.Listed.IsZero() }
 
-// Unlist makes the next settlement remove the entry of the shard, unless a delivery is
-// outstanding, or the entry counts more changes of the receiver than followed. It is for cursors
-// of watches.
+// Unlist makes the next settlement remove the cursor's entry from the shard. It is for cursors of
+// watches. The entry remains if a delivery is outstanding, or if the entry counts more changes of
+// the receiver than followed.
 func (c *Cursor) Unlist(followed int64) { c.isUnlisting, c.followedChanges = true, followed }
 
-// A Settlement has changes of a cursor that are stored atomically.
+// A Settlement contains changes of a cursor that are stored atomically.
 type Settlement struct {
 	Standing Standing
 	Create   []Retry   // new retries and dead letters
-	Replace  []Retry   // new states of stored retries, some of which become dead letters
-	Put      []Retry   // retries and dead letters that are new, or replace a stored dead letter
+	Replace  []Retry   // stored retries that have changed, some of them into dead letters
+	Put      []Retry   // new retries and dead letters that may replace a stored dead letter
 	Delete   []EntryID // stored retries that have ended
-	List     bool      // Standing.Listed has to be stored in the entry of the shard first
-	Unlist   bool      // the entry of the shard has to be removed afterwards, unless its count of changes differs from Changes
-	Changes  int64     // number of changes of the receiver that the owner has followed, as the entry counts them
+	List     bool      // store Standing.Listed in the shard's entry before the settlement
+	Unlist   bool      // remove the shard's entry after the settlement, unless its count of changes differs from Changes
+	Changes  int64     // number of the receiver's changes that the owner has processed, by the count in the shard's entry
 }
 
 // Settlement returns all changes since the last settlement. The caller stores it and then calls
-// Stored, or Unstored if the store has certainly not stored it. If the outcome is unknown, the
-// caller loads the cursor again. A second settlement must not begin before the first has ended.
+// Stored. It calls Unstored instead if the store has certainly not stored it. If the outcome is
+// unknown, the caller loads the cursor again. A second settlement must not begin before the first
+// has ended.
 func (c *Cursor) Settlement() Settlement {
 	s := &c.standing
 	s.Retries, s.Digest, s.Late = c.retries.len(), c.retries.digest, c.retries.late
@@ -312,7 +313,7 @@ func (c *Cursor) Settlement() Settlement {
 			t.Create = append(t.Create, *doc)
 		}
 	}
-	// Changes are in the order of their entries, so that the same changes make the same requests.
+	// The changes are sorted by entry, so that a repeated settlement sends the same requests.
 	slices.SortFunc(t.Create, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Replace, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Put, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
@@ -329,7 +330,7 @@ func (c *Cursor) Settlement() Settlement {
 	return t
 }
 
-// Stored notes that the last settlement was stored.
+// Stored records that the last settlement was stored.
 func (c *Cursor) Stored() {
 	c.unstored = slices.Delete(c.unstored, 0, c.pending.outcomes)
 	if claim := c.pending.claim; claim != nil && c.standing.Claim != nil && *claim == *c.standing.Claim {
@@ -342,7 +343,7 @@ func (c *Cursor) Stored() {
 	}
 }
 
-// Unstored notes that the last settlement was not stored. The next settlement includes its
+// Unstored records that the last settlement was not stored. The next settlement includes its
 // changes.
 func (c *Cursor) Unstored() {
 	for e, ch := range c.pending.changes {

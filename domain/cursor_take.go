@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Take moves the cursor past the entry at p. p is the position of the cursor, or a later one if
-// the stream has no entries between the two. If the filter matches, the entry becomes a delivery.
+// Take moves the cursor past the entry at p. p is the position of the cursor, or a later one if the
+// stream has no entries between the two. If the entry matches the filter, it becomes a delivery.
 func (c *Cursor) Take(p Position, matches bool) {
 	c.standing.moveTo(p.Next())
 	if !matches {
@@ -22,8 +22,8 @@ func (c *Cursor) Take(p Position, matches bool) {
 	}
 }
 
-// removeDeferred removes outcomes from deferred and returns them in the same order. A delivery has
-// several outcomes if it failed more than once before the first failure was stored.
+// removeDeferred removes outcomes from c.deferred and returns them in the same order. A delivery
+// may have several outcomes: it can fail again before its first failure is stored.
 func (c *Cursor) removeDeferred(isRemoved func(Outcome) bool) (removed []Outcome) {
 	c.deferred = slices.DeleteFunc(c.deferred, func(o Outcome) bool {
 		if isRemoved(o) {
@@ -35,7 +35,7 @@ func (c *Cursor) removeDeferred(isRemoved func(Outcome) bool) (removed []Outcome
 	return removed
 }
 
-// Skip moves the cursor to p. The stream has removed the entries before p.
+// Skip moves the cursor to p, because the stream no longer contains the entries before p.
 func (c *Cursor) Skip(p Position, now time.Time) {
 	from := c.Position(p.Priority).EntryID
 	n := p.Number - from.Number
@@ -51,14 +51,15 @@ func (c *Cursor) Skip(p Position, now time.Time) {
 	c.removeDeferred(func(o Outcome) bool { return o.Entry.Priority == p.Priority && o.Entry.Number < p.Number })
 }
 
-// CanTake reports whether the cursor may take an entry of a priority now. Taking an entry that
-// does not match the filter creates no delivery, so CanTake still reports true afterwards.
+// CanTake reports whether the cursor may take an entry of the given priority now. An entry that
+// does not match the filter becomes no delivery, so after such an entry the cursor may take the
+// next one.
 func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	if c.isTakingAgain(priority) {
 		return true
 	}
 	s := &c.standing
-	open := 0 // number of deliveries that were taken and not called
+	open := 0 // number of deliveries that were taken but not called yet
 	for _, p := range s.Open {
 		if _, called := c.calls[p.EntryID]; !called {
 			open++
@@ -73,9 +74,9 @@ func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	return c.retries.len() < MaxRetries && c.InFlight()+open < c.limit() && c.isReady(now)
 }
 
-// isTakingAgain reports whether an entry of a priority was called and has to be taken again,
-// because the cursor was loaded again in a state from before it took the entry. Until the entry
-// is taken again, the result of the call cannot be settled.
+// isTakingAgain reports whether the cursor has to take an entry again that was already called. This
+// happens if the cursor was loaded again in a state from before it took the entry. The result of
+// the call cannot be settled before the entry is taken again.
 func (c *Cursor) isTakingAgain(priority int) bool {
 	at := c.Position(priority).Number
 	if slices.ContainsFunc(c.deferred, func(o Outcome) bool { return o.Entry.Priority == priority && o.Entry.Number >= at }) {
@@ -89,19 +90,18 @@ func (c *Cursor) isTakingAgain(priority int) bool {
 	return false
 }
 
-// A Call is a delivery that may be called now.
+// A Call is a delivery that the caller may make now.
 type Call struct {
 	Position
 	Attempts int // number of failed attempts
 	Replay   int // Retry.Replay
-	// Claim is true if a settlement with the claim has to be stored before the call begins.
+	// Claim is set if the caller has to store a settlement with the claim before the call begins.
 	Claim bool
 }
 
-// Next returns the delivery to call next: an open delivery or, if no open delivery may be called,
-// a due retry. Among open deliveries, it returns the first one of the highest priority. Among due
-// retries, it returns the earliest one of the priority whose turn it is. It returns false if no
-// delivery may be called now.
+// Next returns the delivery to call next, or false if no delivery may be called now. Open
+// deliveries precede due retries. Among open deliveries, the first one of the highest priority is
+// next. Among due retries, a PriorityTurn selects the priority, and its earliest retry is next.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
 	c.observe(now)
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
@@ -122,9 +122,9 @@ func (c *Cursor) Next(now time.Time) (Call, bool) {
 	return call, true
 }
 
-// nextCandidate returns the delivery to call next, without regard to claims. The claimed delivery
-// comes first, even if it is not due by this clock: a delivery that crashes nodes has to be found
-// before others are called. Only one claim is stored at a time, so no other suspect is called
+// nextCandidate returns the delivery to call next, whether or not its claim is stored. The claimed
+// delivery comes first, even if it is not due by this clock: a delivery that crashes nodes must be
+// found before others are called. Only one claim is stored at a time, so no other suspect is called
 // during a call of the claimed delivery.
 func (c *Cursor) nextCandidate(now time.Time) (Call, bool) {
 	s := &c.standing
@@ -140,7 +140,7 @@ func (c *Cursor) nextCandidate(now time.Time) (Call, bool) {
 	if s.isCareful() {
 		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
 			r = suspect
-		} // with MaxRetries retries, the cursor takes no entries, so it calls every due retry, one at a time
+		} // a cursor with MaxRetries retries takes no entries, so it calls due retries that are not suspects, too
 	}
 	if r == nil || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false
@@ -184,7 +184,8 @@ func (c *Cursor) isCallingClaimed() bool {
 	return called
 }
 
-// suspectRetry returns a suspect retry that is due and not being called, or nil.
+// suspectRetry returns a retry that is a suspect, is due and is not being called. It returns nil if
+// there is none.
 func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	for _, e := range c.standing.Caution.Suspects {
 		r := c.retries.get(e)
@@ -195,8 +196,8 @@ func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	return nil
 }
 
-// outstandingCall returns the call of an outstanding delivery, or false if the delivery is being
-// called or held.
+// outstandingCall returns a call of an outstanding delivery. It returns false if the delivery is
+// being called, or must not be called before a settlement is stored.
 func (c *Cursor) outstandingCall(e EntryID) (Call, bool) {
 	if _, called := c.calls[e]; called || c.isHeld(e) {
 		return Call{}, false
@@ -210,7 +211,7 @@ func (c *Cursor) outstandingCall(e EntryID) (Call, bool) {
 	return Call{}, false
 }
 
-// Begin records that call is under way.
+// Begin records that the given call is under way.
 func (c *Cursor) Begin(call Call) {
 	c.calls[call.EntryID] = call.Attempts
 	delete(c.postponed, call.EntryID)
@@ -220,8 +221,8 @@ func (c *Cursor) Begin(call Call) {
 	}
 }
 
-// EarliestDue returns the due time of the next retry or, if that is later, the end of the hold or
-// of the open breaker. It is zero if no retry waits.
+// EarliestDue returns the due time of the next retry. If a hold or an open breaker ends later, it
+// returns that time instead. It returns the zero time if no retry waits.
 func (c *Cursor) EarliestDue() time.Time {
 	r := c.retries.firstDue()
 	if r == nil {
@@ -244,8 +245,8 @@ func (c *Cursor) isReady(now time.Time) bool {
 	return s.State == Active && !now.Before(s.Hold) && !now.Before(s.BreakerTo)
 }
 
-// limit returns the maximum number of calls under way. It is 1 for an ordered cursor, while fresh
-// deliveries are served carefully, and until a probe has closed the breaker.
+// limit returns the maximum number of concurrent calls. It is 1 for an ordered cursor, while fresh
+// deliveries are suspects, and until a probe has closed the breaker.
 func (c *Cursor) limit() int {
 	if c.standing.isCareful() || !c.standing.BreakerTo.IsZero() || c.owner.IsOrdered {
 		return 1
@@ -253,18 +254,17 @@ func (c *Cursor) limit() int {
 	return c.owner.Limit
 }
 
-// isCareful reports whether fresh deliveries are served carefully, so that one delivery is called
-// at a time.
+// isCareful reports whether fresh deliveries are suspects. If so, one delivery is called at a time.
 func (s *Standing) isCareful() bool { return s.Caution != nil && s.Caution.includesFresh() }
 
-// isSuspect reports whether a delivery has to be claimed before it is called.
+// isSuspect reports whether a delivery must be claimed before it is called.
 func (s *Standing) isSuspect(e EntryID) bool {
 	return s.isCareful() || s.Caution != nil && slices.Contains(s.Caution.Suspects, e)
 }
 
-// recordSuspects records all deliveries that the previous owner may have been calling. Suspects
-// of earlier owners remain suspects until they are settled, because the previous owner may have
-// ended for another reason.
+// recordSuspects records all deliveries that the previous owner may have been calling. Suspects of
+// earlier owners remain suspects until they are settled: the previous owner may have ended for
+// another reason than these deliveries.
 func (c *Cursor) recordSuspects() {
 	s := &c.standing
 	limit := max(s.Limit, 1)
@@ -288,9 +288,9 @@ func (c *Cursor) recordSuspects() {
 	s.Caution, c.claimed = caution, false
 }
 
-// EndCaution ends careful serving of fresh deliveries, and reports whether it has ended. The caller
-// has found no entry in the stream that the cursor may take. EndCaution does nothing while
-// deliveries are open, under way or ready to be called, or while calls are not allowed.
+// EndCaution records that fresh deliveries are no longer suspects, and reports whether it did. The
+// caller has found no entry in the stream that the cursor may take. EndCaution does nothing while
+// deliveries are open, under way or ready to be called, or while the cursor may make no calls.
 func (c *Cursor) EndCaution(now time.Time) bool {
 	s := &c.standing
 	if !s.isCareful() || c.InFlight() > 0 || len(s.Open) > 0 || c.retries.len() >= MaxRetries || !c.isReady(now) {
@@ -305,14 +305,14 @@ func (c *Cursor) EndCaution(now time.Time) bool {
 	return true
 }
 
-// dropCaution ends careful serving if no suspects and no fresh deliveries are left.
+// dropCaution clears Standing.Caution if neither listed nor fresh deliveries are suspects.
 func (c *Cursor) dropCaution() {
 	if s := &c.standing; len(s.Caution.Suspects) == 0 && !s.Caution.includesFresh() {
 		s.Caution, s.Claim = nil, nil
 	}
 }
 
-// settleCaution removes a delivery from the suspects.
+// settleCaution removes a settled delivery from the suspects.
 func (c *Cursor) settleCaution(e EntryID) {
 	s := &c.standing
 	if s.Claim != nil && s.Claim.Entry == e {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cursorTest is a cursor with its stored state.
+// A cursorTest is a cursor together with its stored state.
 type cursorTest struct {
 	*testing.T
 	*domain.Cursor
@@ -149,7 +149,7 @@ func TestExpiries_OfAdjacentEntriesAreMerged(t *testing.T) {
 	skips(0, 3)
 	skips(1, 5)
 	c.now = c.now.Add(time.Hour)
-	skips(0, 4) // directly after the first expired entries
+	skips(0, 4) // the next entries expire directly after the first expired ones
 	skips(0, 0)
 	require.Equal(t, []domain.Expiry{
 		{From: domain.EntryID{}, To: 7, At: c.now},
@@ -172,7 +172,7 @@ func TestExpiries_OfAdjacentEntriesAreMerged(t *testing.T) {
 func TestADueTimeOfAClockThatWasAhead_IsBounded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
-	c.now = c.now.Add(1000 * time.Hour) // the clock is wrong
+	c.now = c.now.Add(1000 * time.Hour) // node a's clock is ahead
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	c.now = published
@@ -181,8 +181,8 @@ func TestADueTimeOfAClockThatWasAhead_IsBounded(t *testing.T) {
 	require.False(t, c.isIdle())
 }
 
-// When a delivery fails, the clock is an hour ahead. It is set back while the owner runs, or while
-// the cursor has no owner.
+// When a delivery fails, the clock is an hour ahead. It is set back while the owner runs, or before
+// another owner loads the cursor. The retry waits no longer than its delay.
 func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	for _, isLoaded := range []bool{true, false} {
 		for _, isReplayed := range []bool{true, false} {
@@ -221,8 +221,8 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	}
 }
 
-// If the clock was right, retries keep their due times, even if the clock of the next owner is a
-// little behind.
+// If the previous owner's clock was right, the due times of retries do not change, even if the next
+// owner's clock is slightly behind.
 func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
@@ -254,7 +254,7 @@ func TestAHoldOfAClockThatWasAhead_IsBounded(t *testing.T) {
 			c := newCursorTest(t, 2)
 			answer := change(c)
 			c.takeEntries(2)
-			c.now = c.now.Add(time.Hour) // the clock is wrong
+			c.now = c.now.Add(time.Hour) // the clock is ahead
 			c.endCall(c.beginCall(), answer)
 			c.storeChanges()
 			c.now = published
@@ -372,8 +372,8 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
 }
 
-// The clock of node a is ahead, so a retry is due for node a. Node a crashes during the call. By
-// the clock of node b, the retry is not due yet.
+// Node a's clock is ahead, so it calls a retry early and crashes during the call. By node b's
+// clock, the retry is not due yet. It is claimed when node b calls it.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
@@ -470,18 +470,19 @@ func TestACursor_FollowsTheLatestRequestOfItsOwner(t *testing.T) {
 		{true, 0, true, domain.Paused},
 		{true, 0, false, domain.Paused},
 		{false, 1, true, domain.Active},
-		{true, 0, false, domain.Active}, // the read of the owner's request was stale
+		{true, 0, false, domain.Active}, // this request of the receiver's owner is older than one that was already applied
 		{true, 1, true, domain.Paused},
 		{false, 2, true, domain.Active},
 		{false, 2, false, domain.Active},
-		{false, 3, true, domain.Active}, // resuming ends a hold and the breaker, too
+		{false, 3, true, domain.Active}, // a resumed cursor has no hold and no open breaker
 	} {
 		require.Equal(t, step.changed, c.ApplyPause(step.isPaused, step.resumed), step)
 		require.Equal(t, step.want, c.Standing().State, step)
 	}
 }
 
-// A batch of Cosmos DB has up to 100 operations: the cursor and the entry of its shard take two.
+// A batch of Cosmos DB is limited to 100 operations. The cursor and its shard's entry take two of
+// them.
 func TestASettlementOfADeletedReceiver_FitsIntoABatch(t *testing.T) {
 	const limit = domain.MaxConcurrency
 	c := newCursorTest(t, limit)

@@ -51,8 +51,8 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 	}
 }
 
-// The digest of an event is stored with the event. If this test fails, a hub would refuse events
-// that are sent again after an update, as if their content had changed.
+// Digests are stored with events. If a new version of the hub computed different digests, it would
+// refuse an event that is sent again after the update, as if its content had changed.
 func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	e := validEvent()
 	digest := e.Digest()

@@ -8,22 +8,22 @@
 //	recipient + origin + content type ─▶ cabinet ─▶ events, in Save order
 //	group of origins ─▶ at most one open bundle, repeated until it is dequeued
 //
-// A [Message] that is published to a stream is delivered to each of its receivers. A receiver's
-// [Cursor] has its position in the stream and the state of each delivery; a [Policy] says when
-// a delivery that failed is attempted again:
+// A [Message] that is published to a stream is delivered to each receiver of the stream. A receiver's
+// [Cursor] contains its position in the stream and the state of each delivery. A [Policy] determines
+// when a failed delivery is attempted again:
 //
 //	stream ─▶ cursor ─▶ delivery ─▶ delivered, or retry ─▶ … ─▶ dead letter
 //
-// A store reports changes of its objects as [ObjectEvent] values, some of them twice and many
-// out of order. An [Object] has the state that results from all of them:
+// An object store reports changes of its objects as [ObjectEvent] values, some of them twice and many
+// out of order. An [Object] contains the state that results from all its events:
 //
 //	events ─▶ rows of each version, in the order of the store ─▶ current row, or none
 //
-// The package has the rules that need no store: which values are valid (only functions that
-// validate their input create values of these types, so a value need not be checked again), which
-// events are delivered in one bundle ([Filler]), which origins share one open bundle ([Groups]),
-// when two events with one id are the same ([Event.Digest]), and how a caller may react to an error
-// ([Kind]).
+// The package contains the rules that need no store: which values are valid, which events are
+// delivered in one bundle ([Filler]), which origins share one open bundle ([Groups]), when two events
+// with one id are the same ([Event.Digest]), and how a caller may react to an error ([Kind]). Only
+// functions that validate their input create values such as an [ActorID], so these values need not be
+// checked again.
 //
 // It uses no clock, network or store, and imports only the standard library.
 package domain

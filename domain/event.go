@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// An Event is a DataAvailable event: a domain of the market announces data that is available for a
+// An Event is a DataAvailable event, with which a domain of the market announces data for a
 // recipient.
 type Event struct {
 	ID               EventID
@@ -16,11 +16,11 @@ type Event struct {
 	DocumentType     DocumentType
 	SupportsBundling bool
 	Weight           Weight
-	Payload          []byte // the data itself as compact JSON; nil: the domain did not send it
+	Payload          []byte // the data itself, as compact JSON; nil: the domain did not send it
 }
 
-// Check returns an Invalid error if a required field of e is missing. The text of the error begins
-// with the name of the field in JSON.
+// Check returns an Invalid error if a required field of e is missing. The error text begins with
+// the field's JSON name.
 func (e *Event) Check() error {
 	switch {
 	case e.ID == EventID{}:
@@ -50,8 +50,8 @@ func (e *Event) Cabinet() CabinetKey {
 type Digest [16]byte
 
 // Digest returns the first half of a SHA-256 over all fields except the id. Each field is preceded
-// by its length, so that different contents give different bytes. Two events with the same id and
-// the same digest are one event that was sent twice.
+// by its length, so that different contents give different bytes. If two events have the same id
+// and the same digest, they are one event that was sent twice.
 func (e *Event) Digest() Digest {
 	h := make([]byte, 0, 512)
 	for _, s := range [...]string{e.Recipient.s, e.Origin.s, e.ContentType.s, e.DocumentType.s} {
@@ -64,7 +64,7 @@ func (e *Event) Digest() Digest {
 		h = append(h, 0)
 	}
 	h = binary.AppendVarint(h, int64(e.Weight))
-	if e.Payload != nil { // so that events with and without a payload have different digests
+	if e.Payload != nil { // an event without a payload has a different digest from one with any payload
 		payload := sha256.Sum256(e.Payload)
 		h = append(h, payload[:]...)
 	}
@@ -100,7 +100,7 @@ func NewWeight(kb int64) (Weight, error) {
 }
 
 // Add returns the sum of two weights. If the sum would overflow, Add returns the largest weight, so
-// that a huge event leaves no room in a bundle.
+// that no further event fits into the bundle.
 func (w Weight) Add(x Weight) Weight {
 	if w > math.MaxInt64-x {
 		return math.MaxInt64

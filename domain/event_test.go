@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// validEvent returns a valid event. Tests change one field at a time.
+// validEvent returns a valid event, of which each test changes one field.
 func validEvent() domain.Event {
 	return domain.Event{
 		ID:               must(domain.ParseEventID(someUUID)),

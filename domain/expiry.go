@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// An Expiry describes consecutive messages that expired: their retention ended, and they were
-// removed from the stream before the cursor took them.
+// An Expiry describes consecutive messages that were removed from the stream at the end of their
+// retention, before the cursor took them.
 type Expiry struct {
-	From EntryID   // entry of the first message
-	To   int64     // number of the entry after the last message
+	From EntryID   // entry of the first expired message
+	To   int64     // number of the entry after the last expired message
 	At   time.Time // time at which the cursor passed the messages
 }
 
-// MaxExpiries is the limit for the expiries in a Standing. Older ones are dropped, but
+// MaxExpiries is the maximum number of expiries in a Standing. Older ones are dropped, but
 // Counters.Expired still includes them.
 const MaxExpiries = 8
 
@@ -25,7 +25,7 @@ func (x *Expiry) Reason() string {
 	return "their retention had passed before the subscription came to them"
 }
 
-// Expiry returns the stored expiry that includes an entry, or nil.
+// Expiry returns the stored expiry that includes the given entry, or nil.
 func (s *Standing) Expiry(e EntryID) *Expiry {
 	for i := range s.Expiries {
 		if x := &s.Expiries[i]; x.From.Priority == e.Priority && x.From.Number <= e.Number && e.Number < x.To {
@@ -35,7 +35,7 @@ func (s *Standing) Expiry(e EntryID) *Expiry {
 	return nil
 }
 
-// addExpiry records expired entries of one priority: the entry from, and the following entries with
+// addExpiry records that entries of one priority have expired: from, and all later ones with
 // numbers below to.
 func (s *Standing) addExpiry(from EntryID, to int64, now time.Time) {
 	for i := range s.Expiries {

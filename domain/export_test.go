@@ -1,5 +1,4 @@
 package domain
 
-// UnstoredLetter returns the dead letter of a delivery that is not stored yet. It returns nil if the
-// delivery has no such dead letter.
+// UnstoredLetter returns a delivery's dead letter if the dead letter is not stored yet, or nil.
 func (c *Cursor) UnstoredLetter(e EntryID) *Retry { return c.deadLetter(e, nil) }

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// eventsOfWeights returns events that support bundling, one for each weight.
+// eventsOfWeights returns one event for each weight. All events support bundling.
 func eventsOfWeights(kb ...domain.Weight) []domain.Event {
 	events := make([]domain.Event, len(kb))
 	for i := range events {
@@ -23,22 +23,22 @@ func eventsOfWeights(kb ...domain.Weight) []domain.Event {
 	return events
 }
 
-// disableBundling sets SupportsBundling of the event with index i to false, and returns events.
+// disableBundling makes the event with index i unsuitable for bundling, and returns events.
 func disableBundling(i int, events []domain.Event) []domain.Event {
 	events[i].SupportsBundling = false
 	return events
 }
 
-// offerAll offers all events to f, even when f is full, with the sequences 1, 2, 3 and so on. It
-// returns how many fit.
+// offerAll offers all events to f, even after f is full, with the sequences 1, 2, 3 and so on. It
+// returns how many events f accepts.
 func offerAll(f *domain.Filler, events []domain.Event) int {
-	taken := 0
+	accepted := 0
 	for i := range events {
 		if f.Take(&events[i], domain.Sequence(i+1)) {
-			taken++
+			accepted++
 		}
 	}
-	return taken
+	return accepted
 }
 
 func TestFiller_TakesEventsUpToTheLimit(t *testing.T) {
@@ -161,11 +161,12 @@ func TestFill_SetsOnlyTheSummaryOfTheEvents(t *testing.T) {
 	require.Equal(t, domain.Bundle{
 		Group: group("g"), Format: domain.XML,
 		Count: 4, Weight: 10, First: 7, Last: 1000,
-		DocumentTypes: []domain.DocumentType{documentType("B"), documentType("A"), documentType("C")}, // in the order in which they first appear
+		DocumentTypes: []domain.DocumentType{documentType("B"), documentType("A"), documentType("C")}, // types in the order in which they first appear
 	}, bundle)
 }
 
-// countByRules returns how many of events go into one bundle, by a direct implementation of the rules.
+// countByRules returns how many events go into one bundle. It implements the rules separately from
+// Filler.
 func countByRules(events []domain.Event, limit uint64) int {
 	if len(events) == 0 {
 		return 0

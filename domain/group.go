@@ -10,8 +10,8 @@ import (
 // one undequeued bundle in each group.
 type Group struct{ s string }
 
-// ParseGroup accepts what ParseActorID accepts. It does not check whether the hub has the group:
-// see Groups.Find.
+// ParseGroup accepts the texts that ParseActorID accepts. It does not check whether the hub knows
+// the group: see Groups.Find.
 func ParseGroup(s string) (Group, error) {
 	if err := checkName("group", s); err != nil {
 		return Group{}, err
@@ -22,7 +22,7 @@ func ParseGroup(s string) (Group, error) {
 // String returns the name of the group.
 func (g Group) String() string { return g.s }
 
-// Groups are the origins that a hub knows, with the group of each origin. An origin belongs to
+// Groups contains the origins that a hub knows, and the group of each origin. An origin belongs to
 // exactly one group.
 type Groups struct{ byOrigin map[Origin]Group }
 
@@ -39,7 +39,7 @@ func DefaultGroups() Groups {
 }
 
 // With returns a copy of g in which origin belongs to group. If group is zero, the origin belongs
-// to a separate group with the name of the origin.
+// to a separate group that is named after the origin.
 func (g Groups) With(origin Origin, group Group) Groups {
 	byOrigin := make(map[Origin]Group, len(g.byOrigin)+1)
 	for o, x := range g.byOrigin {
@@ -68,7 +68,7 @@ func (g Groups) Find(name string) (Group, error) {
 	return Group{name}, nil
 }
 
-// All returns the groups in the order of their names.
+// All returns the groups, sorted by name.
 func (g Groups) All() []Group {
 	var all []Group
 	for _, group := range g.byOrigin {
@@ -78,7 +78,7 @@ func (g Groups) All() []Group {
 	return slices.Compact(all)
 }
 
-// Origins returns the origins in the order of their names.
+// Origins returns the origins, sorted by name.
 func (g Groups) Origins() []Origin {
 	all := make([]Origin, 0, len(g.byOrigin))
 	for o := range g.byOrigin {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The forms of a GUID that .NET reads in addition to the form of a UUID: 32 digits
-// without dashes, the UUID in braces or parentheses, and hexadecimal numbers.
+// The forms of a GUID that .NET reads, other than the usual form of a UUID: 32 digits without
+// dashes, the UUID in braces or parentheses, and hexadecimal numbers.
 var (
 	plainGUID   = regexp.MustCompile(`^[0-9A-Fa-f]{32}$`)
 	wrappedGUID = regexp.MustCompile(`^(?:\{([^{}]+)\}|\(([^()]+)\))$`)

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// A HeldBundle has deliveries of a cursor that the consumer fetches itself. Until the consumer has
-// dequeued the bundle, the bundle does not change, and its deliveries are not called.
+// A HeldBundle contains deliveries of a cursor that the consumer fetches itself. Until the consumer
+// has dequeued the bundle, it does not change, and its deliveries are not called.
 type HeldBundle struct {
-	ID      string     // id of the request for the bundle
-	Taken   []Position // deliveries that had not failed; Standing.Open does not include them
-	Retries []Position // deliveries that had failed; they remain among the retries of the cursor
+	ID      string     // id of the request that created the bundle
+	Taken   []Position // deliveries without a failed attempt; Standing.Open does not contain them
+	Retries []Position // deliveries with failed attempts; the cursor's retries also contain them
 }
 
 // The limits of held bundles.
 const (
-	// MaxHeld is the limit for the deliveries of a bundle. It lets one settlement dequeue the
-	// bundle.
+	// MaxHeld is the maximum number of deliveries in a bundle. One settlement can dequeue this
+	// many.
 	MaxHeld = MaxConcurrency / 2
-	// MaxDequeued is the limit for the ids of dequeued bundles in a Standing.
+	// MaxDequeued is the maximum number of ids in Standing.Dequeued.
 	MaxDequeued = 4
 )
 
-// Len returns the number of deliveries of b, which may be nil.
+// Len returns the number of deliveries in b, which may be nil.
 func (b *HeldBundle) Len() int {
 	if b == nil {
 		return 0
@@ -30,14 +30,14 @@ func (b *HeldBundle) Len() int {
 	return len(b.Taken) + len(b.Retries)
 }
 
-// Has reports whether b, which may be nil, has the delivery of an entry.
+// Has reports whether b contains the delivery of the given entry. b may be nil.
 func (b *HeldBundle) Has(e EntryID) bool {
 	isEntry := func(p Position) bool { return p.EntryID == e }
 	return b != nil && (slices.ContainsFunc(b.Taken, isEntry) || slices.ContainsFunc(b.Retries, isEntry))
 }
 
-// Positions returns the positions of the deliveries, ordered by priority, highest first, and then
-// by number.
+// Positions returns the positions of the deliveries. The highest priority is first; within a
+// priority, the lowest number is first.
 func (b *HeldBundle) Positions() []Position {
 	all := slices.Concat(b.Taken, b.Retries)
 	slices.SortFunc(all, func(a, b Position) int {
@@ -46,18 +46,17 @@ func (b *HeldBundle) Positions() []Position {
 	return all
 }
 
-// A PeekRequest requests a bundle. If the cursor has a bundle already, it has no effect.
+// A PeekRequest requests a bundle. It has no effect if the cursor already has a bundle.
 type PeekRequest struct {
-	Limit int // limit for the deliveries of the bundle, up to MaxHeld
-	// Entries are the candidates for the bundle, in the order in which they are tried. The
-	// cursor skips deliveries that are being called or have ended. It also skips all entries
-	// after an entry that was not taken and is not in the list. All candidates match the filter
-	// of the receiver. A delivery that failed while the caller collected the candidates may be
-	// in the list twice.
+	Limit int // maximum number of deliveries in the bundle, up to MaxHeld
+	// Entries are the candidates for the bundle, in the order in which they are tried. They match
+	// the filter of the receiver. The cursor skips a delivery that is being called or has ended. It
+	// also skips all candidates after an entry that was not taken and is missing in the list. A
+	// delivery that failed while the caller collected the candidates may be listed twice.
 	Entries []Position
 }
 
-// HasDequeued reports whether a bundle is one of the last dequeued bundles.
+// HasDequeued reports whether the given bundle is among the last dequeued bundles.
 func (s *Standing) HasDequeued(bundle string) bool { return slices.Contains(s.Dequeued, bundle) }
 
 // holdRetries prevents calls of the retries in the bundle.
@@ -69,7 +68,7 @@ func (c *Cursor) holdRetries() {
 	}
 }
 
-// createBundle creates the bundle for a request, unless all candidates are skipped.
+// createBundle creates the bundle that r requests, unless all candidates are skipped.
 func (c *Cursor) createBundle(id string, r *PeekRequest) {
 	b := &HeldBundle{ID: id}
 	for _, p := range r.Entries {
@@ -100,7 +99,7 @@ func (c *Cursor) createBundle(id string, r *PeekRequest) {
 	}
 }
 
-// dequeueBundle ends the deliveries of the bundle.
+// dequeueBundle ends all deliveries of the bundle.
 func (c *Cursor) dequeueBundle() {
 	s := &c.standing
 	for _, p := range s.Held.Retries {

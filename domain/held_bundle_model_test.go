@@ -18,8 +18,8 @@ func heldTaken(s *domain.Standing) []domain.Position {
 	return s.Held.Taken
 }
 
-// requestBundle requests a bundle from the waiting deliveries of a version, which may be an old
-// one, or requests to dequeue the bundle of that version.
+// requestBundle requests a bundle, or requests to dequeue one. It uses the waiting deliveries or
+// the bundle of any stored version, which may be outdated.
 func (m *cursorModel) requestBundle() {
 	if len(m.requests) >= 10 {
 		return
@@ -32,8 +32,8 @@ func (m *cursorModel) requestBundle() {
 		return
 	}
 	peek := &domain.PeekRequest{Limit: rapid.IntRange(1, 4).Draw(m.t, "limit of the bundle")}
-	// A consumer reads the retries after the standing, so a delivery may be among the open
-	// deliveries and the retries.
+	// A consumer reads the retries after the standing, so it may see one delivery both open and as
+	// a retry.
 	later := m.versions[rapid.IntRange(i, last).Draw(m.t, "version of the retries")]
 	for _, e := range slices.SortedFunc(maps.Keys(later.retries), domain.CompareEntries) {
 		peek.Entries = append(peek.Entries, domain.Position{EntryID: e})
@@ -53,7 +53,7 @@ func (m *cursorModel) addRequest(r domain.ReplayRequest) {
 	m.requests = append(m.requests, r)
 }
 
-// dequeueBundle requests to dequeue the stored bundle, unless this is requested already.
+// dequeueBundle requests to dequeue the stored bundle, unless such a request is already stored.
 func (m *cursorModel) dequeueBundle() {
 	b := m.currentVersion().standing.Held
 	if b != nil && !slices.ContainsFunc(m.requests, func(r domain.ReplayRequest) bool { return r.Dequeue == b.ID }) {
@@ -61,7 +61,7 @@ func (m *cursorModel) dequeueBundle() {
 	}
 }
 
-// checkBundle checks the rules for the bundle of the version that a node has just stored.
+// checkBundle checks the rules for the bundle in the version that a node has just stored.
 func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 	v := m.currentVersion()
 	old, held := before.standing.Held, v.standing.Held

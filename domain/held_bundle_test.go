@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A delivery fails while a node collects candidates for a bundle: it is open in the standing that
-// the node read first, and among the retries that the node read later.
+// A delivery fails while a node collects candidates for a bundle. The node has read it as open and
+// also reads it as a retry. The bundle contains it once.
 func TestABundle_HasADeliveryOnce(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)

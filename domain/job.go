@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// A JobKind is the kind of a job.
+// A JobKind says what a job does.
 type JobKind string
 
 // The kinds of jobs.
 const (
-	CrawlJob     JobKind = "crawl"     // compares the stored objects of a bucket with a listing of the store
-	InventoryJob JobKind = "inventory" // stores the objects of an inventory list that a store produced
+	CrawlJob     JobKind = "crawl"     // compares the stored objects of a bucket with the store's listing
+	InventoryJob JobKind = "inventory" // stores the objects of an inventory list, which a store has produced
 	PatchJob     JobKind = "patch"     // changes the attributes of many objects
 )
 
@@ -27,20 +27,20 @@ const (
 	JobStopped   JobState = "stopped" // a request stopped the job
 )
 
-// A JobID names a job. Its UUID begins with the start time of the job, so the ids of one kind sort
-// by start time.
+// A JobID names a job. Its UUID begins with the job's start time, so ids of one kind sort by start
+// time.
 type JobID struct {
 	Kind JobKind
 	uuid [16]byte
 }
 
-// NewJobID returns the id of a job with a start time.
+// NewJobID returns an id for a job that starts at the given time.
 func NewJobID(kind JobKind, at time.Time, random [10]byte) JobID {
 	return JobID{kind, [16]byte(NewWatchID(at, random))}
 }
 
-// ParseJobID reads the 36-character form of the UUID of a job of a kind. It returns an Invalid
-// error for other text.
+// ParseJobID reads the 36-character form of a UUID, and returns the id of a job of the given kind.
+// It returns an Invalid error for other text.
 func ParseJobID(kind JobKind, s string) (JobID, error) {
 	uuid, err := parseUUID(string(kind)+" id", s)
 	return JobID{kind, uuid}, err
@@ -55,30 +55,31 @@ func (id JobID) IsZero() bool { return id.uuid == [16]byte{} }
 // Compare orders the ids of one kind by the start times of the jobs.
 func (id JobID) Compare(other JobID) int { return strings.Compare(id.UUID(), other.UUID()) }
 
-// A Job is a long task on objects. Nodes work on it one after another, each under a lease. The
-// results of all steps before its cursor are stored. A step that is repeated after a crash changes
-// nothing.
+// A Job is a long task that processes many objects. Nodes execute it one after another, each under
+// a lease. The results of all steps before its cursor are stored. If a step is repeated after a
+// crash, the second run changes nothing.
 type Job struct {
 	ID      JobID
-	Bucket  string // empty: the job is not about one bucket
-	Request string // JSON in the form that the kind of job defines
+	Bucket  string // empty: the job is not limited to one bucket
+	Request string // JSON whose form depends on the kind of job
 	State   JobState
 	Started time.Time
 	Ended   time.Time // zero: the job has not ended
-	Cursor  string    // where to resume, in the form that the kind of job defines
+	Cursor  string    // place at which to resume, in a form that depends on the kind of job
 	Counts  JobCounts
-	// Report is the error of a failed job or, while the job runs, of its last failed attempt.
+	// Report is the error of a failed job. While the job runs, it is the error of the last failed
+	// attempt.
 	Report   string
-	Attempts int // number of failed attempts since the cursor moved
-	// Failures are the failures of single objects, up to MaxJobFailures.
+	Attempts int // number of failed attempts since the last completed step
+	// Failures lists the objects that the job skipped, up to MaxJobFailures.
 	Failures []JobFailure
 	Lease    JobLease
 }
 
-// MaxJobFailures is the limit for the failures of single objects that a job stores.
+// MaxJobFailures is the maximum number of skipped objects that a job lists.
 const MaxJobFailures = 100
 
-// JobCounts count the objects of a job.
+// JobCounts contains the numbers of objects that a job has processed.
 type JobCounts struct {
 	Seen      int64 // objects that were listed
 	Created   int64 // objects for which a Created event was stored
@@ -88,13 +89,13 @@ type JobCounts struct {
 	Refused   int64 // objects that cannot be stored or patched
 }
 
-// A JobFailure is the reason why a job skipped an object.
+// A JobFailure states why a job skipped one object.
 type JobFailure struct {
-	Object string // id or name of the object in the request
+	Object string // id or name of the object, as in the job's request
 	Reason string
 }
 
-// AddFailure counts an object that the job skipped.
+// AddFailure counts an object that the job skipped, and lists it if there is room.
 func (j *Job) AddFailure(object, reason string) {
 	j.Counts.Refused++
 	if len(j.Failures) < MaxJobFailures {
@@ -102,30 +103,30 @@ func (j *Job) AddFailure(object, reason string) {
 	}
 }
 
-// Draft returns a copy of the job that collects the counts and failures of a step. If the step
-// has to be repeated, the caller drops the copy.
+// Draft returns a copy of the job, to which the caller adds the counts and failures of one step. If
+// the step has to be repeated, the caller drops the copy.
 func (j *Job) Draft() Job {
 	draft := *j
 	draft.Failures = slices.Clone(j.Failures)
 	return draft
 }
 
-// A JobLease names the node that works on a job, and the time until which no other node may.
+// A JobLease names the node that executes a job. No other node may execute the job before the lease
+// expires.
 type JobLease struct {
-	Owner  string // empty: never leased
-	Number int64  // number of the lease among all leases of the job, from 1
+	Owner  string // id of the node; "": the job was never leased
+	Number int64  // number of the lease among the job's leases, from 1
 	Until  time.Time
 }
 
 // IsExclusive reports whether a bucket may have at most one running job of the kind.
 func (k JobKind) IsExclusive() bool { return k == CrawlJob }
 
-// HasLongRequest reports whether the request of a job of the kind may be long. Lists of jobs omit
-// long requests.
+// HasLongRequest reports whether jobs of kind k may have long requests, which lists of jobs omit.
 func (k JobKind) HasLongRequest() bool { return k == InventoryJob }
 
-// Claim acquires the lease for an owner until a time, or renews it. It fails with Conflict if the
-// job is not running, or if another owner has a lease that has not expired.
+// Claim acquires the job's lease for owner, or renews it, until the given time. It fails with
+// Conflict if the job is not running, or if another owner's lease has not expired.
 func (j *Job) Claim(owner string, now, until time.Time) error {
 	switch l := &j.Lease; {
 	case j.State != JobRunning:
@@ -139,7 +140,7 @@ func (j *Job) Claim(owner string, now, until time.Time) error {
 	return nil
 }
 
-// CheckLease returns a Conflict unless the job is running and held is its last lease.
+// CheckLease returns a Conflict error unless the job is running and held is its current lease.
 func (j *Job) CheckLease(held JobLease) error {
 	switch {
 	case j.State != JobRunning:
@@ -150,7 +151,7 @@ func (j *Job) CheckLease(held JobLease) error {
 	return nil
 }
 
-// End ends a running job. It does nothing if the job has ended.
+// End ends a running job. If the job has already ended, it does nothing.
 func (j *Job) End(state JobState, at time.Time) {
 	if j.State == JobRunning {
 		j.State, j.Ended, j.Lease.Until = state, at, at

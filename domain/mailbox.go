@@ -2,24 +2,24 @@ package domain
 
 import "time"
 
-// A Mailbox is the state of a recipient's mailbox, as a survey has read it. It may be outdated, and
-// no rule depends on it.
+// A Mailbox is the state of a recipient's mailbox, as found by a survey. It may be outdated, and
+// correctness does not depend on it.
 type Mailbox struct {
 	Recipient ActorID
-	Groups    []MailboxGroup // groups with a value to report, ordered by name
+	Groups    []MailboxGroup // groups with anything to report, sorted by name
 	Frozen    bool           // an operator has frozen the mailbox
-	Damage    string         // why a document of the mailbox cannot be read; "": all documents can be read
+	Damage    string         // reason why a document of the mailbox cannot be read; "": all documents can be read
 }
 
-// A MailboxGroup is a group of a Mailbox.
+// A MailboxGroup is the part of a mailbox that belongs to one group.
 type MailboxGroup struct {
 	Group   Group
-	Waiting Backlog // waiting events, including the events of the open bundle
+	Waiting Backlog // waiting events, including those of the open bundle
 
-	Open         BundleID  // zero: no open bundle
-	Opened       time.Time // time at which Open was opened
-	Failures     int       // number of consecutive failures of the domain to produce the content of Open
-	FailingSince time.Time // time of the first of the Failures, or an earlier time; zero: no failures
+	Open         BundleID  // id of the open bundle; zero: no bundle is open
+	Opened       time.Time // time at which the open bundle was opened
+	Failures     int       // number of consecutive failures of the domain to produce the open bundle's content
+	FailingSince time.Time // time of the first of these failures, or an earlier time; zero: no failures
 
 	LastPeek    time.Time // time of the last Peek that opened a bundle; zero: unknown
 	LastDequeue time.Time // zero: unknown
@@ -28,18 +28,18 @@ type MailboxGroup struct {
 // A MailboxState summarizes a mailbox for an operator.
 type MailboxState string
 
-// The states, from the least to the most important. If several apply, a mailbox has the last of
-// them.
+// The states, from the least to the most important. If several apply, the most important one is the
+// state of the mailbox.
 const (
 	MailboxEmpty   MailboxState = "empty"   // no events wait
 	MailboxWaiting MailboxState = "waiting" // events wait, and no bundle is open
 	MailboxOpen    MailboxState = "open"    // a bundle is open
-	MailboxFailing MailboxState = "failing" // a domain fails to produce the content of an open bundle
+	MailboxFailing MailboxState = "failing" // a domain fails to produce the content of the open bundle
 	MailboxFrozen  MailboxState = "frozen"  // an operator has frozen the mailbox
 	MailboxDamaged MailboxState = "damaged" // a document of the mailbox is damaged, or has a newer format
 )
 
-// MailboxStates are all states, in the order in which they are shown.
+// MailboxStates lists all states, in the order in which pages display them.
 var MailboxStates = []MailboxState{
 	MailboxEmpty, MailboxWaiting, MailboxOpen, MailboxFailing, MailboxFrozen, MailboxDamaged,
 }
@@ -97,25 +97,25 @@ func (m *Mailbox) LastDequeue() time.Time {
 	return last
 }
 
-// Summary returns the values by which a list of mailboxes is filtered and ordered.
+// Summary returns the values for filtering and sorting a list of mailboxes.
 func (m *Mailbox) Summary() MailboxSummary {
 	return MailboxSummary{Recipient: m.Recipient, State: m.State(), Waiting: m.Waiting()}
 }
 
-// A MailboxSummary has the values by which a list of mailboxes is filtered and ordered.
+// A MailboxSummary contains the values for filtering and sorting a list of mailboxes.
 type MailboxSummary struct {
 	Recipient ActorID
 	State     MailboxState
 	Waiting   Backlog
 }
 
-// MailboxTotals are sums over mailboxes.
+// MailboxTotals contains sums over many mailboxes.
 type MailboxTotals struct {
 	States map[MailboxState]int
 	Groups map[Group]GroupTotals
 }
 
-// GroupTotals are sums over the mailboxes of a group.
+// GroupTotals contains sums over one group's parts of many mailboxes.
 type GroupTotals struct {
 	Waiting    Backlog
 	OldestOpen time.Time // time at which the oldest open bundle was opened; zero: no open bundle
@@ -138,7 +138,7 @@ func (t *MailboxTotals) Add(m *Mailbox) {
 	}
 }
 
-// addKnown is like Plus, but if only one of the two ages is known, the sum has that age.
+// addKnown returns the sum of two backlogs. Unlike Plus, it ignores a time that is unknown.
 func (b Backlog) addKnown(c Backlog) Backlog {
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if sum.Oldest.IsZero() || !c.Oldest.IsZero() && c.Oldest.Before(sum.Oldest) {

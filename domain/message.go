@@ -15,9 +15,9 @@ import (
 // A Message is a message that a sender publishes to a stream.
 type Message struct {
 	ID          string            // id that the sender chose; "": the sender chose no id
-	Priority    int               // 0 to 9
-	Version     int64             // one more than the number that the entry of the message must have; 0: any number
-	Attributes  map[string]string // for example the attributes of a CloudEvent
+	Priority    int               // 0, the lowest, to 9
+	Version     int64             // one more than the number that the message's entry must have; 0: any number
+	Attributes  map[string]string // metadata, such as the attributes of a CloudEvent
 	ContentType string
 	Payload     []byte
 }
@@ -26,7 +26,7 @@ type Message struct {
 const (
 	MaxMessageID  = 256
 	MaxAttributes = 64
-	// MaxAttributeBytes is the limit for the sum of the lengths of all names and values.
+	// MaxAttributeBytes is the maximum total length of all attribute names and values.
 	MaxAttributeBytes = 8 << 10
 	MaxPayload        = 1 << 20
 )
@@ -68,8 +68,8 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// CheckText checks that s has up to limit bytes of UTF-8 without control characters. If not, it
-// returns an Invalid error whose text begins with what.
+// CheckText returns an Invalid error unless s is UTF-8 of at most limit bytes without control
+// characters. The text of the error begins with the text of the argument what.
 func CheckText(what, s string, limit int) error { return checkText(what, s, limit) }
 
 func checkText(what, s string, limit int) error {
@@ -87,11 +87,11 @@ func checkText(what, s string, limit int) error {
 	return nil
 }
 
-// MaxInline is the limit for a payload that is stored in one document with the attributes, as
-// [Message.InlineBytes] counts it. A larger payload is in the content store.
+// MaxInline is the maximum size, as returned by [Message.InlineBytes], of a payload that is stored
+// in the same document as the attributes. A larger payload is stored in the content store.
 const MaxInline = 16 << 10
 
-// InlineBytes returns the size of the payload in a stored document.
+// InlineBytes returns the size that the payload takes in a stored document.
 func (m *Message) InlineBytes() int {
 	if !utf8.Valid(m.Payload) {
 		return base64.StdEncoding.EncodedLen(len(m.Payload))
@@ -103,15 +103,15 @@ func (m *Message) InlineBytes() int {
 	return len(text)
 }
 
-// HasJSON reports whether the content type of the payload is a JSON type. If a message has no
-// content type, its payload counts as JSON.
+// HasJSON reports whether the payload's content type is a JSON type. A payload without a content
+// type counts as JSON.
 func (m *Message) HasJSON() bool {
 	t, _, err := mime.ParseMediaType(m.ContentType)
 	return m.ContentType == "" || err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
 }
 
-// Digest returns a digest of all fields of m except its ID. Two messages with the same id are one
-// message if their digests are equal.
+// Digest returns a digest of all fields of m except ID. Two messages with the same id count as one
+// if their digests are equal.
 func (m *Message) Digest() [sha256.Size]byte {
 	h := sha256.New()
 	write := func(b []byte) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// messagePrefix begins the ids of the messages of a channel. An id that a producer chooses cannot
-// have the form of these ids.
+// messagePrefix is the start of the ids that the hub gives to the messages of a channel. A producer
+// cannot choose an id of this form.
 const messagePrefix = "m"
 
-// MessageID returns the id of the message in entry e of a channel, such as m0.17.
+// MessageID returns the id of the message in entry e of a channel, for example m0.17.
 func (e EntryID) MessageID() string { return messagePrefix + e.String() }
 
 // ParseMessageID reads the text of [EntryID.MessageID]. It returns false for any other text, so

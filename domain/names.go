@@ -4,8 +4,8 @@ package domain
 // creates one, so every ActorID except the zero value is valid.
 type ActorID struct{ s string }
 
-// ParseActorID accepts 1 to 64 characters of A-Z a-z 0-9 . _ -, for example a UUID or a 13-digit
-// GLN. Any other text is an Invalid error.
+// ParseActorID accepts 1 to 64 of the characters A-Z a-z 0-9 . _ -, for example a UUID or a
+// 13-digit GLN. Any other text is an Invalid error.
 func ParseActorID(s string) (ActorID, error) {
 	if err := checkName("actor id", s); err != nil {
 		return ActorID{}, err
@@ -22,7 +22,7 @@ func (a ActorID) IsZero() bool { return a.s == "" }
 // An Origin names the domain of the market that sends data.
 type Origin struct{ s string }
 
-// The origins of the energy market. A configuration may name others.
+// The origins of the energy market. A configuration may add further origins.
 var (
 	Charges        = Origin{"Charges"}
 	TimeSeries     = Origin{"TimeSeries"}
@@ -31,8 +31,8 @@ var (
 	MeteringPoints = Origin{"MeteringPoints"}
 )
 
-// ParseOrigin accepts what ParseActorID accepts. It does not check whether the hub knows the
-// origin: see Groups.GroupOf.
+// ParseOrigin accepts the texts that ParseActorID accepts. It does not check whether the hub knows
+// the origin: see Groups.GroupOf.
 func ParseOrigin(s string) (Origin, error) {
 	if err := checkName("origin", s); err != nil {
 		return Origin{}, err
@@ -61,11 +61,11 @@ func ParseContentType(s string) (ContentType, error) {
 // String returns the content type as it was parsed.
 func (c ContentType) String() string { return c.s }
 
-// A DocumentType is the recipient's name for a kind of document. The types of a bundle are sent in
+// A DocumentType is the recipient's name for a kind of document. The types in a bundle are sent in
 // an HTTP header, joined by commas.
 type DocumentType struct{ s string }
 
-// ParseDocumentType accepts what ParseContentType accepts.
+// ParseDocumentType accepts the texts that ParseContentType accepts.
 func ParseDocumentType(s string) (DocumentType, error) {
 	if err := checkLabel("document type", s); err != nil {
 		return DocumentType{}, err

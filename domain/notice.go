@@ -2,20 +2,20 @@ package domain
 
 import "time"
 
-// A Notice reports that a recipient has dequeued a bundle, to one audience: the domain that
-// produced the content, the subscribers of the recipient, or the watchers of the bundle. A Notice
-// for ForWatchersOfRemoval reports that the retention has removed a bundle.
+// A Notice reports to one audience that a recipient has dequeued a bundle. The audience is the
+// domain that produced the content, the subscribers of the recipient, or the watchers of the
+// bundle. A Notice for ForWatchersOfRemoval reports that the retention has removed a bundle.
 type Notice struct {
 	Audience  Audience
 	Recipient ActorID
-	Origin    Origin // domain of the bundle
+	Origin    Origin // origin of the bundle's events
 	Group     Group
 	Bundle    BundleID
-	List      string       // name of the event list of the bundle; only for its domain
-	Events    int          // number of events of the bundle; only for subscribers
-	Version   int64        // version of the bundle's change; only for watchers
+	List      string       // name of the bundle's event list; set only for the domain
+	Events    int          // number of events in the bundle; set only for subscribers
+	Version   int64        // version of the bundle's change; set only for watchers
 	Number    int64        // ascends with each notice for the recipient, group and audience; 0: the bundle was removed
-	Since     time.Time    // time of the dequeue or removal, by the clock of the node that made it
+	Since     time.Time    // time of the dequeue or removal, by the clock of the node that performed it
 	Peeked    TraceContext // the Peek that opened the bundle; zero: unknown
 }
 
@@ -27,7 +27,7 @@ func (n *Notice) Event() ChangeEvent {
 	return ResourceUpdated
 }
 
-// An Audience is the group of receivers of a notice.
+// An Audience says who receives a notice.
 type Audience int
 
 // The audiences.
@@ -36,7 +36,7 @@ const (
 	ForSubscribers          // subscriptions to [DequeuedTopic]
 	ForWatchers             // watches of a bundle that was dequeued
 
-	// ForWatchersOfRemoval means the watches of a bundle that the retention has removed. A bundle
-	// has at most one notice for them. Its order relative to other notices is not defined.
+	// ForWatchersOfRemoval means the watches of a bundle that the retention has removed. At most
+	// one notice for them exists per bundle, and it may precede or follow other notices.
 	ForWatchersOfRemoval
 )

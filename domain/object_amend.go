@@ -1,9 +1,9 @@
 package domain
 
-// Amend changes the facts of the row with an id or, if the id is zero, of the current row.
-// change receives the stored facts and returns the new ones. It may be called again, so it must
-// have no side effects. Facts have no influence on the order of rows, so the current row does not
-// change.
+// Amend changes the metadata of the row with the given id, or of the current row if id is zero.
+// change receives the stored metadata and returns the new metadata. It must have no side effects,
+// because it may be called again. The order of rows does not depend on their metadata, so the
+// current row does not change.
 //
 // Amend returns the changed row, or nil if the object has no row with this id. The result is valid
 // if Finish returns no queries. If change fails, Amend returns its error, and the caller must not
@@ -31,7 +31,7 @@ func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFac
 	return &amended, nil
 }
 
-// findByID returns the row with an id, or nil.
+// findByID returns the row with the given id, or nil.
 func (u *ObjectUpdate) findByID(id ObjectRowID) *ObjectRow {
 	if inside := u.findInside(id); inside != nil || u.object.Spilled == 0 {
 		return inside

@@ -2,34 +2,33 @@ package domain
 
 import "time"
 
-// ObjectsTopic is the topic of the changes of the current states of objects. Only the hub publishes
-// to it.
+// ObjectsTopic is the topic to which the hub publishes each change of an object's current state.
+// Only the hub publishes to it.
 const ObjectsTopic = "object-changed"
 
-// ObjectsStream returns the stream of [ObjectsTopic].
+// ObjectsStream returns the stream of the topic [ObjectsTopic].
 func ObjectsStream() StreamName { return StreamName{topicKind, ObjectsTopic} }
 
-// An ObjectChange is a change of the current state of an object, as published to
-// [ObjectsTopic].
+// An ObjectChange is a change of an object's current state, as published to [ObjectsTopic].
 type ObjectChange struct {
 	Name    ObjectName
 	Version int64 // see Object.StateVersion
 	Event   ObjectStateEvent
 	At      time.Time
-	Row     ObjectRow // the current row or, after a deletion, the last current row; without attributes
+	Row     ObjectRow // current row, or last current row if the object was deleted; without attributes
 }
 
-// An ObjectStateEvent says how the current state of an object changed.
+// An ObjectStateEvent says how an object's current state changed.
 type ObjectStateEvent string
 
-// The events of the current state of an object.
+// The values of ObjectStateEvent.
 const (
 	StateCreated ObjectStateEvent = "created" // the object had no current row before
-	StateUpdated ObjectStateEvent = "updated" // another row is current, or the facts of the current row changed
-	StateDeleted ObjectStateEvent = "deleted" // the object has no current row any longer
+	StateUpdated ObjectStateEvent = "updated" // a different row is current, or the metadata of the current row changed
+	StateDeleted ObjectStateEvent = "deleted" // the object no longer has a current row
 )
 
-// ParseObjectStateEvent returns the event with a text.
+// ParseObjectStateEvent accepts created, updated and deleted.
 func ParseObjectStateEvent(s string) (ObjectStateEvent, error) {
 	switch e := ObjectStateEvent(s); e {
 	case StateCreated, StateUpdated, StateDeleted:
@@ -38,9 +37,9 @@ func ParseObjectStateEvent(s string) (ObjectStateEvent, error) {
 	return "", Errorf(Invalid, "event: want %s, %s or %s, got %q", StateCreated, StateUpdated, StateDeleted, Shorten(s))
 }
 
-// stateEvent returns the event for a change of the current row from before to after; nil means no
-// current row. It returns "" if the state is the same: a counted duplicate or another place of
-// the row does not change the state.
+// stateEvent returns the event for a change of the current row. before and after are nil if the
+// object has no current row. stateEvent returns "" if the state is the same, for example if only
+// the row's count of duplicates or its place changed.
 func stateEvent(before, after *ObjectRow) ObjectStateEvent {
 	switch {
 	case before == nil && after == nil:
@@ -55,8 +54,8 @@ func stateEvent(before, after *ObjectRow) ObjectStateEvent {
 	return ""
 }
 
-// watcherEvent returns the event that the watchers of the object receive, or "" for a creation:
-// watchers receive no event for it.
+// watcherEvent returns the event that the object's watchers receive. It returns "" for a creation,
+// which is not reported to watchers.
 func (e ObjectStateEvent) watcherEvent() ChangeEvent {
 	switch e {
 	case StateUpdated:
@@ -68,7 +67,7 @@ func (e ObjectStateEvent) watcherEvent() ChangeEvent {
 	return ""
 }
 
-// hasSameFacts reports whether f and g have the same values.
+// hasSameFacts reports whether f and g contain the same values.
 func (f *ObjectFacts) hasSameFacts(g *ObjectFacts) bool {
 	a, b := *f, *g
 	a.Size, b.Size, a.LastModified, b.LastModified = nil, nil, g.LastModified, g.LastModified
@@ -76,9 +75,8 @@ func (f *ObjectFacts) hasSameFacts(g *ObjectFacts) bool {
 	return hasSameSize && f.LastModified.Equal(g.LastModified) && a == b
 }
 
-// StateChange returns the change of the current state that results from c, and sets the next
-// StateVersion of the object. It returns nil if the current state does not change. now is the time
-// of the change.
+// StateChange returns the change of the object's current state in this update, made at time now,
+// and sets the object's next StateVersion. It returns nil if the current state does not change.
 func (c *ObjectChanges) StateChange(now time.Time) *ObjectChange {
 	if c.State == "" {
 		return nil

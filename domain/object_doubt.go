@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// noteDoubt sets Object.Doubt if no store documents the order of row and another row.
+// noteDoubt sets Object.Doubt if no store documents the order of the new row relative to a row in
+// the object.
 func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
 	o := &u.object
 	for i := range o.Rows {
@@ -17,8 +18,8 @@ func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
 	}
 }
 
-// settleDoubt clears Object.Doubt if row has the state that was read from the store later than all
-// other rows. The order of the other rows does not matter for the current state.
+// settleDoubt clears Object.Doubt if row contains the state that was read from the store, and no
+// row is later. The order of earlier rows does not affect the current state.
 func (u *ObjectUpdate) settleDoubt(row *ObjectRow) {
 	o := &u.object
 	if !o.Doubt || !row.isStateOfStore() || len(o.Rows) == 0 || o.Rows[len(o.Rows)-1].ID() != row.ID() {
@@ -32,18 +33,18 @@ func (u *ObjectUpdate) settleDoubt(row *ObjectRow) {
 	o.Doubt = false
 }
 
-// isStateOfStore reports whether the row comes from a read of the store, and not from an event.
+// isStateOfStore reports whether the row comes from a read of the store rather than from an event.
 func (r *ObjectRow) isStateOfStore() bool {
 	return r.IsGenerated() && (r.Reason == Confirmed || r.Reason == Crawl || r.Reason == CrawlRestored)
 }
 
-// Confirm returns the event that records the state of an object in doubt, as it is in the store.
-// eTag is the ETag of the content in the store, or empty if the object does not exist there.
-// requested is the time of the request to the store, which was sent after o was read: so the
-// response is later than all rows of o. The event has the later of two times: the time of the last
-// row, and requested minus [ClockMargin]. Confirm returns false if the response matches no row of
-// o, for example while events are outstanding. It also returns false if the object has versions,
-// because an ETag does not determine their state.
+// Confirm returns an event that records the state of an object in doubt, as read from the store.
+// eTag is the ETag of the object's content, or empty if the store does not contain the object.
+// requested is the time of the request to the store, which was sent after o was read. So the
+// response is newer than all rows of o. The time of the event is requested minus [ClockMargin], or
+// the time of the last row if that is later. Confirm returns false if the response matches no row
+// of o, for example because events have not arrived yet. It also returns false if the object has
+// versions, because an ETag does not determine their state.
 func (o *Object) Confirm(eTag string, requested time.Time) (ObjectEvent, bool) {
 	e := ObjectEvent{Type: ObjectDeleted, Time: responseTime(requested)}
 	isFound := eTag == ""

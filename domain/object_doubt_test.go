@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An object in doubt takes over the state of the store, and its doubt ends.
+// An object in doubt receives the state that was read from the store, and is no longer in doubt.
 func TestConfirmSettlesDoubt(t *testing.T) {
 	short := must(domain.ParseSequencer(domain.OpaqueSequencer, "ff"))
 	long := must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))
@@ -37,7 +37,7 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 				require.Equal(t, `"long"`, s.object.Current.ETag)
 				all := s.object
 				e, ok := all.Confirm(tc.eTag, tc.found)
-				if !ok { // the row is spilled
+				if !ok { // the row is spilled, so Confirm does not find its ETag
 					require.Len(t, all.Rows, 1)
 					continue
 				}
@@ -55,15 +55,15 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 	}
 }
 
-// Changes after the request to the store count as later, even if the clock of the store is behind
-// the clock of the hub.
+// A change after the request to the store counts as later than the response, even if the store's
+// clock is behind the hub's clock.
 func TestConfirm_IsEarlierThanLaterEvents(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	created := func(sequencer, eTag string, at time.Time) domain.ObjectEvent {
 		s := must(domain.ParseSequencer(domain.OpaqueSequencer, sequencer))
 		return domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s, Time: at, ObjectFacts: domain.ObjectFacts{ETag: eTag}}
 	}
-	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // ahead is the lead of the hub's clock over the clock of the store
+	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // ahead is the time by which the hub's clock is ahead of the store's clock
 		s := newObjectStore(t, domain.ObjectLimits{})
 		s.ingestCalls([]domain.ObjectEvent{created("000", `"long"`, at.Add(-time.Hour))})
 		s.ingestCalls([]domain.ObjectEvent{created("ff", `"short"`, at.Add(-time.Hour))})
@@ -75,7 +75,7 @@ func TestConfirm_IsEarlierThanLaterEvents(t *testing.T) {
 	}
 }
 
-// A row with the state of the store does not end the doubt about later events.
+// A state that was read from the store does not end the doubt if a later event exists.
 func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	event := func(text string, at time.Time) domain.ObjectEvent {

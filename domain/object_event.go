@@ -8,8 +8,8 @@ import (
 // An ObjectEventType says whether an event created or deleted an object.
 type ObjectEventType int
 
-// The types of events. Their order matters: if two events of a version have the same sequencer,
-// Deleted is the later one.
+// The types of events. If a Created and a Deleted event of one version have the same sequencer,
+// Deleted counts as later, because its value is greater.
 const (
 	ObjectCreated ObjectEventType = iota + 1
 	ObjectDeleted
@@ -22,10 +22,10 @@ func (t ObjectEventType) String() string {
 	return "Created"
 }
 
-// An ObjectReason says what caused an event.
+// An ObjectReason says why a store changed an object, or how the hub learned of its state.
 type ObjectReason string
 
-// The reasons of events.
+// The values of ObjectReason.
 const (
 	CreatedPut                     ObjectReason = "CreatedPut"
 	CreatedPost                    ObjectReason = "CreatedPost"
@@ -38,11 +38,11 @@ const (
 	StorageClassChanged            ObjectReason = "StorageClassChanged"
 	Crawl                          ObjectReason = "Crawl"
 	CrawlRestored                  ObjectReason = "CrawlRestored"
-	Confirmed                      ObjectReason = "Confirmed" // a request to the store found the state, because of Object.Doubt
+	Confirmed                      ObjectReason = "Confirmed" // the hub read the state from the store, because of Object.Doubt
 	UnknownReason                  ObjectReason = "Unknown"
 )
 
-// Storage classes and archive states that decide whether content can be read, as S3 names them.
+// The storage classes and archive states of S3 that determine whether content can be read.
 const (
 	ClassStandard           = "STANDARD"
 	ClassGlacier            = "GLACIER"
@@ -51,7 +51,8 @@ const (
 	ClassAzureArchive       = "Archive"
 )
 
-// ObjectFacts are the metadata in an event about the content of an object. Empty means unknown.
+// ObjectFacts is the metadata that an event contains about the content of an object. Empty values
+// are unknown.
 type ObjectFacts struct {
 	Size          *int64
 	ETag          string // ETag in quotes; see QuoteETag
@@ -61,24 +62,24 @@ type ObjectFacts struct {
 	LastModified  time.Time
 	Reason        ObjectReason
 	IngestID      string
-	Attributes    string // a JSON object
-	Patches       string // ids of the last patch jobs that changed IngestID or Attributes; see NotePatch
+	Attributes    string // user-defined attributes, as a JSON object
+	Patches       string // ids of the last patch jobs that changed this metadata; see NotePatch
 }
 
-// An ObjectEvent is an event that a store reports about a version of an object.
+// An ObjectEvent is a store's report that a version of an object was created or deleted.
 type ObjectEvent struct {
 	Version   VersionID
 	Type      ObjectEventType
-	Marker    bool // with ObjectDeleted: a delete marker was created, which is a version
+	Marker    bool // set with ObjectDeleted: a delete marker was created, which is a version
 	Sequencer Sequencer
 	Carrier   Carrier   // identifies the event if it has no sequencer
 	Time      time.Time // time of the event; zero: unknown
 	ObjectFacts
 }
 
-// A Carrier is the message that carried an event, and the index of the event in the message. It
-// identifies an event without sequencer: if the message is delivered again, its events are
-// duplicates, but two equal events in one message are different events.
+// A Carrier identifies an event that has no sequencer: by the message that contained it, and by its
+// index in the message. If the message is delivered again, its events are duplicates. Two equal
+// events in one message are different events.
 type Carrier struct {
 	Message string // id of the message, or a digest of its body
 	Index   int
@@ -90,8 +91,8 @@ func (e *ObjectEvent) IsMarker() bool { return e.Type == ObjectDeleted && e.Mark
 // IsLive reports whether the version exists after the event. A delete marker is a version.
 func (e *ObjectEvent) IsLive() bool { return e.Type == ObjectCreated || e.Marker }
 
-// An ObjectRowID identifies an event among the events of one object, and so its row. If Carrier
-// identifies the event, the other fields are zero.
+// An ObjectRowID identifies an event among the events of one object, and the row that stores the
+// event. If Carrier identifies the event, the other fields are zero.
 type ObjectRowID struct {
 	Version   VersionID
 	Type      ObjectEventType
@@ -99,7 +100,7 @@ type ObjectRowID struct {
 	Carrier   Carrier
 }
 
-// ID returns the identity of the event.
+// ID returns the id of the row that stores the event.
 func (e *ObjectEvent) ID() ObjectRowID {
 	if e.Sequencer.IsNull() {
 		return ObjectRowID{Carrier: e.Carrier}
@@ -107,7 +108,7 @@ func (e *ObjectEvent) ID() ObjectRowID {
 	return ObjectRowID{Version: e.Version, Type: e.Type, Sequencer: e.Sequencer.identity()}
 }
 
-// Check returns an Invalid error if the event cannot be stored.
+// Check returns an Invalid error if the event must not be stored.
 func (e *ObjectEvent) Check() error {
 	switch {
 	case e.Type != ObjectCreated && e.Type != ObjectDeleted:
@@ -118,9 +119,9 @@ func (e *ObjectEvent) Check() error {
 	return nil
 }
 
-// IsAccessible reports whether the content can be read immediately. It is meant for the current
-// row of an object. As in the original, an unknown storage class counts as readable. Unlike in the
-// original, a restored object of any archive class counts as readable, too.
+// IsAccessible reports whether the content can be read immediately. Callers use it for the current
+// row of an object. As in the original system, content in an unknown storage class counts as
+// readable. Unlike in the original, a restored object of any archive class counts as readable, too.
 func (e *ObjectEvent) IsAccessible() bool {
 	if e.Type != ObjectCreated {
 		return false
@@ -135,7 +136,8 @@ func (e *ObjectEvent) IsAccessible() bool {
 	}
 }
 
-// QuoteETag returns an ETag in its stored form: in quotes, after W/ if the ETag is weak.
+// QuoteETag returns an ETag in the form in which it is stored: in quotes, after W/ if the ETag is
+// weak.
 func QuoteETag(s string) string {
 	weak, tag := "", s
 	if rest, ok := strings.CutPrefix(s, "W/"); ok {

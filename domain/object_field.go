@@ -2,10 +2,10 @@ package domain
 
 import "strconv"
 
-// An ObjectField names a value of a row that a search in the API can compare for equality.
+// An ObjectField names a row's value that API searches can compare for equality.
 type ObjectField string
 
-// The fields of a row.
+// The values of ObjectField.
 const (
 	FieldVersion       ObjectField = "versionId"
 	FieldSize          ObjectField = "size"
@@ -17,7 +17,7 @@ const (
 	FieldIngestID      ObjectField = "ingestId"
 )
 
-// Field returns the text of a field, or empty text if the value is unknown.
+// Field returns the text of the given field. It returns "" if the value is unknown.
 func (r *ObjectRow) Field(f ObjectField) string {
 	switch f {
 	case FieldVersion:
@@ -44,8 +44,8 @@ func (r *ObjectRow) Field(f ObjectField) string {
 	}
 }
 
-// ParseIngestID reads an id by which users group objects: a UUID in upper or lower case. It returns
-// the id in lower case, and an Invalid error for any other text.
+// ParseIngestID reads the UUID by which users group objects, in upper or lower case. It returns the
+// UUID in lower case, and an Invalid error for any other text.
 func ParseIngestID(s string) (string, error) {
 	id, err := parseUUID("ingest id", s)
 	if err != nil {

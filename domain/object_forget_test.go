@@ -14,7 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-// A forgettingStore is an objectStore with a retention and a clock.
+// A forgettingStore is an objectStore that forgets rows after a retention, by a simulated clock.
 type forgettingStore struct {
 	*objectStore
 	retention domain.ObjectRetention
@@ -30,7 +30,8 @@ func newForgettingStore(t testing.TB, limits domain.ObjectLimits, retention time
 	}
 }
 
-// ingestOne ingests one event, and requires that the event has a row afterwards or is too old.
+// ingestOne ingests one event. It requires that the event then has a row, unless the event is too
+// old.
 func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	s.t.Helper()
 	if !s.isStored {
@@ -47,7 +48,7 @@ func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	return outcome
 }
 
-// sweepNow forgets all rows that the retention permits to forget now.
+// sweepNow forgets all rows that the retention permits to forget.
 func (s *forgettingStore) sweepNow() {
 	s.t.Helper()
 	if !s.isStored {
@@ -71,7 +72,7 @@ func (s *forgettingStore) sweepNow() {
 	require.EqualValues(s.t, len(before)-len(s.rows()), s.object.ForgottenRows-forgotten)
 }
 
-// forgetAfter returns the changes of one update that forgets rows, and the results of Forget.
+// forgetAfter runs one update that forgets rows, and returns its changes and the results of Forget.
 func (s *forgettingStore) forgetAfter(after domain.ObjectOrder) (changes domain.ObjectChanges, last domain.ObjectOrder, hasMore bool) {
 	changes, _ = s.updateBy(nil, func(u *domain.ObjectUpdate) []domain.ObjectOutcome {
 		last, hasMore = u.Forget(s.retention, s.now, after)
@@ -81,7 +82,7 @@ func (s *forgettingStore) forgetAfter(after domain.ObjectOrder) (changes domain.
 }
 
 // checkForgotten records which of the rows in before were forgotten, and requires that the
-// retention permitted it.
+// retention permitted this.
 func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	s.t.Helper()
 	s.checkObject()
@@ -110,7 +111,7 @@ func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	}
 }
 
-// stretchTimes returns the events with two days between them for each second.
+// stretchTimes returns the events, with each second between their times replaced by two days.
 func stretchTimes(events []domain.ObjectEvent) []domain.ObjectEvent {
 	events = slices.Clone(events)
 	for i := range events {
@@ -122,7 +123,7 @@ func stretchTimes(events []domain.ObjectEvent) []domain.ObjectEvent {
 func TestObjectForgets(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		script    string // script of events with times in days
+		script    string // sequence of events whose times are days
 		retention time.Duration
 		at        time.Duration
 		want      string
@@ -160,7 +161,7 @@ func TestObjectForgets(t *testing.T) {
 	}
 }
 
-// The order of the rows of an object in doubt is unknown.
+// An object in doubt forgets no rows, because their order is unknown.
 func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{Rows: 2}, day)
 	for i, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963", "00000000000004420000000000028964"} {
@@ -172,7 +173,8 @@ func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	require.Len(t, s.rows(), 3)
 }
 
-// A second report of a forgotten event is too old, even if it has another time.
+// An event whose row was forgotten is too old when it is reported again, even with a different
+// time.
 func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{}, day)
 	events := objecttest.Calls("[C@1, C@2, C@3]")[0]
@@ -193,8 +195,8 @@ func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 	require.Equal(t, domain.ObjectStored, s.ingestOne(longer), "the order of the event is unknown")
 }
 
-// If an object was completely forgotten, its old events do not create it again, even after a new
-// event has created it.
+// After an object was completely forgotten, its old events do not create it again, even if a new
+// event has created it meanwhile.
 func TestObject_CompletelyForgottenIsNotRecreatedByOldEvents(t *testing.T) {
 	for _, retention := range []time.Duration{day, 30 * day} {
 		s := newForgettingStore(t, domain.ObjectLimits{}, retention)
@@ -218,9 +220,9 @@ func TestObject_CompletelyForgottenIsNotRecreatedByOldEvents(t *testing.T) {
 	}
 }
 
-// TestObjectRows_ForgottenAreNotStoredAgain delivers random histories in random order, each event three
-// times, with sweeps in between. A store that spills rows and a store that does not forget the same
-// rows.
+// TestObjectRows_ForgottenAreNotStoredAgain delivers random histories in random order, each event
+// three times, with sweeps in between. Forgotten rows are not stored again, and a store that spills
+// rows forgets the same rows as a store that does not.
 func TestObjectRows_ForgottenAreNotStoredAgain(t *testing.T) {
 	forgotten, gone, queries := 0, 0, 0
 	for seed := range uint64(historyCount(t, 150)) {
@@ -256,7 +258,8 @@ func TestObjectRows_ForgottenAreNotStoredAgain(t *testing.T) {
 }
 
 // TestObjectRetention_DoesNotChangeTheCurrentState delivers each event before it is as old as the
-// retention, with sweeps in between. It requires that the current state is the state of the bucket.
+// retention, with sweeps in between. It requires that the object's current state is the state of
+// the simulated bucket.
 func TestObjectRetention_DoesNotChangeTheCurrentState(t *testing.T) {
 	forgotten := 0
 	for seed := range uint64(historyCount(t, 1500)) {
@@ -287,8 +290,8 @@ type delivery struct {
 	at    time.Time
 }
 
-// deliveriesWithin returns two deliveries of each event, in the order of their times. The first
-// one is less than within after the event, the second one at any later time.
+// deliveriesWithin returns two deliveries of each event, ordered by time. The first is less than
+// within after the event, and the second is at any later time.
 func deliveriesWithin(rng *rand.Rand, events []domain.ObjectEvent, within time.Duration) (all []delivery) {
 	for i := range events {
 		first := events[i].Time.Add(time.Duration(rng.Int64N(int64(within))))

@@ -15,7 +15,7 @@ import (
 
 func newRNG(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-// A historyTest says which histories are generated, and how they are delivered.
+// A historyTest configures how random histories are generated and delivered.
 type historyTest struct {
 	name      string
 	nulls     bool
@@ -25,8 +25,8 @@ type historyTest struct {
 	advance   int // see objectStore.advance
 }
 
-// historyCount returns the number of histories of a test: n, unless MESSAGEHUB_OBJECT_HISTORIES has
-// another number.
+// historyCount returns the number of histories that a test runs: n, unless the variable
+// MESSAGEHUB_OBJECT_HISTORIES is set.
 func historyCount(t *testing.T, n int) int {
 	if text := os.Getenv("MESSAGEHUB_OBJECT_HISTORIES"); text != "" {
 		var err error
@@ -36,8 +36,8 @@ func historyCount(t *testing.T, n int) int {
 	return n
 }
 
-// TestObject_MatchesTheBucket delivers random histories, each event twice, to an object that spills
-// nothing. With distinct times the order of delivery does not matter.
+// TestObject_MatchesTheBucket delivers the events of random histories twice each, in random order,
+// to an object that spills no rows. It requires that the object has the simulated bucket's state.
 func TestObject_MatchesTheBucket(t *testing.T) {
 	for _, tc := range []historyTest{
 		{name: "native, in any order", tick: time.Second},
@@ -69,10 +69,10 @@ func TestObject_MatchesTheBucket(t *testing.T) {
 	}
 }
 
-// TestObject_SpillsAndMatchesTheBucket delivers random histories to objects with few rows, which it
-// checks after each update. It requires the same rows as in an object that spills nothing. Times
-// with a resolution of one second are often equal, so the events of these histories arrive in the
-// order of the bucket.
+// TestObject_SpillsAndMatchesTheBucket delivers random histories to objects with few rows, and
+// checks the objects after each update. It requires the same rows as in an object that spills none.
+// Times with a resolution of one second are often equal, so the events of these histories arrive in
+// the order of the bucket.
 func TestObject_SpillsAndMatchesTheBucket(t *testing.T) {
 	few := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 4}, {Rows: 8}, {Rows: 7, Bytes: 900}}
 	for _, tc := range []historyTest{
@@ -109,8 +109,8 @@ func TestObject_SpillsAndMatchesTheBucket(t *testing.T) {
 	}
 }
 
-// deliverTwice ingests each event twice. A call has one or more events, and an update one or more
-// calls.
+// deliverTwice ingests each event twice. It randomly combines events into calls, and calls into
+// updates.
 func (tc historyTest) deliverTwice(rng *rand.Rand, events []domain.ObjectEvent, stores ...*objectStore) {
 	order := make([]int, len(events))
 	for i := range order {
@@ -125,7 +125,7 @@ func (tc historyTest) deliverTwice(rng *rand.Rand, events []domain.ObjectEvent, 
 			var update [][]domain.ObjectEvent
 			for range 1 + rng.IntN(3) {
 				n := min(1+rng.IntN(3), len(order))
-				if tc.isInOrder { // a call with several events would sort them
+				if tc.isInOrder { // a call with several events would sort them by time
 					n = min(n, 1)
 				}
 				var call []domain.ObjectEvent

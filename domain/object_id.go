@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 )
 
-// An ObjectID names an object in the API or, with a Row, one of its rows by the event that
-// created the row. Other events and a change of the row's place do not change the id.
+// An ObjectID identifies an object in the API. If Row is set, it identifies the row of that event.
+// A row's id never changes, even if the row is moved to a new place.
 //
-// Its text is base64url of
+// The text of an id is the base64url encoding of
 //
 //	1  bucket  key                                 of an object
 //	1  bucket  key  1  type  version  sequencer    of an event with a sequencer
@@ -29,7 +29,7 @@ const (
 
 var objectIDEncoding = base64.RawURLEncoding.Strict()
 
-// String returns the text of the id.
+// String returns the id as base64url.
 func (id ObjectID) String() string {
 	b := []byte{objectIDFormat}
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
@@ -49,8 +49,8 @@ func (id ObjectID) String() string {
 	return objectIDEncoding.EncodeToString(b)
 }
 
-// ParseObjectID reads the text of an id. It returns an Invalid error for any text that String does
-// not return.
+// ParseObjectID parses the text that [ObjectID.String] returns. It returns an Invalid error for any
+// other text.
 func ParseObjectID(s string) (ObjectID, error) {
 	malformed := Errorf(Invalid, "object id: want the id of an object or a row, as a list has it, got %q", Shorten(s))
 	b, err := objectIDEncoding.DecodeString(s)
@@ -78,7 +78,7 @@ func ParseObjectID(s string) (ObjectID, error) {
 	return id, nil
 }
 
-// An objectIDReader reads the parts of an id. At the end of the id, it returns empty parts.
+// An objectIDReader reads the parts of an id. After the end of the id, it returns empty parts.
 type objectIDReader struct{ rest []byte }
 
 func (r *objectIDReader) number() uint64 {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A ListedObject is the entry of an object in a listing: its latest version.
+// A ListedObject is an object in a store's listing, which contains only the latest version.
 type ListedObject struct {
 	Version VersionID
 	Marker  bool // the latest version is a delete marker
 	ObjectFacts
 }
 
-// NewestRows returns the newest row of each version, the highest row first.
+// NewestRows returns the newest row of each version, in descending order.
 func NewestRows(rows []ObjectRow) (newest []ObjectRow) {
 	var f seenVersions
 	sorted := slices.SortedFunc(slices.Values(rows), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
@@ -24,22 +24,22 @@ func NewestRows(rows []ObjectRow) (newest []ObjectRow) {
 	return newest
 }
 
-// HasVersionsOutside reports whether a version may have only spilled rows.
+// HasVersionsOutside reports whether all rows of some version may be spilled.
 func (o *Object) HasVersionsOutside() bool {
 	return o.Spilled > 0 && (len(o.SpilledVersions) == MaxSpilledVersions || slices.ContainsFunc(o.SpilledVersions, func(v VersionID) bool {
 		return !slices.ContainsFunc(o.Rows, func(r ObjectRow) bool { return r.Version == v })
 	}))
 }
 
-// EventsOfListing returns the events that the store has not reported, but that follow from a
-// listing. The events have no sequencer and no carrier. Their time is the time of the request for
-// the listing, minus [ClockMargin]: later changes have later times, whether they are in the listing
-// or not. newest are the rows of o that NewestRows returns. listed is nil if the object is not in
-// the listing. The rules are:
+// EventsOfListing compares o with a store's listing, and returns the events that the store has not
+// reported. The events have no sequencer and no carrier. Their time is the time of the request for
+// the listing, minus [ClockMargin]: later changes have later times, whether the listing includes
+// them or not. newest is the result of NewestRows for o. listed is nil if the listing does not
+// contain the object. The rules are:
 //
 //   - An object that is not in the listing has no versions.
-//   - The version in the listing is the latest version, and the listing has its state. Facts that
-//     the listing lacks are kept if the content is the same.
+//   - The version in the listing is the latest version, and the listing contains its state. Metadata
+//     that the listing lacks is preserved if the content is the same.
 //   - No version above the listed one exists, because it would be the latest version. If the listed
 //     version has no row yet, any versions may exist below it.
 func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, requested time.Time) []ObjectEvent {
@@ -62,7 +62,7 @@ func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, reque
 	return append(eventsOfDeletion(newest[:above], at), e)
 }
 
-// eventsOfDeletion returns a Deleted event for each live version.
+// eventsOfDeletion returns a Deleted event for each live version that is not newer than at.
 func eventsOfDeletion(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	for i := range newest {
 		if r := &newest[i]; r.IsLive() && !isEarlier(at, r.Time) {
@@ -72,10 +72,10 @@ func eventsOfDeletion(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	return events
 }
 
-// isKnown reports whether the listing agrees with the current row of an object. If both have the
-// same ETag, facts that one of them lacks do not matter: events have fewer facts than listings. But
-// if the content cannot be read immediately, the row must have the storage class or archive status
-// of the listing.
+// isKnown reports whether the listing agrees with the object's current row. If the ETags are equal,
+// values that only one of them contains do not matter: events contain less metadata than listings.
+// But if the content cannot be read immediately, the row must have the storage class or archive
+// status of the listing.
 func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	known := &current.ObjectFacts
 	hasContent := l.ETag != "" && l.ETag == known.ETag
@@ -90,7 +90,7 @@ func (l *ListedObject) isKnown(current *ObjectRow) bool {
 		(l.ArchiveStatus == "" || l.ArchiveStatus == known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
 }
 
-// keepFacts copies the facts that f lacks from known, if both describe the same content.
+// keepFacts copies the values that f lacks from known, if f and known describe the same content.
 func (f *ObjectFacts) keepFacts(known *ObjectFacts) {
 	if f.ETag == "" || f.ETag != known.ETag {
 		return

@@ -1,10 +1,10 @@
 package domain
 
-// Move moves up to limit stored spilled rows, and the rows in the object, to the places in rows.
-// rows are the ObjectChanges.Moved of another update that has more changes than one write can
-// store: a Move stores some of these changes in advance, and the object remains valid. The highest
-// rows move first, so the current row does not change back and forth. The result is valid if
-// Finish returns no queries.
+// Move stores some changes of a large update in advance, because one write cannot store all of
+// them. rows are the ObjectChanges.Moved of that update. Move moves up to limit spilled rows, and
+// rows in the object, to their new places. The highest rows move first, so the current row does not
+// change back and forth, and the object remains valid. The result is valid if Finish returns no
+// queries.
 func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
 	if len(rows) == 0 {
 		return
@@ -34,7 +34,7 @@ func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
 	}
 }
 
-// findInside returns a row in the object, or nil.
+// findInside returns the row in the object that has the given id, or nil.
 func (u *ObjectUpdate) findInside(id ObjectRowID) *ObjectRow {
 	for i := range u.object.Rows {
 		if r := &u.object.Rows[i]; r.ID() == id {
@@ -44,7 +44,7 @@ func (u *ObjectUpdate) findInside(id ObjectRowID) *ObjectRow {
 	return nil
 }
 
-// spilledLater returns the spilled rows with a generated place that are later than a time.
+// spilledLater returns the spilled rows with a generated place whose time is later than than.
 func (u *ObjectUpdate) spilledLater(than int64) []*spilledRow {
 	q := SpilledQuery{Kind: SpilledGenerated, Time: than}
 	if later := &u.below.later; later.Kind == 0 || q.Time < later.Time {

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// An ObjectName names an object of a store by its bucket and its key. Only ParseObjectName creates
-// one. It can be a map key.
+// An ObjectName identifies an object by its bucket and its key. Only ParseObjectName creates one.
+// It can be a map key.
 type ObjectName struct{ bucket, key string }
 
 const (
-	maxBucket    = 255  // bytes; Azure needs up to 88 for account and container
-	maxKey       = 1024 // characters, the limit of Azure; the limit of S3 is 1,024 bytes
-	maxVersionID = 1024 // bytes, the limit of S3
+	maxBucket    = 255  // in bytes; Azure needs up to 88 for account and container
+	maxKey       = 1024 // in characters, the limit of Azure; the limit of S3 is 1,024 bytes
+	maxVersionID = 1024 // in bytes, the limit of S3
 )
 
-// ParseObjectName accepts a bucket of 1 to 255 bytes and a key of 1 to 1,024 characters, both in
-// UTF-8. The key is decoded, as in a listing of the store. Any other text is an Invalid error.
+// ParseObjectName accepts a bucket of 1 to 255 bytes and a key of 1 to 1,024 characters. Both must
+// be UTF-8. The key must be decoded, as in a store's listing. Any other text is an Invalid error.
 func ParseObjectName(bucket, key string) (ObjectName, error) {
 	switch {
 	case len(bucket) < 1 || len(bucket) > maxBucket:
@@ -38,7 +38,8 @@ func (n ObjectName) Bucket() string { return n.bucket }
 // Key returns the key of the object in its bucket.
 func (n ObjectName) Key() string { return n.key }
 
-// CompareObjectNames orders names by bucket, then by key, both byte by byte, as stores list them.
+// CompareObjectNames orders names by bucket, then by key. It compares byte by byte, as stores do in
+// their listings.
 func CompareObjectNames(a, b ObjectName) int {
 	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.key, b.key))
 }
@@ -49,7 +50,7 @@ type VersionID struct{ s string }
 
 const nullVersion = "null"
 
-// ParseVersionID accepts up to 1,024 bytes of UTF-8. Empty text and "null" are the null version.
+// ParseVersionID accepts up to 1,024 bytes of UTF-8. Empty text and "null" name the null version.
 func ParseVersionID(s string) (VersionID, error) {
 	switch {
 	case s == nullVersion:
@@ -62,5 +63,5 @@ func ParseVersionID(s string) (VersionID, error) {
 	return VersionID{s}, nil
 }
 
-// String returns the id as it was parsed, and "null" for the null version.
+// String returns the id as it was parsed, or "null" for the null version.
 func (v VersionID) String() string { return cmp.Or(v.s, nullVersion) }

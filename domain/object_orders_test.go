@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	allOrders    = 6   // with up to this number of events, all orders are tried: 720 orders for 6 events
-	randomOrders = 720 // number of random orders for more events
+	allOrders    = 6   // with up to this many events, the tests try all orders: 720 for 6 events
+	randomOrders = 720 // with more events, the tests try this many random orders
 )
 
 // TestObjectTables_HaveOneResultInAnyOrder delivers the events of each table with native sequencers
-// in any order, each event twice. It requires the same rows, the same current row and one duplicate
-// of each row.
+// in many orders, each event twice. It requires the same rows in each order, the same current row,
+// and one duplicate of each row.
 func TestObjectTables_HaveOneResultInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.NativeTables {
 		t.Run(tc.Name, func(t *testing.T) { checkInAnyOrder(t, tc.Script, (*objectStore).describe) })
 	}
 }
 
-// TestObjectPairs_HaveOneResultInAnyOrder delivers the events of the tables of paired mode in any
-// order, each event twice. It ignores number_reordered, the only value that depends on the order.
+// TestObjectPairs_HaveOneResultInAnyOrder delivers the events of each table of paired mode in many
+// orders, each event twice. It ignores number_reordered, the only value that depends on the order.
 func TestObjectPairs_HaveOneResultInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.PairTables {
 		if tc.Name[:5] == "FM-49" {
-			continue // FM-49 has null sequencers
+			continue // the events of FM-49 have null sequencers
 		}
 		t.Run(tc.Name, func(t *testing.T) {
 			checkInAnyOrder(t, tc.Script, func(s *objectStore) string {
@@ -107,13 +107,13 @@ func tryOrders(rng *rand.Rand, n int, check func(order []int)) {
 	permute(0)
 }
 
-// TestObjectVersionsInAnyOrder delivers the events of the table of versions in random orders.
+// TestObjectVersionsInAnyOrder delivers events of several versions in random orders.
 func TestObjectVersionsInAnyOrder(t *testing.T) {
 	checkInAnyOrder(t, "[C@1/v1, C@2/v2, C@3/v3, D@4/v2, M@5/v4, C@6/v5, D@7/v5, D@8/v4, D@9/v3]", (*objectStore).describe)
 }
 
-// TestObjectOfCrawlIsCurrent is FM-79: if a crawl finds an object, its row becomes the current row,
-// whatever events arrived before.
+// TestObjectOfCrawlIsCurrent tests rule FM-79: if a crawl finds an object, its row becomes current,
+// whichever events arrived before.
 func TestObjectOfCrawlIsCurrent(t *testing.T) {
 	var before []domain.ObjectEvent
 	for i := range 12 {

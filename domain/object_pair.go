@@ -1,16 +1,16 @@
 package domain
 
-// An ObjectPair is a row in paired mode: the creation and the deletion of an object. One of
-// them may be nil.
+// An ObjectPair combines the creation and the deletion of an object, as one row in paired mode. One
+// of the two rows may be nil.
 type ObjectPair struct{ Created, Deleted *ObjectRow }
 
 // PairRows returns the pairs of an object in paired mode. rows are all rows of the object, in
-// ascending order. Among the native rows of a version, a Deleted row forms a pair with a Created
-// row directly before it. A row with a generated place has a pair without the other row. The pairs
-// are in the order of their first rows.
+// ascending order. Among the native rows of a version, a Deleted row forms a pair with the Created
+// row directly before it. A row with a generated place is alone in its pair. The pairs have the
+// order of their first rows.
 func PairRows(rows []ObjectRow) []ObjectPair {
 	var pairs []ObjectPair
-	last := make(map[VersionID]int) // index of the pair of each version's last native row, if that row is Created
+	last := make(map[VersionID]int) // for each version whose last native row is Created: the index of that row's pair
 	for i := range rows {
 		r := &rows[i]
 		if r.Type == ObjectCreated {
@@ -32,7 +32,7 @@ func PairRows(rows []ObjectRow) []ObjectPair {
 	return pairs
 }
 
-// Duplicates returns the sum of the duplicates of both rows.
+// Duplicates returns the sum of the duplicates of the two rows.
 func (p ObjectPair) Duplicates() (n int64) {
 	for _, r := range []*ObjectRow{p.Created, p.Deleted} {
 		if r != nil {
@@ -42,8 +42,8 @@ func (p ObjectPair) Duplicates() (n int64) {
 	return n
 }
 
-// Reordered returns number_reordered: how often paired mode would have changed the pair because
-// its events arrived out of order. It is the only value of a pair that depends on the order of
+// Reordered returns number_reordered: the number of times that paired mode would have changed the
+// pair because its events arrived out of order. No other value of a pair depends on the order of
 // arrival. So it is counted when a row arrives, and stored in the Deleted row.
 func (p ObjectPair) Reordered() int64 {
 	if p.Deleted == nil {
@@ -52,10 +52,10 @@ func (p ObjectPair) Reordered() int64 {
 	return p.Deleted.Reordered
 }
 
-// countReordered counts the changes of pairs when a row arrives. A Deleted row without a Created
-// row has the count 1. If the Created row arrives later, it adds 1. If a Deleted row takes over the
-// Created row of another Deleted row, its count is one more than the count of the other row, which
-// is reset to 1.
+// countReordered updates the counts when a row arrives. A Deleted row without a Created row has the
+// count 1, and a Created row that arrives later adds 1. If a Deleted row replaces another Deleted
+// row in a pair, its count is the replaced row's count plus 1, and the replaced row's count becomes
+// 1.
 func (u *ObjectUpdate) countReordered(row *ObjectRow) {
 	if row.IsGenerated() {
 		if row.Type == ObjectDeleted {
@@ -84,8 +84,9 @@ func (u *ObjectUpdate) countReordered(row *ObjectRow) {
 	}
 }
 
-// neighbors returns the native rows of the version directly before and directly after row, or nil.
-// If row is Created, the row before it does not matter: before may be nil if that row is spilled.
+// neighbors returns the native rows directly before and after row that have the same version, or
+// nil. If row is Created, before may be nil although a spilled row precedes it, because that row
+// does not matter.
 func (u *ObjectUpdate) neighbors(row *ObjectRow) (before, after *ObjectRow) {
 	o, order := &u.object, row.Order()
 	at, _ := u.index(order)

@@ -6,50 +6,50 @@ import (
 )
 
 // The row of an event with a null sequencer has a generated place: behind the highest native row of
-// its version whose time is not later than the time of the event. That native row is its base. Rows
-// with the same base are ordered by time, and then by arrival. If a native row with an earlier time
-// arrives late, the generated row moves behind it. So with distinct times, the place does not
+// its version whose time is not later than the event's time. That native row is its base. Rows with
+// the same base are ordered by time, and then by arrival. If a native row with an earlier time
+// arrives late, the generated row moves behind it. So if all times are distinct, the place does not
 // depend on the order of arrival. If times are equal or unknown, the row that arrived first counts
 // as earlier.
 //
-// A delete marker of a lifecycle rule is a new version, so its version has no native row. It is
-// placed over the highest native row of any version, because the store made it the newest version.
-// Later rows of its version are placed behind it. The original places the marker below all
-// versions, where the object that the marker hides remains current.
+// A delete marker that a lifecycle rule creates is a new version, so its version has no native row.
+// It is placed over the highest native row of any version, because the store made it the newest
+// version. Later rows of its version are placed behind it. The original system places the marker
+// below all versions, so the object that the marker hides remains current.
 //
 // The latest version in a listing is placed in the same way: at the time of the request, it was
-// above all other versions, even if its own native row is unknown.
+// above all other versions, even if its native row is unknown.
 //
-// A row that is placed in this way is called a row over others; its rank is OverRow.
+// A row that is placed in this way is called a row over others, and its rank is OverRow.
 
-// A placement is a generated place, described by the row that it follows.
+// A placement describes a generated place by the row that it follows.
 type placement struct {
 	base  Sequencer
 	rank  PlacementRank
-	after time.Time // time of the followed row, if that row is a row over others
+	after time.Time // time of the followed row if its rank is OverRow, otherwise zero
 }
 
 func (p placement) compare(q placement) int {
 	return cmp.Or(cmp.Compare(p.base.order, q.base.order), cmp.Compare(p.rank, q.rank), cmp.Compare(orderedTime(p.after), orderedTime(q.after)))
 }
 
-// placement returns the placement of a row.
+// placement returns the generated place of r.
 func (r *ObjectRow) placement() placement { return placement{r.Base, r.Rank, r.After} }
 
-// moveTo changes the placement of a row.
+// moveTo sets the generated place of r.
 func (r *ObjectRow) moveTo(p placement) { r.Base, r.Rank, r.After = p.base, p.rank, p.after }
 
-// isOver reports whether the row of the event is placed over others, because its version was the
-// newest version at the time of the event. It is for events without sequencer.
+// isOver reports whether the event's row is placed over others, because its version was the newest
+// version at the time of the event. It is for events without sequencer.
 func (e *ObjectEvent) isOver() bool {
 	return e.IsMarker() || e.Type == ObjectCreated && (e.Reason == Crawl || e.Reason == CrawlRestored)
 }
 
-// placementBehind returns the placement of an event without sequencer behind r. It returns false if
-// the event cannot be placed behind r.
+// placementBehind returns the placement behind r for an event without sequencer. It returns false
+// if the event cannot be placed behind r.
 func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	switch {
-	case e.isOver() && r.IsGenerated(): // the row that is the base of r may be forgotten
+	case e.isOver() && r.IsGenerated(): // the base of r may have been forgotten
 		return placement{base: r.Base, rank: OverRow}, r.isOver()
 	case e.isOver():
 		return placement{base: r.Sequencer, rank: OverRow}, true
@@ -62,7 +62,7 @@ func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	}
 }
 
-// setPlace sets the generated place of a new row. All rows of the object arrived before it.
+// setPlace sets the generated place of a new row. All other rows of the object arrived before it.
 func (u *ObjectUpdate) setPlace(row *ObjectRow) {
 	row.Rank = BehindRow
 	if row.isOver() {
@@ -83,7 +83,8 @@ func (u *ObjectUpdate) setPlace(row *ObjectRow) {
 	if row.isOver() {
 		q = SpilledQuery{Kind: SpilledOver, Time: lastTime(row.Time)}
 	}
-	// Rows in the object are above all spilled rows, so a row that was found there is the highest.
+	// Rows in the object are above all spilled rows, so a row that was found in the object is the
+	// highest.
 	if found || u.object.Spilled == 0 || !row.isOver() && !u.object.hasSpilled(row.Version) {
 		return
 	}
@@ -98,14 +99,14 @@ func isEarlier(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && orderedTime(a) < orderedTime(b)
 }
 
-// moveBehind moves rows with a generated place behind row, if they arrived earlier than row but
-// their events were later.
+// moveBehind moves rows with a generated place behind row, if they arrived earlier than row
+// although their events were later.
 func (u *ObjectUpdate) moveBehind(row *ObjectRow) {
 	if !row.IsAnchor() || row.Time.IsZero() {
 		return
 	}
 	later := u.generatedLater(row.Time)
-	// Anchors move first, because other rows follow them.
+	// Anchors are moved first, because other rows are placed behind them.
 	anchors := []*ObjectRow{row}
 	for _, wantAnchors := range []bool{true, false} {
 		for i := range later {
@@ -117,7 +118,7 @@ func (u *ObjectUpdate) moveBehind(row *ObjectRow) {
 	}
 }
 
-// generatedLater returns copies of the rows with a generated place that are later than t.
+// generatedLater returns copies of all rows with a generated place whose time is later than t.
 func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 	o := &u.object
 	if o.Generated == 0 {
@@ -133,8 +134,8 @@ func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 	return later
 }
 
-// moveBehindAny moves g behind the highest suitable row of anchors, if this raises the place of g,
-// and reports whether g moved.
+// moveBehindAny moves g behind the highest suitable row in anchors, unless this would lower the
+// place of g. It reports whether g moved.
 func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	to := g.placement()
 	for _, r := range anchors {
@@ -150,7 +151,7 @@ func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	return true
 }
 
-// moveRow moves a stored row to another place.
+// moveRow moves a stored row to the place to.
 func (u *ObjectUpdate) moveRow(g *ObjectRow, to placement) {
 	if i, isInside := u.index(g.Order()); isInside {
 		u.object.Rows = append(u.object.Rows[:i], u.object.Rows[i+1:]...)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// storeUpdate applies calls in one update, stores its changes and returns the outcomes.
+// storeUpdate applies calls in one update, stores the changes and returns the outcomes.
 func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
 	s.t.Helper()
 	changes, outcomes := s.newUpdate(ids, calls...)
@@ -20,7 +20,7 @@ func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) [
 	return outcomes
 }
 
-// storeOtherUpdates stores n updates of another writer. They spill the rows that were in the
+// storeOtherUpdates stores n updates of a second writer, which spill the rows that were in the
 // object.
 func (s *objectStore) storeOtherUpdates(n int) {
 	s.t.Helper()
@@ -35,7 +35,8 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			s := newObjectStore(t, limits)
 			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 			first := s.storeUpdate([]string{"first"}, events)
-			// This update has only a duplicate and adds no row. So only Object.Writes shows that it is stored.
+			// The update contains only a duplicate and adds no row, so only Object.Writes records
+			// that it is stored.
 			again := s.storeUpdate([]string{"second"}, events[:1])
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)
@@ -80,7 +81,7 @@ func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
 	require.EqualValues(t, 4, s.object.Duplicates, "an event that a call has twice counts once")
 }
 
-// An event without sequencer is identified by the message that carried it.
+// If a message with an event without sequencer is delivered again, the event is a duplicate.
 func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 	for _, limits := range limitsOfTables {
 		s := newObjectStore(t, limits)
@@ -98,8 +99,8 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 	}
 }
 
-// With 1,000 events without sequencer, no number repeats, and the rows are in the order of their
-// numbers, although the sequencer texts are not.
+// With 1,000 events without sequencer, all numbers are unique. The rows are sorted by number,
+// although the sequencer texts are not.
 func TestObjectNumbers_AreUniqueBeyond255(t *testing.T) {
 	const n = 1000
 	s := newObjectStore(t, domain.DefaultObjectLimits)

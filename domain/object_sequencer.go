@@ -7,32 +7,32 @@ import (
 	"unicode/utf8"
 )
 
-// A Sequencer is the text by which a store orders the events of one object. The zero value is
-// the null sequencer: the event has no sequencer.
+// A Sequencer is a text with which a store orders the events of one object. The zero value is the
+// null sequencer, which means that the event has no sequencer.
 type Sequencer struct {
 	text  string
-	order string // sequencers of an object are compared by this text, byte by byte
+	order string // text that is compared byte by byte with those of other sequencers of the object
 }
 
-// A SequencerForm says which rule compares a sequencer.
+// A SequencerForm determines how sequencers are compared.
 type SequencerForm int
 
 // The forms of sequencers.
 const (
-	// HexSequencer is the form of AWS: hexadecimal digits in upper or lower case. For a
+	// HexSequencer is the form of AWS: hexadecimal digits in upper or lower case. Before a
 	// comparison, the shorter of two sequencers is padded with zeros on the right.
 	HexSequencer SequencerForm = iota + 1
-	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer text
-	// counts as later, although Azure documents no order of texts with different lengths. A
-	// plain comparison would put older texts of 32 characters behind newer texts of 48. See
-	// [Object.Doubt].
+	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer text counts
+	// as later, because a plain comparison would put old texts of 32 characters behind new texts of
+	// 48. Azure documents no order of texts with different lengths; see [Object.Doubt].
 	OpaqueSequencer
 )
 
-// MaxSequencer is the limit for the characters of a sequencer.
+// MaxSequencer is the maximum number of characters in a sequencer.
 const MaxSequencer = 64
 
-// opaquePrefix begins the order of opaque sequencers. It is greater than any hexadecimal digit.
+// opaquePrefix is the start of Sequencer.order for opaque sequencers. It sorts after any
+// hexadecimal digit.
 const opaquePrefix = "~"
 
 // ParseSequencer accepts 1 to 64 characters: hexadecimal digits for HexSequencer, and for
@@ -54,19 +54,19 @@ func ParseSequencer(form SequencerForm, s string) (Sequencer, error) {
 			return Sequencer{}, Errorf(Invalid, "sequencer: want hexadecimal digits, got %q", s)
 		}
 	}
-	// Without trailing zeros, a text compares as if it were padded with zeros to any length. A
-	// text of only zeros keeps one zero, so it is above the null sequencer, which is the base
-	// of rows before all native rows.
+	// Trailing zeros are removed: a shorter text then compares as if it were padded with zeros. A
+	// text of only zeros is stored as one zero, so it sorts after the null sequencer, which is the
+	// base of rows before all native rows.
 	return Sequencer{s, cmp.Or(strings.TrimRight(strings.ToUpper(s), "0"), "0")}, nil
 }
 
-// String returns the text as it was parsed, and empty text for the null sequencer.
+// String returns the text as it was parsed, or "" for the null sequencer.
 func (s Sequencer) String() string { return s.text }
 
 // IsNull reports whether s is the null sequencer.
 func (s Sequencer) IsNull() bool { return s.text == "" }
 
-// Form returns the form of s, and 0 for the null sequencer.
+// Form returns the form of s, or 0 for the null sequencer.
 func (s Sequencer) Form() SequencerForm {
 	switch {
 	case s.IsNull():
@@ -78,8 +78,8 @@ func (s Sequencer) Form() SequencerForm {
 	}
 }
 
-// identity returns the text of s that identifies an event. The case of hexadecimal digits does not
-// matter, but padding does: E4 and E40 have the same place, but identify two events.
+// identity returns the part of s that identifies an event. The case of hexadecimal digits does not
+// matter, but trailing zeros do: E4 and E40 have the same place, but identify two events.
 func (s Sequencer) identity() string {
 	if s.Form() == HexSequencer {
 		return strings.ToUpper(s.text)
@@ -87,7 +87,7 @@ func (s Sequencer) identity() string {
 	return s.text
 }
 
-// isDoubtfulBeside reports whether no store documents the order of s and t.
+// isDoubtfulBeside reports whether no store documents how s and t are ordered.
 func (s Sequencer) isDoubtfulBeside(t Sequencer) bool {
 	return s.Form() != t.Form() || s.Form() == OpaqueSequencer && len(s.text) != len(t.text)
 }

@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// A SpilledQuery requests spilled rows of an object. Select defines the result.
+// A SpilledQuery requests spilled rows of an object. The method Select defines the result.
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
-	ID      ObjectRowID // row id for SpilledByID
+	ID      ObjectRowID // id of the row, for SpilledByID
 	Version VersionID   // version for SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor and SpilledRecent
 	Order   ObjectOrder // order for SpilledNeighbors and SpilledOld
 	Limit   int         // maximum number of rows for SpilledLive
 	Time    int64       // time in microseconds, for SpilledEarlier, SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld and SpilledRecent
 }
 
-// A SpilledQueryKind says which rows a query requests.
+// A SpilledQueryKind determines which rows a query requests.
 type SpilledQueryKind int
 
-// The kinds of queries.
+// The values of SpilledQueryKind.
 const (
-	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
-	SpilledLive                                  // the highest live rows, up to Limit, among the newest rows of all versions
+	SpilledByID      SpilledQueryKind = iota + 1 // the row with ID
+	SpilledLive                                  // up to Limit rows: the newest row of each version, if it is live, highest rows first
 	SpilledHead                                  // a version's newest row
-	SpilledEarlier                               // a version's newest row that is not a result of SpilledGenerated for the same Time
-	SpilledNeighbors                             // a version's native rows directly below and directly above Order
-	SpilledAnchor                                // a version's highest row up to Time behind which a null sequencer can be placed
-	SpilledOver                                  // the highest row of any version up to Time over which a row over others can be placed
-	SpilledGenerated                             // rows after Time with a generated place
-	SpilledOld                                   // the lowest rows above Order that are before Time, up to MaxForgotten
-	SpilledRecent                                // a version's newest row whose time is unknown or not before Time
+	SpilledEarlier                               // a version's newest row among those that SpilledGenerated does not return for the same Time
+	SpilledNeighbors                             // a version's native rows directly below and above Order
+	SpilledAnchor                                // a version's highest row up to Time behind which an event without sequencer can be placed
+	SpilledOver                                  // the highest row of any version, up to Time, over which a new row can be placed with OverRow
+	SpilledGenerated                             // rows with a generated place and a time after Time
+	SpilledOld                                   // the lowest rows above Order whose time is before Time, up to MaxForgotten
+	SpilledRecent                                // a version's newest row whose time is unknown, or not before Time
 )
 
-// SpilledAnswers are the results of queries.
+// SpilledAnswers contains the results of queries.
 type SpilledAnswers map[SpilledQuery][]ObjectRow
 
-// Select returns the result of the query. rows are all spilled rows of the object.
+// Select returns the query's result. rows are all spilled rows of the object.
 func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 	switch q.Kind {
 	case SpilledByID:
@@ -93,7 +93,7 @@ func (q SpilledQuery) isGeneratedLater(r *ObjectRow) bool {
 	return r.IsGenerated() && orderedTime(r.Time) > q.Time
 }
 
-// selectAnchor returns the row behind which e has the highest placement.
+// selectAnchor returns the row behind which e is placed highest.
 func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow {
 	return selectHighest(selectRows(rows, func(r *ObjectRow) bool {
 		_, anchors := placementBehind(r, e)
@@ -105,8 +105,8 @@ func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow
 	})
 }
 
-// lastTime returns the Time of a query for rows up to t. If t is unknown, the query is not limited
-// by time.
+// lastTime returns the value of SpilledQuery.Time for rows up to t. If t is unknown, rows of any
+// time match.
 func lastTime(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -130,26 +130,26 @@ func selectHighest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectR
 	return []ObjectRow{slices.MaxFunc(rows, compare)}
 }
 
-// A spilledRow is a row below the floor that an update has read or added.
+// A spilledRow is a row at or below Object.Floor that an update has read or added.
 type spilledRow struct {
 	row     ObjectRow
-	existed bool // the row is stored as a spilled row
+	existed bool // the store contains the row as a spilled row
 	changed bool
 	removed bool // the row is no longer spilled
 }
 
-// spilledRows are the rows below the floor that an update has read or added.
+// spilledRows contains the rows at or below Object.Floor that an update has read or added.
 type spilledRows struct {
 	answers  SpilledAnswers
-	queries  []SpilledQuery // queries without a result yet
+	queries  []SpilledQuery // queries whose results are not known yet
 	rows     map[ObjectRowID]*spilledRow
 	versions map[VersionID]struct{}     // versions whose newest spilled row may have changed
-	recent   map[VersionID]SpilledQuery // for versions of which only recent spilled rows remain: the query for the newest of these rows
-	later    SpilledQuery               // the SpilledGenerated query with the earliest time; only rows in its result can move
+	recent   map[VersionID]SpilledQuery // queries for the newest row of each version of which only recent spilled rows remain
+	later    SpilledQuery               // the SpilledGenerated query with the earliest time; only the rows that it returns can move
 }
 
-// lookUp returns the result of a query, including the changes of this update. If the result is not
-// known yet, lookUp records the query and returns false.
+// lookUp returns a query's result, including the changes of this update. If the result is not known
+// yet, lookUp adds the query to s.queries and returns false.
 func (s *spilledRows) lookUp(q SpilledQuery) ([]*spilledRow, bool) {
 	if _, answered := s.load(q); !answered {
 		return nil, false
@@ -168,8 +168,8 @@ func (s *spilledRows) lookUp(q SpilledQuery) ([]*spilledRow, bool) {
 	return found, true
 }
 
-// load returns the result of a query without the changes of this update. If the result is not known
-// yet, load records the query and returns false.
+// load returns a query's result without the changes of this update. If the result is not known yet,
+// load adds the query to s.queries and returns false.
 func (s *spilledRows) load(q SpilledQuery) ([]ObjectRow, bool) {
 	answer, answered := s.answers[q]
 	if !answered {
@@ -189,7 +189,7 @@ func (s *spilledRows) load(q SpilledQuery) ([]ObjectRow, bool) {
 	return answer, true
 }
 
-// put adds a row, or replaces it.
+// put adds a row, or replaces the row with the same id.
 func (s *spilledRows) put(row ObjectRow) {
 	if s.rows == nil {
 		s.rows = make(map[ObjectRowID]*spilledRow)
@@ -220,7 +220,7 @@ func (s *spilledRows) noteChange(id ObjectRowID) {
 	}
 }
 
-// noteVersion records that the newest spilled row of a version may have changed.
+// noteVersion records that the newest spilled row of version v may have changed.
 func (s *spilledRows) noteVersion(v VersionID) {
 	if s.versions == nil {
 		s.versions = make(map[VersionID]struct{})
@@ -228,7 +228,7 @@ func (s *spilledRows) noteVersion(v VersionID) {
 	s.versions[v] = struct{}{}
 }
 
-// noteRecent records that only recent spilled rows of a version remain, and the query for the
+// noteRecent records that only recent spilled rows of version v remain. q is the query for the
 // newest of them.
 func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
 	if s.recent == nil {
@@ -238,7 +238,7 @@ func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
 	s.noteVersion(v)
 }
 
-// addChangesTo adds the changes of spilled rows to the changes of an update.
+// addChangesTo adds the changes of spilled rows to an update's changes.
 func (s *spilledRows) addChangesTo(changes *ObjectChanges) {
 	for id, known := range s.rows {
 		switch {
@@ -264,10 +264,10 @@ func compareRowIDs(a, b ObjectRowID) int {
 	)
 }
 
-// newestSpilled returns the newest spilled row of a version, or nil.
+// newestSpilled returns the newest spilled row of the given version, or nil.
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 	// If the newest row is no longer spilled, SpilledEarlier returns the newest row below it. Rows
-	// that can move are already known from the query in later.
+	// that can move are already known: the query in later returned them.
 	q, areForgotten := u.below.recent[v]
 	if !areForgotten {
 		q = SpilledQuery{Kind: SpilledHead, Version: v}
@@ -281,7 +281,7 @@ func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 			return nil
 		}
 	}
-	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // without the removed rows
+	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // lookUp does not return removed rows
 	if len(found) == 0 {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// An objectStore stores one object like a real store: the newest rows in the object, and the
-// other rows separately. It checks the invariants after each update.
+// An objectStore stores one object in memory. Like a real store, it stores the newest rows in the
+// object and the older rows separately. It checks the invariants after each update.
 type objectStore struct {
 	t       testing.TB
 	limits  domain.ObjectLimits
@@ -22,7 +22,7 @@ type objectStore struct {
 	heads   map[domain.VersionID]domain.ObjectRow
 	updates int
 	queries int
-	advance int // limit for the spilled rows that one update moves in advance; 0: rows are not moved in advance
+	advance int // maximum number of spilled rows that one update moves in advance; 0: no rows are moved in advance
 	moved   int // number of updates that moved rows in advance
 }
 
@@ -34,7 +34,7 @@ func newObjectStore(t testing.TB, limits domain.ObjectLimits) *objectStore {
 	}
 }
 
-// ingestCalls applies calls in one update, and stores the changes.
+// ingestCalls applies calls in one update, and stores its changes.
 func (s *objectStore) ingestCalls(calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
 	s.t.Helper()
 	s.updates++
@@ -63,7 +63,7 @@ func (s *objectStore) moveInAdvance(rows []domain.ObjectRow) bool {
 	return true
 }
 
-// newUpdate returns the changes of an update that applies calls.
+// newUpdate returns the changes and outcomes of an update that applies calls.
 func (s *objectStore) newUpdate(ids []string, calls ...[]domain.ObjectEvent) (domain.ObjectChanges, []domain.ObjectOutcome) {
 	s.t.Helper()
 	return s.updateBy(ids, func(u *domain.ObjectUpdate) (outcomes []domain.ObjectOutcome) {
@@ -74,8 +74,8 @@ func (s *objectStore) newUpdate(ids []string, calls ...[]domain.ObjectEvent) (do
 	})
 }
 
-// updateBy returns the changes and outcomes of the update that do applies. It repeats the update
-// until all its queries have a result.
+// updateBy runs do in an update, and returns the changes and outcomes. It repeats the update until
+// the results of all its queries are known.
 func (s *objectStore) updateBy(ids []string, do func(u *domain.ObjectUpdate) []domain.ObjectOutcome) (domain.ObjectChanges, []domain.ObjectOutcome) {
 	s.t.Helper()
 	answers := make(domain.SpilledAnswers)
@@ -123,12 +123,12 @@ func (s *objectStore) storeChanges(c domain.ObjectChanges) {
 	}
 }
 
-// rows returns all rows in ascending order.
+// rows returns all rows of the object in ascending order.
 func (s *objectStore) rows() []domain.ObjectRow {
 	return slices.SortedFunc(slices.Values(slices.Concat(s.object.Rows, slices.Collect(maps.Values(s.spilled)))), domain.CompareObjectRows)
 }
 
-// checkObject requires that the state of the object is the one that follows from all rows.
+// checkObject requires that the object contains the state that follows from all its rows.
 func (s *objectStore) checkObject() {
 	s.t.Helper()
 	o, all := &s.object, s.rows()

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// limitsOfTables are the limits with which each table is tested: no limit, and limits with
-// which most rows are spilled.
+// limitsOfTables contains the limits with which each table is tested: no limits, and limits that
+// spill most rows.
 var limitsOfTables = []domain.ObjectLimits{{}, {Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 8}, {Bytes: 500}}
 
 func TestObjectTables(t *testing.T) {
@@ -31,8 +31,8 @@ func TestObjectTables(t *testing.T) {
 	}
 }
 
-// TestObjectVersions is the table of the current state with versions from the specification FM-new.
-// Each step delivers all earlier events again, and then its own event.
+// TestObjectVersions is the table of current states with versions, from the specification FM-new.
+// Each step delivers all earlier events again, and then a new one.
 func TestObjectVersions(t *testing.T) {
 	steps := []struct{ event, want string }{
 		{"C@1/v1", "v1"},
@@ -64,8 +64,8 @@ func TestObjectVersions(t *testing.T) {
 	}
 }
 
-// TestObjectsOfFixtureLists_AreCurrentIfLastCreated is FM-27 and FM-28: n events, of which those with even numbers are
-// Created. Bucket, key and version depend on the number of the event.
+// TestObjectsOfFixtureLists_AreCurrentIfLastCreated tests rules FM-27 and FM-28 with n events. The
+// events with even numbers are Created. Bucket, key and version depend on the event's number.
 func TestObjectsOfFixtureLists_AreCurrentIfLastCreated(t *testing.T) {
 	for _, tc := range []struct {
 		name                 string

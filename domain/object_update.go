@@ -6,62 +6,61 @@ import (
 	"slices"
 )
 
-// An ObjectUpdate applies events to a copy of an object, and returns the changes to store. Its zero
-// value is not usable; Object.Update returns one. It is not safe for concurrent use.
+// An ObjectUpdate applies events to a copy of an object, and returns the changes to store.
+// Object.Update creates one; the zero value is not usable. It is not safe for concurrent use.
 type ObjectUpdate struct {
 	object   Object
-	current  *ObjectRow // current row of the object before the update
+	current  *ObjectRow // the object's current row before the update
 	ids      []string
-	repeated bool // an update with one of ids is already stored, so this update changes nothing
-	changed  bool // rows were added or moved
+	repeated bool // an update with one of ids is already stored, so this one changes nothing
+	changed  bool // whether rows were added or moved
 
 	hasEffect bool // the update has changes to store
-	isGone    bool // the object has to be deleted
+	isGone    bool // the object must be deleted
 
-	claimed map[ObjectRowID]struct{} // rows that events of this update created, now or before a retry
+	claimed map[ObjectRowID]struct{} // rows that were created for events of this update, in this run or an earlier one
 	moved   map[ObjectRowID]ObjectRow
 	below   spilledRows
 }
 
-// An ObjectOutcome is the result of ingesting an event.
+// An ObjectOutcome says what an update did with an event.
 type ObjectOutcome int
 
-// The outcomes of an event.
+// The values of ObjectOutcome.
 const (
 	ObjectStored    ObjectOutcome = iota + 1 // this update stores the event
-	ObjectDuplicate                          // the event already has a row
-	ObjectTooOld                             // the event is not stored: see ObjectRetention
+	ObjectDuplicate                          // a row of the event is already stored
+	ObjectTooOld                             // the event is not stored, because it is too old; see ObjectRetention
 )
 
-// ObjectChanges are the changes of an update. They are stored atomically, and only if the stored
-// object has not changed since it was read.
+// ObjectChanges contains the changes of an update. They are stored atomically, and only if the
+// stored object has not changed since it was read.
 type ObjectChanges struct {
 	Object  Object
-	Create  []ObjectRow   // spilled rows that were not spilled before
-	Replace []ObjectRow   // spilled rows that have changed
-	Delete  []ObjectRowID // ids of rows that are no longer spilled
-	Heads   []ObjectRow   // newest spilled rows of the versions for which this row may have changed
-	NoHeads []VersionID   // versions without spilled rows
-	Moved   []ObjectRow   // rows that moved, with their new places, from the highest to the lowest; see Move
-	// Event is the event for the watchers of the object, and Object.Changes is its version; "":
-	// no event.
+	Create  []ObjectRow   // rows that are now spilled, and were not before
+	Replace []ObjectRow   // rows that were spilled before, and have changed
+	Delete  []ObjectRowID // ids of rows that were spilled before, and no longer are
+	Heads   []ObjectRow   // newest spilled row of each version for which this row may have changed
+	NoHeads []VersionID   // versions that no longer have spilled rows
+	Moved   []ObjectRow   // rows that moved, with their new places, highest first; see ObjectUpdate.Move
+	// Event is the event to publish to the object's watches, with Object.Changes as its version. It
+	// is "" if there is no event.
 	Event ChangeEvent
-	// State is the change of the current state of the object; "": no change.
+	// State says how the object's current state changed. It is "" if it did not change.
 	State  ObjectStateEvent
 	before *ObjectRow // current row before the update
-	// IsEmpty is true if the caller need not store anything: the update is already stored, all
-	// its events are too old, or no row was forgotten.
+	// IsEmpty is set if there is nothing to store: the update is already stored, all its events are
+	// too old, or no row was forgotten.
 	IsEmpty bool
-	// IsGone is true if the object has to be deleted: it has no rows, and the limits of its
-	// forgotten rows are no longer needed.
+	// IsGone is set if the object must be deleted: it has no rows, and the limits of its forgotten
+	// rows are no longer needed.
 	IsGone bool
 }
 
-// Update begins an update of o. answers are the results of queries for spilled rows, for this
-// state of the object. ids[0] is the id of the update; the other ids are those of larger updates
-// that contain it. An update is stored with its first id. So if the reply of a write is lost, any
-// of ids in Object.Writes proves that the update was stored, alone or in a larger one. ids may be
-// empty.
+// Update begins an update of o. answers are the results of queries for spilled rows of o. ids[0] is
+// the id of the update; further ids are those of larger updates that include it. An update is
+// stored with its first id. If the reply of a write is lost, any of ids in Object.Writes means that
+// the update was stored, alone or in a larger one. ids may be empty.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	return &ObjectUpdate{
 		object: o.Clone(), current: o.Current, ids: ids, repeated: o.HasWrite(ids...),
@@ -71,8 +70,9 @@ func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 
 // Apply applies the events of one call. The outcomes are valid if Finish returns no queries.
 //
-// An event that the call has twice is applied once. Events with a sequencer are applied first, then
-// the events without sequencer in the order of their times, at equal times Created before Deleted.
+// If the call contains an event twice, the event is applied once. Events with a sequencer are
+// applied first. The events without sequencer follow, ordered by time; at equal times, Created
+// precedes Deleted.
 func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 	outcomes := make([]ObjectOutcome, len(events))
 	if len(events) == 1 {
@@ -92,8 +92,8 @@ func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 	return outcomes
 }
 
-// OfRepeat returns the outcome of an event that the call has for the second time. o is the outcome
-// of the first time.
+// OfRepeat returns the outcome of an event when the same call contains it again. o is the outcome
+// of the event itself.
 func (o ObjectOutcome) OfRepeat() ObjectOutcome {
 	if o == ObjectStored {
 		return ObjectDuplicate
@@ -101,7 +101,7 @@ func (o ObjectOutcome) OfRepeat() ObjectOutcome {
 	return o
 }
 
-// sortedEvents returns the indexes of events in the order in which a call applies them.
+// sortedEvents returns the indexes of events, in the order in which Apply applies the events.
 func sortedEvents(events []ObjectEvent) []int {
 	orders := make([]ObjectOrder, len(events))
 	indexes := make([]int, len(events))
@@ -153,8 +153,8 @@ func (u *ObjectUpdate) hasClaimed(id ObjectRowID) bool {
 	return claimed
 }
 
-// find returns the row of an event, or nil. It returns false if the result of a query is not known
-// yet.
+// find returns the row of an event, or nil. Its second result is false if it needs a query whose
+// result is not known yet.
 func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	o := &u.object
 	if e.Sequencer.IsNull() {
@@ -182,17 +182,17 @@ func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	return &found[0].row, true
 }
 
-// index returns the index in Rows of the row with an order and true, or the index at which the row
-// would be inserted and false.
+// index returns the index in Rows of the row with the given order, and true. If no such row exists,
+// it returns the index at which the row would be inserted, and false.
 func (u *ObjectUpdate) index(order ObjectOrder) (int, bool) {
 	rows := u.object.Rows
 	if n := len(rows); n == 0 || rows[n-1].Order().Compare(order) < 0 {
-		return n, false // the common case: the event is the newest one
+		return n, false // the most frequent case: the event is the newest one
 	}
 	return slices.BinarySearchFunc(rows, order, func(r ObjectRow, order ObjectOrder) int { return r.Order().Compare(order) })
 }
 
-// insert adds a row.
+// insert adds the row of a new event.
 func (u *ObjectUpdate) insert(row ObjectRow) {
 	o := &u.object
 	if len(u.ids) > 0 {
@@ -213,7 +213,8 @@ func (u *ObjectUpdate) insert(row ObjectRow) {
 	u.settleDoubt(&row)
 }
 
-// put adds a row to the object if its order is above the floor, or to the spilled rows.
+// put adds a row to the object if its order is above the floor. Otherwise it adds the row to the
+// spilled rows.
 func (u *ObjectUpdate) put(row ObjectRow) {
 	o, order := &u.object, row.Order()
 	if order.Compare(o.Floor) > 0 {
@@ -226,9 +227,9 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 	o.noteSpilled(&row)
 }
 
-// Finish returns the changes to store or, if these depend on spilled rows, queries. For queries,
-// the caller adds their results, for the same state of the object, to the results that it has, and
-// begins a new update of the object.
+// Finish returns the changes to store, or queries if the changes depend on spilled rows. For
+// queries, the caller adds their results to the answers that it already has, and begins a new
+// update of the same object.
 func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
 	if u.repeated {
 		return ObjectChanges{Object: u.object, IsEmpty: true}, u.below.queries
@@ -270,11 +271,11 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	return changes, nil
 }
 
-// setCurrent finds the current row. Spilled rows matter only if no row in the object is live.
+// setCurrent sets the current row. Spilled rows matter only if no row in the object is live.
 func (u *ObjectUpdate) setCurrent() {
 	o := &u.object
 	if !u.changed {
-		if o.Current != nil { // the count of duplicates of the row may have changed
+		if o.Current != nil { // the current row's count of duplicates may have changed
 			u.setCurrentTo(u.findAgain(o.Current))
 		}
 		return
@@ -292,21 +293,21 @@ func (u *ObjectUpdate) setCurrent() {
 	u.setCurrentTo(u.highestSpilled(&f))
 }
 
-// highestSpilled returns the highest live row among the newest spilled rows of versions without
-// a row in the object, or nil. inside are the versions with rows in the object.
+// highestSpilled returns the highest live row among the newest rows of versions that have only
+// spilled rows, or nil. inside are the versions with rows in the object.
 func (u *ObjectUpdate) highestSpilled(inside *seenVersions) (highest *ObjectRow) {
 	observe := func(r *ObjectRow) {
 		if !inside.hasSeen(r.Version) && r.IsLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
 			highest = r
 		}
 	}
-	// For these versions, the stored newest rows may be outdated.
+	// For these versions, the newest rows in the store may be outdated.
 	for v := range u.below.versions {
 		if r := u.newestSpilled(v); r != nil {
 			observe(r)
 		}
 	}
-	// The limit is one more than the number of rows that may have to be skipped.
+	// Rows of changed versions and of versions in the object are skipped. One more row is needed.
 	limit := inside.count() + len(u.below.versions) + 1
 	stored, _ := u.below.load(SpilledQuery{Kind: SpilledLive, Limit: limit})
 	for i := range stored {
@@ -317,7 +318,7 @@ func (u *ObjectUpdate) highestSpilled(inside *seenVersions) (highest *ObjectRow)
 	return highest
 }
 
-// setCurrentTo makes the highest live row the current row, unless it is a marker.
+// setCurrentTo makes highest the current row, unless it is a delete marker.
 func (u *ObjectUpdate) setCurrentTo(highest *ObjectRow) {
 	u.object.Current = nil
 	if highest != nil && !highest.IsMarker() {
@@ -326,7 +327,7 @@ func (u *ObjectUpdate) setCurrentTo(highest *ObjectRow) {
 	}
 }
 
-// findAgain returns the row of r with the changes of this update.
+// findAgain returns the same row as r, with the changes of this update.
 func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
 	if i, found := u.index(r.Order()); found {
 		return &u.object.Rows[i]
@@ -337,8 +338,8 @@ func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
 	return r
 }
 
-// spill moves the lower half of the rows in the object to the spilled rows, and repeats this until
-// the remaining rows are within limits. At least the newest row remains.
+// spill moves the lower half of the object's rows to the spilled rows, and repeats this until the
+// remaining rows are within limits. At least the newest row remains in the object.
 func (u *ObjectUpdate) spill(limits ObjectLimits, heads map[VersionID]ObjectRow) {
 	o := &u.object
 	for len(o.Rows) > 1 && (limits.Rows > 0 && len(o.Rows) > limits.Rows || limits.Bytes > 0 && rowsSize(o.Rows) > limits.Bytes) {

@@ -36,7 +36,7 @@ func TestObjectName(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(names, domain.CompareObjectNames))
 }
 
-// TestVersionID is FM-24: an event without a version has the null version.
+// TestVersionID tests rule FM-24: an event without a version has the null version.
 func TestVersionID(t *testing.T) {
 	require.Equal(t, "null", must(domain.ParseVersionID("")).String())
 	require.Equal(t, domain.VersionID{}, must(domain.ParseVersionID("null")))
@@ -65,7 +65,7 @@ func TestSequencerIsRefused(t *testing.T) {
 	require.Zero(t, domain.Sequencer{}.Form())
 }
 
-// TestSequencerOrder checks lists of sequencers in ascending order, for each form.
+// TestSequencerOrder requires that the sequencers in each list are in ascending order.
 func TestSequencerOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -138,7 +138,7 @@ func TestObjectWithSequencersOfUnknownOrderIsDoubtful(t *testing.T) {
 	}
 }
 
-// TestGeneratedSequencerText is FM-30: the rows are in order, although their texts are not.
+// TestGeneratedSequencerText tests rule FM-30: the rows are in order, although their texts are not.
 func TestGeneratedSequencerText(t *testing.T) {
 	const zeros = "000000000000000000000000000000"
 	for _, tc := range []struct {
@@ -163,7 +163,7 @@ func TestGeneratedSequencerText(t *testing.T) {
 	}
 }
 
-// TestQuoteETag is FM-4.
+// TestQuoteETag tests rule FM-4: ETags are stored in quotes.
 func TestQuoteETag(t *testing.T) {
 	for s, want := range map[string]string{
 		`e`: `"e"`, ``: `""`, `"e`: `"e"`, `e"`: `"e"`, `W/"e`: `W/"e"`, `"`: `""`, `W/"`: `W/""`,
@@ -173,8 +173,8 @@ func TestQuoteETag(t *testing.T) {
 	}
 }
 
-// TestObjectIsAccessible is rule FM-85 of the specification FM-new. Unlike in the original (its weak
-// point 20), a restored object of class Glacier is accessible.
+// TestObjectIsAccessible tests rule FM-85 of the specification FM-new. Unlike in the original
+// system, a restored object of class Glacier is accessible.
 func TestObjectIsAccessible(t *testing.T) {
 	for _, tc := range []struct {
 		class, archive string

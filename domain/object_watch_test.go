@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// Forgetting rows of a watched object is not a change of its state. Forgetting a whole object that
-// is not watched is not a change either.
+// Forgetting rows of a watched object does not change the object's state. Neither does forgetting a
+// whole object that is not watched.
 func TestForget_KeepsAnObjectThatIsWatched(t *testing.T) {
 	name, err := domain.ParseObjectName("bucket", "key")
 	require.NoError(t, err)

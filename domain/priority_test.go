@@ -29,7 +29,8 @@ func TestPriorityTurn_PicksTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 	}
 }
 
-// Rule P10 of the cursor model: each waiting priority is picked within a limited number of picks.
+// This test checks rule P10 of the cursor model: each waiting priority is picked within a limited
+// number of picks.
 func TestPriorityTurn_PicksEachPriorityWithinALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.IntRange(0, domain.Priorities-1).Draw(t, "priority")

@@ -6,34 +6,34 @@ import (
 )
 
 // A ReplayRequest asks the owner of a cursor to repeat ended deliveries, or to create or dequeue a
-// bundle for a consumer that fetches its deliveries. Exactly one of the fields after Number is set.
-// Any node can store a request beside the cursor; the owner of the cursor carries it out.
+// bundle for a consumer that fetches its deliveries. Any node can store a request next to the
+// cursor, and the owner of the cursor executes it. Exactly one of the fields after Number is set.
 type ReplayRequest struct {
 	ID     string // unique id of the request
-	Number int    // number among the requests of the cursor, from 1 without gaps
+	Number int    // number of the request among those of the cursor, from 1 without gaps
 
 	Delivery *ReplayDelivery
 	Range    *ReplayRange
-	Stop     string // ID of the request whose replay of a range has to stop
+	Stop     string // ID of the earlier request for a range whose replay must stop
 	Peek     *PeekRequest
 	Dequeue  string // ID of the bundle to dequeue
 }
 
-// IsFetch reports whether r comes from a consumer that fetches its deliveries.
+// IsFetch reports whether r requests to create or dequeue a bundle for a consumer.
 func (r *ReplayRequest) IsFetch() bool { return r.Peek != nil || r.Dequeue != "" }
 
-// A ReplayDelivery identifies one ended delivery to repeat.
+// A ReplayDelivery identifies one ended delivery that must be repeated.
 type ReplayDelivery struct {
 	Position
 	Published time.Time
 }
 
-// A ReplayRange selects the ended deliveries to repeat.
+// A ReplayRange selects ended deliveries that must be repeated.
 type ReplayRange struct {
-	From, To time.Time // range of publication times; From is included, To is not
-	Filter   string    // filter in addition to that of the receiver; "": no additional filter
-	OnlyDead bool      // only dead letters are replayed
-	Rate     int       // deliveries per second, 1 to MaxReplayRate
+	From, To time.Time // range of publication times, including From but not To
+	Filter   string    // filter in addition to the receiver's filter; "": no additional filter
+	OnlyDead bool      // replay only dead letters
+	Rate     int       // number of replayed deliveries per second, 1 to MaxReplayRate
 }
 
 // The limits of replays.
@@ -41,13 +41,12 @@ const (
 	MaxReplayRate     = 1000
 	DefaultReplayRate = 10
 
-	// MaxReplayRequests is the limit for the requests of a cursor that its owner has not
-	// carried out yet.
+	// MaxReplayRequests is the maximum number of requests of a cursor that wait for its owner.
 	MaxReplayRequests = 64
 )
 
-// Check returns an Invalid error if a field of r is invalid. The text of the error begins with the
-// JSON pointer of the field.
+// Check returns an Invalid error if a field of r is invalid. The error text begins with the field's
+// JSON pointer.
 func (r *ReplayRange) Check() error {
 	if !r.From.Before(r.To) {
 		return Errorf(Invalid, "/to: want a time after from")
@@ -61,17 +60,17 @@ func (r *ReplayRange) Check() error {
 	return nil
 }
 
-// Includes reports whether a time of publication is in the range.
+// Includes reports whether a publication time is in the range.
 func (r *ReplayRange) Includes(published time.Time) bool {
 	return !published.Before(r.From) && published.Before(r.To)
 }
 
-// ReplayRequests are the last requests of a cursor, in the order of their numbers.
+// ReplayRequests contains the last requests of a cursor, ordered by number.
 type ReplayRequests []ReplayRequest
 
-// Add returns a copy of q to which r is added with the next number. It removes the requests up to
-// number followed, which the owner has carried out. Add fails with Conflict if the same delivery or
-// another range is already requested, or if followed comes from a stale read.
+// Add returns a copy of q to which r is added with the next number. It removes the requests that
+// the owner has executed, which have numbers up to followed. Add fails with Conflict if q already
+// requests the same delivery or a different range, or if followed comes from a stale read.
 func (q ReplayRequests) Add(followed int, r ReplayRequest) (ReplayRequests, error) {
 	kept := slices.Clone(q)
 	r.Number = followed + 1
@@ -96,7 +95,7 @@ func (q ReplayRequests) Add(followed int, r ReplayRequest) (ReplayRequests, erro
 	return append(kept, r), nil
 }
 
-// After returns the requests with numbers above followed.
+// After returns the requests with numbers greater than followed.
 func (q ReplayRequests) After(followed int) ReplayRequests {
 	for i := range q {
 		if q[i].Number > followed {
@@ -106,7 +105,7 @@ func (q ReplayRequests) After(followed int) ReplayRequests {
 	return nil
 }
 
-// Find returns the request with an ID, or nil.
+// Find returns the request with the given ID, or nil.
 func (q ReplayRequests) Find(id string) *ReplayRequest {
 	for i := range q {
 		if q[i].ID == id {
@@ -116,34 +115,34 @@ func (q ReplayRequests) Find(id string) *ReplayRequest {
 	return nil
 }
 
-// A ReplayState is the state of a replay.
+// A ReplayState says whether a replay is running.
 type ReplayState int
 
-// The states of a Replay.
+// The values of ReplayState.
 const (
 	ReplayRunning ReplayState = iota
 	ReplayDone
-	ReplayStopped // a request stopped the replay, or the cursor was closed
+	ReplayStopped // a request stopped the replay, or its cursor was closed
 )
 
-// A Replay is a second position of a cursor. It moves through the entries of a range that the
-// cursor has already taken, and repeats their deliveries.
+// A Replay repeats the deliveries of a range that the cursor has already taken. It has a separate
+// position, which moves through the entries of the range.
 type Replay struct {
-	ID     string // id of the request for the replay
-	Number int    // number of the request for the replay
+	ID     string // id of the request that began the replay
+	Number int    // number of the request that began the replay
 	ReplayRange
 	State ReplayState
-	// At is the position of the next entry. The priorities are replayed one after another, the
-	// highest first.
+	// At is the position of the next entry to replay. The priorities are replayed one after
+	// another, the highest first.
 	At  Position
-	End [Priorities]int64 // for each priority, the number of the first entry that the cursor had not taken when the replay began
+	End [Priorities]int64 // for each priority, the number of the next entry to take when the replay began; the replay ends before it
 
 	Seen    int64 // number of entries that At has passed
 	Matched int64 // number of deliveries that were repeated
 	Skipped int64 // number of matching deliveries that were not repeated, because they were outstanding
 }
 
-// Remaining returns an upper limit for the number of entries that At has not passed.
+// Remaining returns an upper limit for the number of entries that the replay has not passed yet.
 func (r *Replay) Remaining() int64 {
 	if r.State != ReplayRunning {
 		return 0
@@ -155,7 +154,8 @@ func (r *Replay) Remaining() int64 {
 	return n
 }
 
-// moveTo moves the replay to p or, if p is at the end of its priority, to the next priority.
+// moveTo moves the replay to p. If p is at the end of its priority, the replay continues with the
+// next priority.
 func (r *Replay) moveTo(p Position) {
 	r.At = p
 	for r.At.Number >= r.End[r.At.Priority] {
@@ -167,9 +167,9 @@ func (r *Replay) moveTo(p Position) {
 	}
 }
 
-// ApplyReplayRequest carries out a request. dead is the stored dead letter of the requested delivery, or
-// nil. ApplyReplayRequest returns false if the request has to wait until a settlement is stored. It
-// ignores requests that were carried out before.
+// ApplyReplayRequest executes a request. dead is the stored dead letter of the requested delivery,
+// or nil. ApplyReplayRequest returns false if a settlement must be stored first. It ignores
+// requests that were executed before.
 func (c *Cursor) ApplyReplayRequest(r *ReplayRequest, dead *Retry, now time.Time) bool {
 	s := &c.standing
 	if r.Number <= s.Followed {
@@ -197,9 +197,9 @@ func (c *Cursor) ApplyReplayRequest(r *ReplayRequest, dead *Retry, now time.Time
 		c.createBundle(r.ID, r.Peek)
 	}
 	if s.Held != nil && r.Dequeue == s.Held.ID {
-		// The consumer has received the stored bundle. A bundle in memory may have other
-		// deliveries: another owner may have taken over the cursor, and may have stored another
-		// bundle for the same request.
+		// The consumer has received the stored bundle. A bundle in memory may contain other
+		// deliveries, because another owner may have stored a different bundle for the same
+		// request. So the request waits until the bundle in memory is stored.
 		if c.hasUnstoredBundle() || c.countChanges()+len(s.Held.Retries) > MaxHeld {
 			return false
 		}
@@ -209,10 +209,10 @@ func (c *Cursor) ApplyReplayRequest(r *ReplayRequest, dead *Retry, now time.Time
 	return true
 }
 
-// IsReplaying reports whether a replay of a range runs.
+// IsReplaying reports whether the replay of a range is running.
 func (s *Standing) IsReplaying() bool { return s.Replay != nil && s.Replay.State == ReplayRunning }
 
-// Replaying returns the running replay of the cursor, and false if no replay runs.
+// Replaying returns the cursor's running replay. It returns false if none is running.
 func (c *Cursor) Replaying() (Replay, bool) {
 	if !c.standing.IsReplaying() {
 		return Replay{}, false
@@ -220,11 +220,11 @@ func (c *Cursor) Replaying() (Replay, bool) {
 	return *c.standing.Replay, true
 }
 
-// LastReplayRequest returns the number of the last request that the owner has carried out.
+// LastReplayRequest returns the number of the last request that the owner has executed.
 func (c *Cursor) LastReplayRequest() int { return c.standing.Followed }
 
-// CanReplay reports whether a replay runs and may make one more delivery now. It returns false
-// while fresh deliveries are served carefully.
+// CanReplay reports whether a replay is running and may repeat one more delivery now. It returns
+// false while fresh deliveries are suspects.
 func (c *Cursor) CanReplay(now time.Time) bool {
 	s := &c.standing
 	if !s.IsReplaying() || s.isCareful() || !c.isReady(now) || !c.hasRoomForReplay() {
@@ -234,9 +234,9 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 		return false
 	}
 	if first := c.retries.firstDue(); first != nil && !first.Due.After(now) {
-		return false // due retries are called first, including retries of this replay
+		return false // due retries come first, including those of this replay
 	}
-	waiting := 0 // number of deliveries that were taken or replayed and not called
+	waiting := 0 // number of deliveries that were taken or replayed but not called yet
 	for _, p := range s.Open {
 		if _, called := c.calls[p.EntryID]; !called {
 			waiting++
@@ -257,14 +257,14 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	return c.InFlight()+waiting < c.limit()
 }
 
-// SkipReplay moves the replay to p, past entries that the replay does not deliver.
+// SkipReplay moves the replay to p without repeating the deliveries before p.
 func (c *Cursor) SkipReplay(p Position) {
 	r := c.standing.Replay
 	r.Seen += p.Number - r.At.Number
 	r.moveTo(p)
 }
 
-// EndReplayPriority moves the replay past the last entry of its priority.
+// EndReplayPriority moves the replay past the last entry of the current priority.
 func (c *Cursor) EndReplayPriority() {
 	r := c.standing.Replay
 	end := r.At
@@ -272,9 +272,9 @@ func (c *Cursor) EndReplayPriority() {
 	r.moveTo(end)
 }
 
-// TakeReplay repeats the delivery of the entry at p, and moves the replay past the entry. p is the
-// position of the replay, or a later one. If the delivery is outstanding, it only counts as skipped.
-// dead is the stored dead letter of the delivery, or nil.
+// TakeReplay repeats the delivery of the entry at p, and moves the replay past this entry. p is the
+// replay's position, or a later one. If the delivery is outstanding, it is counted as skipped and
+// not repeated. dead is the stored dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
 	c.SkipReplay(p.Next())
@@ -297,19 +297,19 @@ func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now ti
 	r.Matched++
 }
 
-// hasReplayed reports whether a replay may have repeated a delivery. If so, the store may have a
+// hasReplayed reports whether a replay may have repeated a delivery. If so, the store may contain a
 // dead letter of the delivery, although the delivery is open.
 func (s *Standing) hasReplayed(e EntryID) bool {
 	return s.Replay != nil && e.Number < s.Replay.End[e.Priority]
 }
 
-// hasRoomForReplay reports whether the cursor may have one more retry, and whether the document of
-// that retry fits into a settlement together with the results of all calls.
+// hasRoomForReplay reports whether the cursor may have one more retry. The retry's document must
+// fit into a settlement together with the results of all calls.
 func (c *Cursor) hasRoomForReplay() bool {
 	return c.retries.len() < MaxRetries && c.countChanges() < MaxConcurrency/2
 }
 
-// countChanges returns the number of documents with changes that are not stored yet.
+// countChanges returns the number of documents whose changes are not stored yet.
 func (c *Cursor) countChanges() int {
 	n := len(c.changes)
 	if c.pending != nil {
@@ -322,8 +322,8 @@ func (c *Cursor) isOutstanding(e EntryID) bool {
 	return c.retries.get(e) != nil || c.standing.indexOpen(e) >= 0 || c.standing.Held.Has(e)
 }
 
-// deadLetter returns the dead letter of a delivery that the current or next settlement stores. If
-// there is none, it returns stored, the dead letter that the caller has read from the store.
+// deadLetter returns the dead letter of a delivery that the current or the next settlement stores.
+// If there is none, it returns stored, which the caller has read from the store.
 func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	if dead := c.changes[e].dead; dead != nil {
 		return dead
@@ -334,8 +334,8 @@ func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	return stored
 }
 
-// restartDelivery turns an ended delivery into a retry without attempts. dead is the stored dead
-// letter, or nil. number is the number of the request.
+// restartDelivery makes an ended delivery a retry without attempts. dead is the stored dead letter,
+// or nil. number is the number of the replay request.
 func (c *Cursor) restartDelivery(p Position, published time.Time, dead *Retry, number int, now time.Time) {
 	next := Retry{Position: p, Published: published}
 	letter := c.deadLetter(p.EntryID, dead)
@@ -344,9 +344,9 @@ func (c *Cursor) restartDelivery(p Position, published time.Time, dead *Retry, n
 	}
 	next.Attempts, next.Due, next.Dead, next.Reason, next.Replay = 0, now, false, "", number
 	ch := c.changes[p.EntryID]
-	// Without a dead letter, the settlement creates the document of the retry. If a stale read
-	// has missed a dead letter, the store refuses the settlement, so the history of the dead
-	// letter is not lost.
+	// Without a dead letter, the settlement creates the retry's document. If a stale read has
+	// missed a dead letter, the store rejects the settlement, so the dead letter's history is not
+	// lost.
 	ch.dead, ch.mayExist = nil, ch.mayExist || letter != nil
 	c.changes[p.EntryID] = ch
 	c.retries.put(next)
@@ -354,9 +354,9 @@ func (c *Cursor) restartDelivery(p Position, published time.Time, dead *Retry, n
 	c.standing.Counters.Triggered++
 }
 
-// holdDelivery prevents calls of a delivery until the next settlement is stored. An earlier call
-// would be unknown to the next owner after a crash, so a delivery that crashes its nodes would not
-// be found.
+// holdDelivery prevents calls of a delivery until the next settlement is stored. If an earlier call
+// crashed the node, the next owner would not know about the call, and could not find the delivery
+// that crashes nodes.
 func (c *Cursor) holdDelivery(e EntryID) {
 	c.held[e] = struct{}{}
 	c.retries.remove(e, true)
@@ -371,8 +371,8 @@ func (c *Cursor) isHeld(e EntryID) bool {
 	return held
 }
 
-// releaseHeld permits calls of a delivery after a settlement, unless a later settlement must be
-// stored first or the delivery is being called.
+// releaseHeld permits calls of a delivery after a settlement was stored. It does nothing if a later
+// settlement must be stored first, or if the delivery is being called.
 func (c *Cursor) releaseHeld(e EntryID) {
 	r := c.retries.all[e]
 	if _, called := c.calls[e]; r != nil && r.index < 0 && !called && !c.isHeld(e) {

@@ -11,8 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requestReplay requests a replay of one delivery or of a range, or requests to stop the replay of
-// a range.
+// requestReplay requests to replay one delivery or a range, or to stop the replay of a range.
 func (m *cursorModel) requestReplay() {
 	if len(m.stream) == 0 || len(m.requests) >= 8 {
 		return
@@ -35,8 +34,8 @@ func (m *cursorModel) requestReplay() {
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: m.now}
 	}
-	// The new request has the next number, even if the requester does not know which of the
-	// stored requests were carried out.
+	// The new request receives the next number, even if the requester does not know which of the
+	// stored requests were executed.
 	added, err := m.requests.Add(0, r)
 	if err != nil {
 		require.Equal(m.t, domain.Conflict, domain.KindOf(err))
@@ -46,7 +45,7 @@ func (m *cursorModel) requestReplay() {
 	m.requests = added
 }
 
-// followRequests makes a node carry out the requests that it has not carried out yet.
+// followRequests makes a node execute the requests that it has not executed yet.
 func (m *cursorModel) followRequests(n *modelNode) {
 	for _, r := range m.requests {
 		var dead *domain.Retry
@@ -64,7 +63,7 @@ func (m *cursorModel) followRequests(n *modelNode) {
 	}
 }
 
-// deadAt returns the dead letter of an entry in the version that a node has loaded, or nil.
+// deadAt returns an entry's dead letter in the version that a node has loaded, or nil.
 func (m *cursorModel) deadAt(n *modelNode, e domain.EntryID) *domain.Retry {
 	if dead, ok := m.versions[n.version].dead[e]; ok {
 		return &dead
@@ -72,7 +71,7 @@ func (m *cursorModel) deadAt(n *modelNode, e domain.EntryID) *domain.Retry {
 	return nil
 }
 
-// replayEntry moves the replay of a node past an entry.
+// replayEntry moves a node's replay past one entry.
 func (m *cursorModel) replayEntry(n *modelNode) {
 	if !n.cursor.CanReplay(m.now) {
 		return
@@ -91,7 +90,7 @@ func (m *cursorModel) replayEntry(n *modelNode) {
 	}
 }
 
-// checkReplays requires that all deliveries that a settlement repeats were requested.
+// checkReplays requires that each delivery that a settlement repeats was requested.
 func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken []domain.EntryID) {
 	after := version{standing: s.Standing}
 	began := 0
@@ -103,18 +102,19 @@ func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken 
 		}
 	}
 	again := int(s.Standing.Counters.Triggered-before.standing.Counters.Triggered) - began
-	asked := len(taken)
+	requested := len(taken)
 	for _, r := range m.requests {
 		if r.Number > before.standing.Followed && r.Number <= s.Standing.Followed && r.Delivery != nil {
-			asked++
+			requested++
 		}
 	}
 	require.GreaterOrEqual(m.t, again, 0)
-	require.LessOrEqual(m.t, again, asked, "a replay is counted once")
+	require.LessOrEqual(m.t, again, requested, "a replay is counted once")
 	m.replayed += again
 }
 
-// isReplayed reports whether the write between two versions may have repeated a delivery.
+// isReplayed reports whether the write that replaced the version before by after may have repeated
+// a delivery.
 func (m *cursorModel) isReplayed(before, after *version, e domain.EntryID) bool {
 	for _, r := range m.requests {
 		if r.Number > before.standing.Followed && r.Number <= after.standing.Followed && r.Delivery != nil && r.Delivery.EntryID == e {

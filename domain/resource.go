@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// A Resource is a part of the hub that can be watched. The path of its URI, in the form that
-// ParseResource returns, identifies it; paths are compared byte by byte. A bundle is identified by
-// its path and its actor, because two actors may have bundles with the same id.
+// A Resource is a part of the hub that can be watched. It is identified by the path of its URI, as
+// ParseResource returns it. Paths are compared byte by byte. A bundle is identified by its path and
+// its actor, because bundles of two actors may have the same id.
 type Resource struct {
 	kind  ResourceKind
 	path  string
 	name  string  // last segment of the path
-	actor ActorID // actor of a bundle or a subscription
+	actor ActorID // actor to which the bundle or subscription belongs; zero for other kinds
 }
 
-// A ResourceKind is a kind of resources. All resources of a kind have the same form of path.
+// A ResourceKind determines the form of a resource's path.
 type ResourceKind int
 
 // The kinds of resources that can be watched.
 const (
-	KeptResource         ResourceKind = iota + 1 // a document of a client: /v1/resources/{name}
+	KeptResource         ResourceKind = iota + 1 // a document that a client stores: /v1/resources/{name}
 	BundleResource                               // /v1/bundles/{id}
 	SubscriptionResource                         // /v1/subscriptions/{id}
 	PartyResource                                // /broker/producer/{id}, /broker/channel/{id} or /broker/channel/{id}/consumer/{id}
-	ObjectResource                               // an object of a store: /v1/objects/{id}
+	ObjectResource                               // an object in an object store: /v1/objects/{id}
 )
 
-// The parts of paths before a name.
+// The parts of paths that precede a name.
 const (
 	keptPath         = "/v1/resources/"
 	bundlePath       = "/v1/bundles/"
 	subscriptionPath = "/v1/subscriptions/"
 	producerPath     = "/broker/producer/"
 	channelPath      = "/broker/channel/"
-	consumerPath     = "/consumer/" // part between the name of the channel and the name of the consumer
+	consumerPath     = "/consumer/" // separates a channel's name from a consumer's name
 	objectPath       = "/v1/objects/"
 )
 
-// Kept returns the resource of a document that a client stores in the hub. The name may be any text
-// that ParseActorID accepts, except "." and "..", which HTTP clients remove from paths.
+// Kept returns the resource for a document that a client stores in the hub. The name may be any
+// text that ParseActorID accepts, except "." and "..", which HTTP clients remove from paths.
 func Kept(name string) (Resource, error) {
 	if err := checkName("name of a resource", name); err != nil {
 		return Resource{}, err
@@ -52,13 +52,13 @@ func Kept(name string) (Resource, error) {
 	return Resource{kind: KeptResource, path: keptPath + name, name: name}, nil
 }
 
-// BundleOf returns the resource of a bundle of an actor.
+// BundleOf returns the resource for a bundle of an actor.
 func BundleOf(actor ActorID, id BundleID) Resource {
 	return Resource{BundleResource, bundlePath + id.String(), id.String(), actor}
 }
 
-// ParseResource returns the resource of an actor with a path that has no percent-encoding. Any
-// other path is an Invalid error.
+// ParseResource returns the resource at a path, for an actor. The path must not be percent-encoded.
+// Any other path is an Invalid error.
 func ParseResource(path string, actor ActorID) (Resource, error) {
 	if name, ok := strings.CutPrefix(path, keptPath); ok {
 		return Kept(name)
@@ -81,7 +81,7 @@ func ParseResource(path string, actor ActorID) (Resource, error) {
 	return Resource{}, Errorf(Invalid, "it cannot be watched; bundles, subscriptions, producers, channels, consumers, objects of stores and /v1/resources/{name} can")
 }
 
-// parsePartyPath returns the party with a path. isParty is false if the path does not have the form
+// parsePartyPath returns the party at a path. isParty is false if the path does not have the form
 // of a party's path.
 func parsePartyPath(path string) (id PartyID, isParty bool, err error) {
 	if name, ok := strings.CutPrefix(path, producerPath); ok {
@@ -99,19 +99,19 @@ func parsePartyPath(path string) (id PartyID, isParty bool, err error) {
 	return id, true, err
 }
 
-// SubscriptionResourceOf returns the resource of a subscription of an actor.
+// SubscriptionResourceOf returns the resource for a subscription of an actor.
 func SubscriptionResourceOf(owner ActorID, id SubscriptionID) Resource {
 	return Resource{SubscriptionResource, subscriptionPath + id.String(), id.String(), owner}
 }
 
-// ObjectResourceOf returns the resource of an object of a store. ParseResource returns the same
-// resource for the ids of the object's rows.
+// ObjectResourceOf returns the resource for an object. ParseResource returns the same resource if a
+// path contains the id of one of the object's rows.
 func ObjectResourceOf(name ObjectName) Resource {
 	id := ObjectID{Name: name}.String()
 	return Resource{kind: ObjectResource, path: objectPath + id, name: id}
 }
 
-// PartyOf returns the resource of a party of the broker.
+// PartyOf returns the resource for a party of the broker.
 func PartyOf(id PartyID) Resource {
 	path := producerPath + id.String()
 	switch {
@@ -123,11 +123,11 @@ func PartyOf(id PartyID) Resource {
 	return Resource{kind: PartyResource, path: path, name: id.String()}
 }
 
-// keySeparator does not occur in paths.
+// keySeparator separates a path from an actor. Paths do not contain it.
 const keySeparator = "#"
 
-// Key returns the unique key of the resource in stores: the path, followed by the actor of a bundle
-// or subscription.
+// Key returns the unique key by which stores find the resource: its path, followed by the actor to
+// which a bundle or subscription belongs.
 func (r Resource) Key() string {
 	if r.actor.IsZero() {
 		return r.path
@@ -153,7 +153,7 @@ func ParseResourceKey(key string) (Resource, error) {
 	return r, err
 }
 
-// IsZero reports whether r is the zero Resource, which names no resource.
+// IsZero reports whether r names no resource.
 func (r Resource) IsZero() bool { return r.kind == 0 }
 
 // Kind returns the kind of r.
@@ -165,10 +165,10 @@ func (r Resource) Name() string { return r.name }
 // String returns the path.
 func (r Resource) String() string { return r.path }
 
-// Actor returns the actor of a bundle or a subscription.
+// Actor returns the actor to which a bundle or subscription belongs.
 func (r Resource) Actor() ActorID { return r.actor }
 
-// Bundle returns the id of the bundle, and false if r is not a bundle.
+// Bundle returns the id of the bundle. It returns false if r is not a bundle.
 func (r Resource) Bundle() (BundleID, bool) {
 	if r.kind != BundleResource {
 		return BundleID{}, false
@@ -198,18 +198,18 @@ func (r Resource) Object() (ObjectName, error) {
 	return id.Name, err
 }
 
-// Stream returns the stream of the changes of r. The entry of a change has priority 0, and its
-// number is one less than the version of the change.
+// Stream returns the stream that contains the changes of r. The entry of a change has priority 0,
+// and its number is one less than the change's version.
 func (r Resource) Stream() StreamName {
 	sum := sha256.Sum256([]byte(r.Key()))
 	return StreamName{resourceKind, hex.EncodeToString(sum[:])}
 }
 
-// A ResourceBase is the base URL of the resources of a hub, such as https://hub.example.org. The
-// zero ResourceBase has no URL.
+// A ResourceBase is the base URL of a hub's resources, such as https://hub.example.org. The zero
+// ResourceBase has no URL.
 type ResourceBase struct{ scheme, host, path string }
 
-// ParseResourceBase reads an absolute http or https URL without credentials, query and fragment.
+// ParseResourceBase accepts an absolute http or https URL without credentials, query or fragment.
 func ParseResourceBase(text string) (ResourceBase, error) {
 	if err := CheckCallbackURL(text); err != nil {
 		return ResourceBase{}, err
@@ -226,8 +226,8 @@ func ParseResourceBase(text string) (ResourceBase, error) {
 	return ResourceBase{u.Scheme, hostOf(u), strings.TrimRight(u.Path, "/")}, nil
 }
 
-// hostOf returns the host in lower case, followed by the port unless it is the default port of the
-// scheme.
+// hostOf returns the host of u in lower case. The port follows, unless it is the default port of
+// the scheme.
 func hostOf(u *url.URL) string {
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if strings.Contains(host, ":") {
@@ -239,15 +239,15 @@ func hostOf(u *url.URL) string {
 	return host + ":" + port
 }
 
-// String returns the URL, without a slash at its end.
+// String returns the URL without a trailing slash.
 func (b ResourceBase) String() string { return b.scheme + "://" + b.host + b.path }
 
-// URI returns the URI of a resource.
+// URI returns the URI of the given resource.
 func (b ResourceBase) URI(r Resource) string { return b.String() + r.path }
 
-// Parse returns the resource of an actor with a URI. The scheme and the host may be in upper or
-// lower case, and the path may be percent-encoded once. For any other URI, Parse returns an Invalid
-// error with the reason.
+// Parse returns the resource with the given URI, for an actor. The scheme and the host may be in
+// upper or lower case, and the path may be percent-encoded once. For any other URI, Parse returns
+// an Invalid error with the reason.
 func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	if len(uri) > MaxCallbackURL {
 		return Resource{}, Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(uri))
@@ -278,7 +278,7 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	return ParseResource(path, actor)
 }
 
-// Contains reports whether a URL is below b. A call to a URL below b would reach the hub itself.
+// Contains reports whether a URL is below b. A call to such a URL would reach the hub itself.
 func (b ResourceBase) Contains(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || b == (ResourceBase{}) {

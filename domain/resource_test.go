@@ -130,8 +130,8 @@ func TestABase_ContainsURLsBelowIt(t *testing.T) {
 	}
 }
 
-// FuzzResourceURI checks that a resource has one URI, and that a server would return the same
-// resource for this URI as for the accepted one.
+// FuzzResourceURI checks that a resource has exactly one URI, and that a server would find the same
+// resource by this URI as by the parsed one.
 func FuzzResourceURI(f *testing.F) {
 	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561", "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA"} {
 		f.Add(seed)
@@ -149,7 +149,7 @@ func FuzzResourceURI(f *testing.F) {
 		require.Equal(t, r, again)
 		u, err := url.Parse(uri)
 		require.NoError(t, err)
-		if r.Kind() == domain.ObjectResource { // the URIs of an object may have the id of a row
+		if r.Kind() == domain.ObjectResource { // the id in an object's URI may be that of a row
 			id, err := domain.ParseObjectID(strings.TrimPrefix(u.Path, "/v1/objects/"))
 			require.NoError(t, err)
 			require.Equal(t, domain.ObjectResourceOf(id.Name), r)

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// A Subscription says which messages of a topic a receiver wants, and how the hub calls the
+// A Subscription determines which messages of a topic a receiver gets, and how the hub calls the
 // receiver with them. Its filter and attachments are JMESPath expressions over the metadata of a
-// message. The package that evaluates these expressions validates them.
+// message. The package that evaluates these expressions also validates them.
 type Subscription struct {
 	Owner            ActorID
 	Topic            string
 	CallbackURL      string
-	Method           string // POST or PUT
-	Encoding         string // JSONEncoding or FormEncoding
+	Method           string // HTTP method of the calls: POST or PUT
+	Encoding         string // content type of the calls: JSONEncoding or FormEncoding
 	FormFields       map[string]string
-	PayloadFormField string            // name of the form field with the message
-	HMACKeyID        string            // id of the HMAC key in the header Authorization; "": the id of the subscription
+	PayloadFormField string            // name of the form field that contains the message
+	HMACKeyID        string            // id of the HMAC key that the header Authorization names; "": the id of the subscription
 	Filter           string            // expression that selects messages; "": all messages
-	Attachments      map[string]string // expressions by the names of the attachments
+	Attachments      map[string]string // expression for each attachment, by the attachment's name
 
-	IsSync         bool    // a message has only one attempt, and its sender waits for the result
-	MaxRate        float64 // limit for the calls per second; 0: no limit
-	MaxConcurrency int     // limit for the calls under way; 0: the limit of the hub
-	IsOrdered      bool    // one call at a time, in the order of the topic
+	IsSync         bool    // a message is attempted only once, and its sender waits for the result
+	MaxRate        float64 // maximum number of calls per second; 0: no limit
+	MaxConcurrency int     // maximum number of concurrent calls; 0: the hub's limit
+	IsOrdered      bool    // calls are made one at a time, in the order of the topic
 }
 
-// A SubscriptionID names a subscription. It is a UUID that is unique among the subscriptions of all
+// A SubscriptionID names a subscription. It is a UUID, and unique among the subscriptions of all
 // owners.
 type SubscriptionID [16]byte
 
 // ParseSubscriptionID reads the 36-character form of a UUID, in upper or lower case. It returns an
-// Invalid error for the nil UUID and any other text.
+// Invalid error for any other text and for the nil UUID.
 func ParseSubscriptionID(s string) (SubscriptionID, error) {
 	id, err := parseUUID("subscription id", s)
 	return id, err
@@ -42,11 +42,11 @@ func ParseSubscriptionID(s string) (SubscriptionID, error) {
 // String returns the 36-character form in lower case.
 func (id SubscriptionID) String() string { return formatUUID(id) }
 
-// Cursor returns the id of the cursor of the subscription.
+// Cursor returns the id of the subscription's cursor.
 func (id SubscriptionID) Cursor() CursorID { return CursorID{"s|" + id.String()} }
 
-// SubscriptionOf returns the subscription of a cursor. It returns an Invalid error if the cursor
-// belongs to a receiver of another kind.
+// SubscriptionOf returns the subscription to which a cursor belongs. It returns an Invalid error if
+// the cursor belongs to a different kind of receiver.
 func SubscriptionOf(cursor CursorID) (SubscriptionID, error) {
 	text, ok := strings.CutPrefix(cursor.s, "s|")
 	if !ok {
@@ -55,7 +55,7 @@ func SubscriptionOf(cursor CursorID) (SubscriptionID, error) {
 	return ParseSubscriptionID(text)
 }
 
-// The encodings of a call.
+// The formats in which the hub sends a message to a receiver.
 const (
 	JSONEncoding = "application/json"
 	FormEncoding = "multipart/form-data"
@@ -68,30 +68,30 @@ const (
 	MaxAttachments = 16
 	MaxFormFields  = 64
 
-	// MaxSubscriptions is the limit for the subscriptions of one owner.
+	// MaxSubscriptions is the maximum number of subscriptions of one owner.
 	MaxSubscriptions = 100
 
-	// MaxSync is the limit for the sync subscriptions of one topic. Concurrent requests may
+	// MaxSync is the maximum number of sync subscriptions of one topic. Concurrent requests may
 	// create a few more.
 	MaxSync = 16
 
-	// The bounds of Subscription.MaxRate.
+	// MinCallRate and MaxCallRate are the bounds of Subscription.MaxRate.
 	MinCallRate = 0.01
 	MaxCallRate = 1000
 
-	// DefaultTopic is the topic of a subscription that does not name a topic.
+	// DefaultTopic is the topic of a subscription that names no topic.
 	DefaultTopic = "events"
 )
 
-// DataTopic is the topic of subscriptions that are called when data is available for their owner.
+// DataTopic is the topic whose subscriptions are called when data is available for their owner.
 // Only the hub publishes to it.
 const DataTopic = "data-available"
 
-// DequeuedTopic is the topic of subscriptions that are called when their owner has dequeued a
-// bundle. Only the hub publishes to it.
+// DequeuedTopic is the topic whose subscriptions are called when their owner has dequeued a bundle.
+// Only the hub publishes to it.
 const DequeuedTopic = "bundle-dequeued"
 
-// Stream returns the stream of the topic of s.
+// Stream returns the stream from which s receives messages.
 func (s *Subscription) Stream() (StreamName, error) {
 	switch s.Topic {
 	case DataTopic:
@@ -102,12 +102,12 @@ func (s *Subscription) Stream() (StreamName, error) {
 	return ParseTopic(s.Topic)
 }
 
-// IsReservedTopic reports whether only the hub publishes to a topic.
+// IsReservedTopic reports whether only the hub may publish to the topic.
 func IsReservedTopic(topic string) bool {
 	return topic == DataTopic || topic == DequeuedTopic || topic == ObjectsTopic
 }
 
-// SetDefaults sets each empty field that has a default.
+// SetDefaults replaces each empty field by its default, if it has one.
 func (s *Subscription) SetDefaults() {
 	if s.Topic == "" {
 		s.Topic = DefaultTopic
@@ -123,8 +123,8 @@ func (s *Subscription) SetDefaults() {
 	}
 }
 
-// Check returns an Invalid error if a field of s is invalid. The text of the error begins with the
-// JSON pointer of the field.
+// Check returns an Invalid error if a field of s is invalid. The error text begins with the field's
+// JSON pointer.
 func (s *Subscription) Check() error {
 	if err := checkCallback(s.CallbackURL); err != nil {
 		return err
@@ -183,8 +183,8 @@ func (s *Subscription) Check() error {
 	return nil
 }
 
-// checkCalls returns an error for limits out of bounds, and for sync deliveries of topics to which
-// only the hub publishes.
+// checkCalls returns an error if a limit is out of bounds, or if sync deliveries are requested for
+// a topic to which only the hub publishes.
 func (s *Subscription) checkCalls() error {
 	switch {
 	case s.IsSync && IsReservedTopic(s.Topic):
@@ -199,8 +199,8 @@ func (s *Subscription) checkCalls() error {
 	return nil
 }
 
-// checkCallback returns an error for a URL to which the hub must not send calls. It does not check
-// the address: the address of a host may change, so it is checked at each call.
+// checkCallback returns an error if the hub must not send calls to the URL. It does not check the
+// IP address, which may change and is therefore checked at each call.
 func checkCallback(text string) error {
 	if err := CheckCallbackURL(text); err != nil {
 		return Errorf(Invalid, "/callback_url: %w", err)
@@ -209,7 +209,7 @@ func checkCallback(text string) error {
 }
 
 // CheckCallbackURL returns an Invalid error if the hub must not send calls to a URL. It does not
-// check the address. The text of the error has no credentials.
+// check the IP address. The error text contains no credentials.
 func CheckCallbackURL(text string) error {
 	if len(text) > MaxCallbackURL {
 		return Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(text))
@@ -217,7 +217,7 @@ func CheckCallbackURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return Errorf(Invalid, "want a URL") // err is omitted: the text in it may have credentials
+		return Errorf(Invalid, "want a URL") // err is omitted: its text may contain credentials
 	case u.User != nil:
 		return Errorf(Invalid, "want no credentials in it")
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -245,7 +245,7 @@ func (s *Subscription) IsEqual(o *Subscription) bool {
 		s.Filter == o.Filter && maps.Equal(s.FormFields, o.FormFields) && maps.Equal(s.Attachments, o.Attachments)
 }
 
-// pointer escapes a name for a JSON pointer, and shortens a long name.
+// pointer escapes a name for a JSON pointer, and shortens long names.
 func pointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(Shorten(name))
 }

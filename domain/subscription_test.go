@@ -15,7 +15,7 @@ func TestAnInvalidSubscription_IsRefusedWithAJSONPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*domain.Subscription)
-		want   string // expected error; "": the subscription is valid
+		want   string // expected error; "": no error
 	}{
 		{"as it is", func(*domain.Subscription) {}, ""},
 		{"by PUT", func(s *domain.Subscription) { s.Method = "PUT" }, ""},
@@ -73,7 +73,8 @@ func TestAnInvalidSubscription_IsRefusedWithAJSONPointer(t *testing.T) {
 	}
 }
 
-// If IsEqual ignored a field, a change of that field would count as a repeated request.
+// If IsEqual ignored a field, a request that changes only this field would count as a repeated
+// request.
 func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
 	s := domain.Subscription{Owner: actor("a"), FormFields: map[string]string{"a": "b"}, Attachments: map[string]string{"a": "b"}}
 	same := s.Clone()

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A TraceContext names a span of a distributed trace, as in the W3C recommendation Trace Context.
-// It shows which request caused an action, for the diagnosis of delays. No rule depends on it.
-// The zero TraceContext names no span.
+// A TraceContext names a span of a distributed trace, as defined by the W3C recommendation Trace
+// Context. It records which request caused an action, to diagnose delays. It has no influence on
+// the behaviour of the hub. The zero TraceContext names no span.
 type TraceContext struct {
 	TraceID TraceID
 	SpanID  SpanID
 	Sampled bool
-	State   string // state of other systems, in the form of the header tracestate; "": no state
+	State   string // state of other tracing systems, in the form of the header tracestate; "": no state
 }
 
 // A TraceID is the id of a trace. The zero TraceID is not valid.
@@ -40,14 +40,14 @@ func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
 const (
 	traceParentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	maxTraceState     = 512 // bytes; every system has to propagate this many
+	maxTraceState     = 512 // in bytes; every system must propagate at least this many
 	maxTraceStates    = 32  // members
 	sampledFlag       = 1
 )
 
-// ParseTraceContext returns the context from the values of the headers traceparent and tracestate.
-// It returns an Invalid error if parent is not valid. A state that is not valid, or longer than 512
-// bytes, is dropped: the recommendation allows this, and the parent is valid without a state.
+// ParseTraceContext returns the context that the headers traceparent and tracestate contain. It
+// returns an Invalid error if parent is not valid. It drops a state that is not valid, or longer
+// than 512 bytes: the recommendation allows this, and the parent is valid without a state.
 func ParseTraceContext(parent, state string) (TraceContext, error) {
 	c, ok := parseTraceParent(parent)
 	if !ok {
@@ -69,15 +69,15 @@ func parseTraceParent(text string) (c TraceContext, ok bool) {
 		!decodeLowerHex(flags[:], text[53:traceParentLength]) {
 		return TraceContext{}, false
 	}
-	if rest := text[traceParentLength:]; rest != "" && (version[0] == 0 || rest[0] != '-') { // later versions may append members
+	if rest := text[traceParentLength:]; rest != "" && (version[0] == 0 || rest[0] != '-') { // later versions of the recommendation may append members
 		return TraceContext{}, false
 	}
 	c.Sampled = flags[0]&sampledFlag != 0
 	return c, !c.IsZero()
 }
 
-// decodeLowerHex decodes hexadecimal digits in lower case into to. It returns false for any other
-// text, and if text does not have the length for to.
+// decodeLowerHex decodes lower-case hexadecimal digits into the slice to. It returns false if text
+// contains other characters, or does not have the right length.
 func decodeLowerHex(to []byte, text string) bool {
 	if len(text) != hex.EncodedLen(len(to)) || strings.ContainsAny(text, "ABCDEF") {
 		return false
@@ -86,8 +86,8 @@ func decodeLowerHex(to []byte, text string) bool {
 	return err == nil
 }
 
-// isTraceState reports whether text may be the value of a header tracestate: members KEY=VALUE
-// of printable ASCII, with commas between them.
+// isTraceState reports whether text is valid as a header tracestate: members KEY=VALUE of printable
+// ASCII, separated by commas.
 func isTraceState(text string) bool {
 	if text == "" || len(text) > maxTraceState || strings.Count(text, ",") >= maxTraceStates {
 		return false
@@ -111,7 +111,7 @@ func isTraceState(text string) bool {
 // IsZero reports whether c names no span.
 func (c TraceContext) IsZero() bool { return c.TraceID == TraceID{} || c.SpanID == SpanID{} }
 
-// Parent returns the value of the header traceparent. It is empty if c names no span.
+// Parent returns the value of the header traceparent, or "" if c names no span.
 func (c TraceContext) Parent() string {
 	if c.IsZero() {
 		return ""
@@ -127,12 +127,12 @@ func (c TraceContext) Parent() string {
 	return string(append(text, "-00"...))
 }
 
-// MaxCauses is the limit for the spans that a span names as its causes.
+// MaxCauses is the maximum number of spans that a span can name as its causes.
 const MaxCauses = 64
 
-// AddCause appends a context to causes. parent and state are the values of the extensions
-// traceparent and tracestate of a CloudEvent. AddCause ignores a context that is not valid or
-// already in causes. It does nothing if causes has MaxCauses elements.
+// AddCause appends a context to causes. parent and state are the CloudEvent extensions traceparent
+// and tracestate. AddCause ignores a context that is not valid or already in causes. It does
+// nothing if causes has MaxCauses elements.
 func AddCause(causes []TraceContext, parent, state string) []TraceContext {
 	if parent == "" || len(causes) == MaxCauses {
 		return causes
@@ -144,8 +144,8 @@ func AddCause(causes []TraceContext, parent, state string) []TraceContext {
 	return append(causes, c)
 }
 
-// Stored returns the part of c that is stored: a sampled context without the state of other
-// systems. It returns the zero TraceContext if c is not sampled.
+// Stored returns the part of c that is stored. It is the zero TraceContext if c is not sampled;
+// otherwise it is c without the state of other systems.
 func (c TraceContext) Stored() TraceContext {
 	if !c.Sampled {
 		return TraceContext{}
@@ -157,8 +157,8 @@ func (c TraceContext) Stored() TraceContext {
 // traceBytes is the number of bytes that AppendStored appends.
 const traceBytes = len(TraceID{}) + len(SpanID{})
 
-// AppendStored appends the stored form of c, which is the 16 bytes of its trace id and the 8 bytes
-// of its span id. It appends nothing if c is not sampled or names no span.
+// AppendStored appends the stored form of c: the 16 bytes of its trace id, and the 8 bytes of its
+// span id. It appends nothing if c is not sampled or names no span.
 func (c TraceContext) AppendStored(to []byte) []byte {
 	if !c.Sampled || c.IsZero() {
 		return to
@@ -166,7 +166,7 @@ func (c TraceContext) AppendStored(to []byte) []byte {
 	return append(append(to, c.TraceID[:]...), c.SpanID[:]...)
 }
 
-// ParseStored returns the context in data, which AppendStored has written. It returns the zero
+// ParseStored returns the context that AppendStored has encoded in data. It returns the zero
 // TraceContext if data is empty or not valid.
 func ParseStored(data []byte) TraceContext {
 	c := TraceContext{Sampled: true}
@@ -183,8 +183,8 @@ func ParseStored(data []byte) TraceContext {
 
 type traceContextKey struct{}
 
-// WithTraceContext returns a copy of ctx with c, the span of the request that is being served. The
-// edge that receives the request calls it. If c is zero, it returns ctx.
+// WithTraceContext returns a copy of ctx that contains c, the span of the current request. The
+// package that receives the request calls it. If c is zero, it returns ctx.
 func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
 	if c.IsZero() {
 		return ctx
@@ -192,8 +192,8 @@ func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
 	return context.WithValue(ctx, traceContextKey{}, c)
 }
 
-// TraceContextOf returns the span of the request that is being served. It is zero if ctx has no
-// span.
+// TraceContextOf returns the span of the current request, or the zero TraceContext if ctx contains
+// none.
 func TraceContextOf(ctx context.Context) TraceContext {
 	c, _ := ctx.Value(traceContextKey{}).(TraceContext)
 	return c

@@ -2,11 +2,11 @@ package domain
 
 import "encoding/hex"
 
-// An EventID names an event. It is a UUID, unique per recipient. If a domain does not know whether
-// an event arrived, it sends the event again with the same id.
+// An EventID names an event. It is a UUID, unique for each recipient. A domain that does not know
+// whether an event arrived sends the event again with the same id.
 type EventID [16]byte
 
-// A BundleID names a bundle. It is a UUID, unique per recipient.
+// A BundleID names a bundle. It is a UUID, unique for each recipient.
 type BundleID [16]byte
 
 // ParseEventID reads the 36-character form of a UUID, in upper or lower case. It returns an Invalid
@@ -23,7 +23,7 @@ func (id EventID) String() string { return formatUUID(id) }
 // String returns the 36-character form in lower case.
 func (id BundleID) String() string { return formatUUID(id) }
 
-// Append appends the text of String to b.
+// Append appends the text of the id to b.
 func (id EventID) Append(b []byte) []byte { return appendUUID(b, id) }
 
 // uuidDashes are the indexes of the dashes in the text of a UUID.
@@ -69,8 +69,8 @@ func appendUUID(b []byte, id [16]byte) []byte {
 	return hex.AppendEncode(b, id[10:16])
 }
 
-// Shorten returns s, shortened to 64 bytes and a mark if it is longer. Errors and logs use it to quote
-// invalid input.
+// Shorten returns s. If s is longer than 64 bytes, Shorten cuts it and appends a mark. Errors and
+// logs use it to quote invalid input.
 func Shorten(s string) string {
 	const limit = 64
 	if len(s) <= limit {

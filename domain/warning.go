@@ -6,8 +6,8 @@ import "time"
 // can still prevent it.
 type Warning struct {
 	Kind  WarningKind
-	Count int       // number of deliveries, for LastAttempts
-	At    time.Time // time of the first failure, for ReceiverFailing; time of the removal, for MessagesExpiring
+	Count int       // number of deliveries; set for LastAttempts
+	At    time.Time // for ReceiverFailing, time of the first failure; for MessagesExpiring, time of the removal
 }
 
 // A WarningKind is the kind of a Warning.
@@ -16,26 +16,26 @@ type WarningKind int
 // The kinds of warnings.
 const (
 	ReceiverFailing  WarningKind = iota // all calls have failed for at least FailingFor
-	LastAttempts                        // deliveries have at most a third of their attempts left
+	LastAttempts                        // some deliveries have at most a third of their attempts left
 	MessagesExpiring                    // the oldest waiting message will be removed within ExpiringWithin
 )
 
-// WarningKinds are all kinds, in ascending order.
+// WarningKinds lists all kinds in ascending order.
 var WarningKinds = [...]WarningKind{ReceiverFailing, LastAttempts, MessagesExpiring}
 
-// String returns the name of a kind in the HTTP API and in metrics.
+// String returns the name of k that the HTTP API and the metrics use.
 func (k WarningKind) String() string {
 	return [...]string{"failing", "last-attempts", "expiring"}[k]
 }
 
-// Limits of the warnings.
+// The limits at which warnings begin.
 const (
 	FailingFor     = time.Hour
 	ExpiringWithin = 7 * 24 * time.Hour
 )
 
-// Warnings returns the warnings of a cursor, in the order of their kinds. expires is the time at
-// which the oldest waiting message will be removed; zero: no message waits.
+// Warnings returns a cursor's warnings, ordered by kind. expires is the time at which the oldest
+// waiting message will be removed; it is zero if no message waits.
 func (s *Standing) Warnings(expires, now time.Time) []Warning {
 	if s.State == Closed {
 		return nil
@@ -53,11 +53,10 @@ func (s *Standing) Warnings(expires, now time.Time) []Warning {
 	return all
 }
 
-// CanWarn reports whether the cursor may have warnings even if no message waits for it.
+// CanWarn reports whether the cursor may have warnings even if no message waits.
 func (c *Cursor) CanWarn() bool {
 	return c.standing.Failures > 0 || c.standing.State == Paused || c.retries.len() > 0
 }
 
-// lateFrom returns the number of failed attempts after which at most a third of the attempts is
-// left.
+// lateFrom returns the number of failed attempts at which at most a third of the attempts remains.
 func (p *Policy) lateFrom() int { return max((2*p.Attempts+2)/3, 1) }

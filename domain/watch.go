@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A WatchID names a watch. It is a UUID that is unique among the watches of its owner. A WatchID
-// that is created later is greater.
+// A WatchID names a watch. It is a UUID that is unique among the watches of its owner. A later
+// WatchID is greater than an earlier one.
 type WatchID [16]byte
 
 // ParseWatchID reads the 36-character form of a UUID, in upper or lower case. It returns an Invalid
@@ -16,7 +16,7 @@ func ParseWatchID(s string) (WatchID, error) {
 	return id, err
 }
 
-// NewWatchID returns a UUID with a time (RFC 9562, version 7). Ids are ordered by their
+// NewWatchID returns a UUID of version 7 (RFC 9562), which contains the time at. Ids sort by their
 // milliseconds; random affects only the order within a millisecond.
 func NewWatchID(at time.Time, random [10]byte) (id WatchID) {
 	ms := at.UnixMilli()
@@ -34,13 +34,13 @@ func (id WatchID) String() string { return formatUUID(id) }
 
 const watchPrefix = "w|"
 
-// Cursor returns the id of the cursor of the watch. owner is the owner of the watch.
+// Cursor returns the id of the watch's cursor. owner is the owner of the watch.
 func (id WatchID) Cursor(owner ActorID) CursorID {
 	return CursorID{watchPrefix + owner.String() + "|" + id.String()}
 }
 
-// WatchOf returns the owner and the id of the watch whose cursor has an id. It returns false if
-// the cursor belongs to a receiver of another kind.
+// WatchOf returns the watch whose cursor has the given id, and the watch's owner. It returns false
+// if the cursor belongs to a different kind of receiver.
 func WatchOf(cursor CursorID) (ActorID, WatchID, bool) {
 	text, isWatch := strings.CutPrefix(cursor.s, watchPrefix)
 	owner, name, hasName := strings.Cut(text, "|")
@@ -48,10 +48,10 @@ func WatchOf(cursor CursorID) (ActorID, WatchID, bool) {
 	return ActorID{owner}, id, isWatch && hasName && err == nil
 }
 
-// A Change is a change of a watched resource.
+// A Change records one change of a watched resource.
 type Change struct {
 	Resource Resource
-	Version  int64 // number of the change of the resource, from 1 for the first change after the first watch
+	Version  int64 // number of the resource's change, from 1 for the first change after the first watch was created
 	Event    ChangeEvent
 	At       time.Time
 }
@@ -59,13 +59,13 @@ type Change struct {
 // A ChangeEvent says how a resource changed.
 type ChangeEvent string
 
-// The events. A creation has no event.
+// The values of ChangeEvent. A creation has no event.
 const (
 	ResourceUpdated ChangeEvent = "updated"
 	ResourceDeleted ChangeEvent = "deleted"
 )
 
-// ParseChangeEvent returns the event with a text.
+// ParseChangeEvent accepts updated and deleted.
 func ParseChangeEvent(s string) (ChangeEvent, error) {
 	switch e := ChangeEvent(s); e {
 	case ResourceUpdated, ResourceDeleted:
@@ -74,21 +74,21 @@ func ParseChangeEvent(s string) (ChangeEvent, error) {
 	return "", Errorf(Invalid, "event: want %s or %s, got %q", ResourceUpdated, ResourceDeleted, Shorten(s))
 }
 
-// The attributes of the message of a change.
+// The names of the attributes in a Message about a Change.
 const (
 	changeEvent    = "event"
 	changeResource = "resource"
 	changeTime     = "time"
 )
 
-// Message returns the message for c in the stream of the resource.
+// Message returns the message about c for the stream of the resource.
 func (c *Change) Message() Message {
 	return Message{Version: c.Version, Attributes: map[string]string{
 		changeEvent: string(c.Event), changeResource: c.Resource.Key(), changeTime: c.At.UTC().Format(time.RFC3339Nano),
 	}}
 }
 
-// ChangeOf returns the change of a message. number is the number of its entry.
+// ChangeOf returns the change that a message reports. number is the number of the message's entry.
 func ChangeOf(m *Message, number int64) (Change, error) {
 	c := Change{Version: number + 1}
 	var err error

@@ -63,7 +63,7 @@ func TestAWatch_IsCalledAgainByItsSchedule(t *testing.T) {
 		}
 	}
 	require.True(t, domain.DecideRetry(p, at, at, 5, domain.Answer{Status: 500}).Dead)
-	late := at.Add(9 * time.Hour) // the hub was down, so the next attempts are late, with the gaps of the schedule
+	late := at.Add(9 * time.Hour) // the hub was down, so attempts resume late, with the intervals of the schedule
 	for attempts, gap := range []time.Duration{1: time.Hour, 2: time.Hour, 3: 2 * time.Hour, 4: 4 * time.Hour} {
 		if attempts > 0 {
 			require.Equal(t, late.Add(gap), domain.DecideRetry(p, at, late, attempts, domain.Answer{Status: 500}).Due)

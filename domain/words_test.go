@@ -22,10 +22,9 @@ func group(s string) domain.Group               { return must(domain.ParseGroup(
 func contentType(s string) domain.ContentType   { return must(domain.ParseContentType(s)) }
 func documentType(s string) domain.DocumentType { return must(domain.ParseDocumentType(s)) }
 
-// A parser is a Parse function of package domain, with a function that returns the text of the
-// parsed value.
+// A parser contains a Parse function of package domain. parse returns the text of the parsed value.
 type parser struct {
-	what  string // name of the value in errors
+	what  string // name of the value, as errors contain it
 	parse func(s string) (string, error)
 }
 
@@ -36,7 +35,7 @@ func parserOf[T fmt.Stringer](what string, parse func(s string) (T, error)) pars
 	}}
 }
 
-// requireInvalid requires that err is an Invalid error with exactly this text.
+// requireInvalid requires that err is an Invalid error with exactly the given text.
 func requireInvalid(t *testing.T, err error, text string) {
 	t.Helper()
 	require.EqualError(t, err, text)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// attributeText returns the text of the attribute at a path. has is false unless the attribute is a
+// attributeText returns the attribute at a path as text. has is false unless the attribute is a
 // string, a number, true or false.
 func attributeText(attributes string, path []string) (text string, has bool) {
 	if attributes == "" {
@@ -36,7 +36,7 @@ func attributeText(attributes string, path []string) (text string, has bool) {
 
 const maxAttributes = 16 << 10 // bytes
 
-// checkAttributes returns an Invalid error if text is not valid as the attributes of a row.
+// checkAttributes returns an Invalid error if text cannot be stored as the attributes of an object.
 func checkAttributes(text []byte) error {
 	if len(text) > maxAttributes {
 		return domain.Errorf(domain.Invalid, "the attributes would have %d bytes; want at most %d", len(text), maxAttributes)
@@ -51,15 +51,15 @@ func checkAttributes(text []byte) error {
 	return nil
 }
 
-// checkJSON returns the nesting depth of objects and arrays in a JSON text. It fails with Invalid if
-// the text is not JSON, or if an object has the same name twice.
+// checkJSON returns how deeply objects and arrays are nested in text. It fails with Invalid if text
+// is not JSON, or if an object contains a name twice.
 func checkJSON(text []byte) (depth int, err error) {
 	if !json.Valid(text) {
 		return 0, domain.Errorf(domain.Invalid, "want JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var open []map[string]bool // names of each open object; nil for an array
+	var open []map[string]bool // for each open object, its names so far; nil for an array
 	isName := false
 	for {
 		token, err := d.Token()

@@ -8,16 +8,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Contents is notified of deletions among the objects in which the hub stores its own data.
+// A Contents is notified when an object is deleted in which the hub stored its own data.
 type Contents interface {
-	// Gone is called when the object with a key no longer exists. It may be called several times
+	// Gone is called when the object called key no longer exists. It may be called several times
 	// for the same object, for example again after a failure.
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents returns objects with another Ingest: if an event shows that an object of bucket no
-// longer exists, Ingest stores the event and then calls contents.Gone. The event may come from the
-// store, from a crawl or from an inventory.
+// WatchContents wraps objects to notify contents of deletions. If an event reports that an object
+// in bucket no longer exists, Ingest stores the event and then calls contents.Gone. The event may
+// come from the store, from a crawl or from an inventory.
 //
 // If Gone fails temporarily, Ingest returns an Uncertain error for the event, although the event is
 // stored. When the event is delivered again, Ingest finds a duplicate and calls Gone again. If the
@@ -57,8 +57,8 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 	return results, nil
 }
 
-// notifyGone calls Gone. It returns Uncertain for a temporary failure. A permanent failure is only
-// logged, because a repeated event would fail again.
+// notifyGone calls Gone for an object. It returns Uncertain for a temporary failure. It only logs a
+// permanent failure, because a repeated event would fail again.
 func (w *watchedContents) notifyGone(ctx context.Context, name domain.ObjectName) error {
 	err := w.contents.Gone(ctx, name.Key())
 	switch kind := domain.KindOf(err); {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A contentLog records the calls of Gone.
+// A contentLog is a Contents that records the keys passed to Gone.
 type contentLog struct {
 	gone []string
 	fail error
@@ -33,7 +33,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// report returns the report of an event with a sequencer.
+// report returns a report of one event, which has a sequencer.
 func report(bucket, key string, typ domain.ObjectEventType, sequencer string) repository.ObjectReport {
 	return repository.ObjectReport{
 		Name: must(domain.ParseObjectName(bucket, key)),

@@ -13,7 +13,7 @@ import (
 
 const (
 	listTimeout   = 30 * time.Second
-	maxEmptyPages = 1000 // maximum number of consecutive empty pages of a listing
+	maxEmptyPages = 1000 // maximum number of consecutive listing pages that contain no objects
 )
 
 // A CrawlRequest selects the objects that a crawl compares.
@@ -21,16 +21,16 @@ type CrawlRequest struct {
 	Prefix string `json:"prefix,omitempty"` // only objects whose keys have this prefix
 }
 
-// StartCrawl starts a crawl of the objects of a bucket whose keys have a prefix. It fails with a
+// StartCrawl starts a crawl of the objects in a bucket whose keys begin with prefix. It fails with a
 // *repository.JobRunsError if a crawl of the bucket is running, and with repository.ErrNoStore if the
-// store of the bucket is not configured.
+// bucket's store is not configured.
 //
-// A crawl compares the listing of a store with the known objects, page by page in the order of
-// their keys, and writes only the differences:
+// A crawl compares a store's listing with the known objects, page by page in the order of their
+// keys, and stores only the differences:
 //
-//  1. List a page. The events of the page have the time at which the page was requested, less
-//     [domain.ClockMargin], so that later events of the store have later times. A crash in step
-//     1 or 2 has no effect.
+//  1. List a page. The events that result from the page have the time at which the page was
+//     requested, minus [domain.ClockMargin], so that later events of the store have later times. A
+//     crash in step 1 or 2 has no effect.
 //  2. Require that the keys ascend, within the page and after the previous page, and list the next
 //     page. The crawl uses a page only after this step, because a listing that is not in order
 //     does not prove that an object is absent.
@@ -39,8 +39,8 @@ type CrawlRequest struct {
 //     the events are stored.
 //  4. Store the position at which the next page begins. After a crash before this step, the page
 //     is listed again. The known objects then include the stored events, so the comparison finds no
-//     difference. If a stale read shows a difference again, its event is a duplicate: events are
-//     identified by the job and a digest of their content.
+//     difference. If it finds a difference again because of a stale read, the event is a duplicate:
+//     events are identified by the job and a digest of their content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
@@ -59,23 +59,23 @@ func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain
 	return s.createJob(ctx, domain.CrawlJob, bucket, CrawlRequest{prefix})
 }
 
-// A crawlCursor is the position at which a crawl resumes. Its keys are bytes, because After may end
-// within a character, and a JSON string cannot.
+// A crawlCursor is the position at which a crawl resumes. The keys are byte slices because After
+// may end within a character, which a JSON string cannot.
 type crawlCursor struct {
-	Page  []byte `json:"page,omitempty"`  // cursor of the next page of the listing
-	After []byte `json:"after,omitempty"` // objects up to this key were compared; up to repository.OrderedKey bytes
-	Last  []byte `json:"last,omitempty"`  // last key on the pages before
+	Page  []byte `json:"page,omitempty"`  // cursor with which the store lists the next page
+	After []byte `json:"after,omitempty"` // the crawl has compared objects up to this key, cut to repository.OrderedKey bytes
+	Last  []byte `json:"last,omitempty"`  // last key on the previous pages
 }
 
-// A crawlPage is a page of a listing. Only the last page may have no objects.
+// A crawlPage is one page of a store's listing. Only the last page may contain no objects.
 type crawlPage struct {
 	requested time.Time // time at which the page was requested
 	cursor    string
 	objects   []repository.SourceObject
-	next      string // cursor of the next page; empty: this is the last page
+	next      string // cursor of the next page; "": this is the last page
 }
 
-// runCrawl runs a crawl from its cursor.
+// runCrawl runs a crawl from its stored cursor to the end of the listing.
 func (t *task) runCrawl(ctx context.Context) error {
 	var request CrawlRequest
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -121,10 +121,10 @@ func (t *task) runCrawl(ctx context.Context) error {
 	}
 }
 
-// endKey returns the key up to which the page proves that objects are absent. If several keys have
-// the same first OrderedKey bytes, the repository may order these keys differently from the
-// listing. So endKey cuts the last key of the page to OrderedKey bytes, and the range ends before
-// all such keys.
+// endKey returns the key up to which a known object is absent in the store if the page does not
+// list it. The repository may order long keys differently from the listing if their first
+// OrderedKey bytes are equal. So endKey cuts the page's last key to OrderedKey bytes, and the range
+// ends before all such keys.
 func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""
@@ -133,19 +133,20 @@ func (p *crawlPage) endKey() string {
 	return last[:min(len(last), repository.OrderedKey)]
 }
 
-// A listing reads the pages of a store's listing, and requires that the keys are in order.
+// A listing reads a store's listing page by page, and requires that the keys are in order.
 type listing struct {
 	*task
 	prefix string
-	last   string // last key that was listed
+	last   string // last key that was read
 }
 
-// errDisorder returns the error for a listing whose keys are not in order.
+// errDisorder returns the error for a store's listing whose keys are not in order.
 func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
 
-// readPage returns the first page with objects from a cursor onward, or the last page.
+// readPage returns the first page with objects at or after a cursor. If there is none, it returns
+// the last page.
 func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, error) {
 	requested := l.requestTime(l.job.Bucket)
 	for range maxEmptyPages {
@@ -189,12 +190,12 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 	return page, err
 }
 
-// requestTime returns the current time for a request to the store of a bucket. Events from the
-// response have this time, less [domain.ClockMargin].
+// requestTime returns the time of a request to the bucket's store. Events from the response have
+// this time, minus [domain.ClockMargin].
 func (s *Service) requestTime(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
-		return now.Add(domain.ClockMargin) // domain.responseTime subtracts the margin again
+		return now.Add(domain.ClockMargin) // compensates for the margin that domain.responseTime subtracts
 	}
 	return now
 }

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	knownPageSize   = 1100 // maximum number of known objects in one read; enough for an unchanged page
+	knownPageSize   = 1100 // maximum number of known objects in one read; if the store is unchanged, one read covers a page
 	historyPageSize = 1000 // maximum number of rows in one read
-	ingestSize      = 200  // a batch is stored when it has this number of events
+	ingestSize      = 200  // number of events after which a batch is stored
 )
 
-// A comparison compares a page of a listing with the known objects.
+// A comparison finds the differences between a page of a listing and the known objects.
 type comparison struct {
 	*task
 	page    *crawlPage
-	short   []repository.SourceObject // listed objects whose keys have at most OrderedKey bytes; the repository has the same order
-	long    map[string]bool           // keys of the page that are longer than OrderedKey
+	short   []repository.SourceObject // listed objects whose keys have at most OrderedKey bytes; the repository orders them like the listing
+	long    map[string]bool           // keys on the page that have more than OrderedKey bytes
 	skipped map[string]bool           // keys of objects that were skipped
 	batch   []repository.ObjectReport
-	done    domain.Job // draft of the job that includes the counts of this page
+	done    domain.Job // draft of the job that includes this page in its counts
 }
 
-// comparePage compares a page with the known objects after a key, and stores events for the
-// differences.
+// comparePage compares a page with the known objects whose keys follow after, and stores events for
+// the differences.
 func (t *task) comparePage(ctx context.Context, prefix, after string, page *crawlPage) error {
 	c := &comparison{task: t, page: page, long: make(map[string]bool), skipped: make(map[string]bool), done: t.job.Draft()}
 	c.done.Counts.Seen += int64(len(page.objects))
@@ -59,11 +59,11 @@ func (t *task) comparePage(ctx context.Context, prefix, after string, page *craw
 	return nil
 }
 
-// mergeRange compares the known objects of a range with the listed objects. It reads both in the
-// order of their keys.
+// mergeRange compares the known objects in a range with the listed objects, in the order of their
+// keys.
 func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) error {
 	if r.UpTo != "" && r.UpTo <= r.After {
-		return nil // all keys of the page are longer than OrderedKey
+		return nil // all keys on the page are longer than OrderedKey
 	}
 	for {
 		known, err := c.Objects.List(ctx, r, knownPageSize)
@@ -90,8 +90,8 @@ func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) e
 	}
 }
 
-// compareBefore compares the listed objects before a key or, if key is empty, all remaining listed
-// objects. These objects are unknown, or have no current row.
+// compareBefore compares the listed objects before key, or all remaining listed objects if key is
+// empty. These objects are unknown, or have no current row.
 func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	for ; len(c.short) > 0 && (key == "" || c.short[0].Key < key); c.short = c.short[1:] {
 		if c.short[0].Marker {
@@ -105,7 +105,7 @@ func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	return nil
 }
 
-// compareKnown compares the listed objects before a known object, and then the known object.
+// compareKnown compares the listed objects that precede the known object o, and then o itself.
 func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 	key := o.Name.Key()
 	if len(key) > repository.OrderedKey {
@@ -122,7 +122,7 @@ func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 	return c.compareObject(ctx, o, listed, c.page.requested)
 }
 
-// compareByName reads the known object with the name of a listed object, and compares the two.
+// compareByName reads the known object that has the same name as listed, and compares the two.
 func (c *comparison) compareByName(ctx context.Context, listed *repository.SourceObject) error {
 	name, err := domain.ParseObjectName(c.job.Bucket, listed.Key)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *comparison) compareByName(ctx context.Context, listed *repository.Sourc
 }
 
 // skipObject skips an object and records the reason err in the job, once for each key. It returns
-// err if the page must be repeated instead.
+// err instead if the page must be compared again.
 func (c *comparison) skipObject(ctx context.Context, key string, err error) error {
 	if c.skipped[key] {
 		return nil
@@ -146,7 +146,7 @@ func (c *comparison) skipObject(ctx context.Context, key string, err error) erro
 }
 
 // skipObject skips an object and records the reason err in the job, because a single object must
-// not make a job fail. It returns err if the step must be repeated instead.
+// not make the job fail. It returns err instead if the step must be repeated.
 func (t *task) skipObject(ctx context.Context, done *domain.Job, key string, err error) error {
 	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrPartitionFull) {
 		return err
@@ -155,7 +155,7 @@ func (t *task) skipObject(ctx context.Context, done *domain.Job, key string, err
 	return nil
 }
 
-// readObject returns an object. If the object is unknown, the result has no rows.
+// readObject returns a known object. If the object is unknown, it returns an Object without rows.
 func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.Object, error) {
 	o, err := t.Objects.Object(ctx, name)
 	if domain.KindOf(err) == domain.NotFound {
@@ -164,8 +164,9 @@ func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.O
 	return o, err
 }
 
-// compareLong compares a known object whose key is longer than OrderedKey. If the page does not have
-// the key, another page may have it. So a request to the store must show whether the object is absent.
+// compareLong compares a known object whose key is longer than OrderedKey. If the page does not
+// contain the key, a different page may contain it. So compareLong requests the object from the
+// store.
 func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	if c.long[o.Name.Key()] {
 		return nil
@@ -181,8 +182,8 @@ func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	return nil
 }
 
-// compareObject adds the events for the differences of an object to the batch, and stores the batch
-// if it is full. A nil listed means that the store does not have the object.
+// compareObject adds events for an object's differences to the batch. It stores the batch if it is
+// full. listed is nil if the store does not contain the object.
 func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed *repository.SourceObject, requested time.Time) error {
 	var l *domain.ListedObject
 	if listed != nil {
@@ -212,9 +213,9 @@ func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed
 	return c.ingestBatch(ctx)
 }
 
-// eventsOfListing returns the events for the differences of an object; see
+// eventsOfListing returns the events for an object's differences; see
 // [domain.Object.EventsOfListing]. If there are differences, it also reads the rows that are stored
-// outside of the object's document.
+// outside the object's document.
 func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, requested time.Time) ([]domain.ObjectEvent, error) {
 	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, requested)
 	if len(events) == 0 || !o.HasVersionsOutside() {
@@ -243,8 +244,8 @@ func (t *task) readNewest(ctx context.Context, name domain.ObjectName) (newest [
 	}
 }
 
-// digestOf returns a digest of an event. It does not include the time of the event, which changes
-// when the page is listed again.
+// digestOf returns a digest of an event without its time, because the time changes when the page is
+// listed again.
 func digestOf(e *domain.ObjectEvent) string {
 	size := int64(-1)
 	if e.Size != nil {
@@ -269,7 +270,7 @@ func (c *comparison) ingestBatch(ctx context.Context) error {
 	return err
 }
 
-// ingestReports stores events, and counts the results in done.
+// ingestReports stores events, and adds the results to the counts of done.
 func (t *task) ingestReports(ctx context.Context, reports []repository.ObjectReport, done *domain.Job) error {
 	results, err := t.Objects.Ingest(ctx, reports)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// hashedOrder orders long keys that begin alike by a hash, which is permitted for a repository.
+// A hashedOrder lists long keys with equal beginnings in the order of a hash, as a repository may
+// do.
 type hashedOrder struct{ repository.Objects }
 
 func orderKey(key string) string {
@@ -41,8 +42,8 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 	return repository.ObjectPage{Objects: objects[:limit], More: true, After: objects[limit-1].Name.Key()}, err
 }
 
-// Some keys are longer than OrderedKey, so they are ordered by a hash. One key has a character that
-// begins before byte OrderedKey and ends after it.
+// Some keys are longer than OrderedKey, so they are ordered by a hash. In one key, a character
+// extends across byte OrderedKey. Crawls find all differences nevertheless.
 func TestCrawlIsCorrectForAnyOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{
@@ -89,7 +90,7 @@ func TestCrawlIsCorrectForAnyOrderOfLongKeys(t *testing.T) {
 	}
 }
 
-// blindObjects stores events, but its reads are stale and return no objects.
+// A blindObjects stores events, but its stale reads return no objects.
 type blindObjects struct{ repository.Objects }
 
 func (blindObjects) List(context.Context, repository.ObjectRange, int) (repository.ObjectPage, error) {
@@ -105,7 +106,7 @@ func TestCrawlPageThatIsRepeatedAfterAStaleReadAddsNoRow(t *testing.T) {
 		w.setListed("a", repository.SourceObject{ObjectFacts: sized(1)})
 		w.setListed("b", repository.SourceObject{ObjectFacts: sized(2)})
 		dying, crash := context.WithCancel(w.Context())
-		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash after the events of the page are stored, and before the cursor of the page is stored
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // crash between storing the page's events and storing its cursor
 		w.ports.Objects, w.ports.Jobs = c, c
 		node := w.newNode()
 		job, err := node.StartCrawl(w.Context(), bucket, "")

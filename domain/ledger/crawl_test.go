@@ -43,7 +43,8 @@ func TestCrawlOfUnchangedObjectsWritesNothing(t *testing.T) {
 	})
 }
 
-// Case FM-76 of the filemanager.
+// If any value in the listing differs from the current row, a crawl adds a row (case FM-76 of the
+// original system).
 func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	for name, change := range map[string]func(*domain.ObjectFacts){
 		"size":           func(f *domain.ObjectFacts) { f.Size = new(int64) },
@@ -89,8 +90,8 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	}
 }
 
-// An event of a store contains fewer facts than a listing. If the content is the same and can be
-// read immediately, a crawl does not treat the additional facts of the listing as a change.
+// A store's event contains less metadata than a listing. If the content is the same and can be read
+// immediately, a crawl does not treat the additional metadata of the listing as a change.
 func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 	reported := script("[C@C1]")[0]
 	reported.Size, reported.ETag = new(int64), `"e"`
@@ -143,7 +144,8 @@ func TestCrawlKeepsKnownFactsOfTheSameContent(t *testing.T) {
 	})
 }
 
-// Case FM-77 of the filemanager.
+// A crawl deletes the objects that the listing does not contain (case FM-77 of the original
+// system).
 func TestCrawlDeletesObjectsThatTheListingLacks(t *testing.T) {
 	for _, page := range []int{1, 2, 100} {
 		inWorld(t, func(w *world) {
@@ -178,7 +180,7 @@ func TestCrawlIgnoresObjectsWithoutItsPrefix(t *testing.T) {
 	})
 }
 
-// A listing proves which version of an object is the latest.
+// The version in a listing is the latest version of its object, so the crawl makes it current.
 func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	latest := func(v string) *repository.SourceObject { return &repository.SourceObject{Version: version(v)} }
 	for _, tc := range []struct {
@@ -212,7 +214,8 @@ func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	}
 }
 
-// Case FM-79 of the filemanager, with one key for each subset of events.
+// If a crawl finds an object, its row becomes current, whichever events arrived before (case FM-79
+// of the original system). The test has one key for each subset of twelve events.
 func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 	kinds := make([]domain.ObjectEvent, 0, 12)
 	for _, facts := range []domain.ObjectFacts{
@@ -254,7 +257,7 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 	}
 }
 
-// Case FM-80 of the filemanager.
+// A bucket has at most one running crawl (case FM-80 of the original system).
 func TestABucketHasOneCrawl(t *testing.T) {
 	inWorld(t, func(w *world) {
 		node := w.newNode()
@@ -286,7 +289,7 @@ func TestCrawlIsRefused(t *testing.T) {
 	})
 }
 
-// storeClocks are clocks of stores that differ from the clock of the hub.
+// storeClocks contains store clocks that differ from the hub's clock.
 var storeClocks = map[string]func() time.Time{
 	"the clock of the hub":  time.Now,
 	"in whole seconds":      func() time.Time { return time.Now().Truncate(time.Second) },
@@ -294,8 +297,8 @@ var storeClocks = map[string]func() time.Time{
 	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
 }
 
-// If the events of a bucket have times of the hub's clock, a crawl needs no margin. So it detects the
-// deletion of an object that was stored immediately before the crawl.
+// If the times of a bucket's events come from the hub's clock, a crawl needs no margin. So it
+// detects the deletion of an object that was stored immediately before the crawl.
 func TestCrawlOfABucketWithTheClockOfTheHub_FindsRecentDeletions(t *testing.T) {
 	for hasClock, want := range map[bool]string{true: "C@C1· D@C1-01·", false: "C@C1+"} {
 		inWorld(t, func(w *world) {
@@ -311,7 +314,7 @@ func TestCrawlOfABucketWithTheClockOfTheHub_FindsRecentDeletions(t *testing.T) {
 }
 
 // A change after a page was requested is later than the events of the crawl, even if the listing
-// already has the change.
+// already includes the change.
 func TestCrawl_UsesTheTimeOfItsRequest(t *testing.T) {
 	for name, clock := range storeClocks {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +332,7 @@ func TestCrawl_UsesTheTimeOfItsRequest(t *testing.T) {
 				w.report("last", script("[C@C1]")...)
 				calls := 0
 				w.source.BeforeList = func(string) error {
-					if calls++; calls == 2 { // StartCrawl makes the first call
+					if calls++; calls == 2 { // the first call is that of StartCrawl
 						<-time.After(500 * time.Millisecond)
 						w.report("made again", now("[C@C2]"))
 						w.report("new", now("[C@C2]"))
@@ -369,8 +372,8 @@ func TestCrawl_IsEarlierThanLaterEvents(t *testing.T) {
 	}
 }
 
-// A crawl does not report changes that happened less than domain.ClockMargin before its request. The
-// event of such a change, or the next crawl, reports the change.
+// A crawl does not report changes that happened less than domain.ClockMargin before its request.
+// The store's event, or the next crawl, reports them.
 func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		created := script("[C@C1]")[0]
@@ -385,7 +388,7 @@ func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	})
 }
 
-// A badListing is a Source that returns the pages of a test, by their cursors.
+// A badListing is a Source that returns prepared pages, by their cursors.
 type badListing struct {
 	repository.Source
 	pages map[string]repository.SourcePage
@@ -486,8 +489,8 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 
 var errCrash = errors.New("the node has crashed")
 
-// A crasher ends a node at the n-th call of Ingest, Amend or SaveJob. If after is set, this call is
-// carried out first.
+// A crasher ends a node at the n-th call of Ingest, Amend or SaveJob. If after is set, that call is
+// executed before the node ends.
 type crasher struct {
 	repository.Objects
 	repository.Jobs

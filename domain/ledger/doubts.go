@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Doubts is a store of objects whose Ingest also collects the names of objects in doubt. Run requests
-// the current state of these objects from their source, and stores the state as another event, with
-// reason Confirmed.
+// Doubts is a store of objects that also settles doubts about their current states. Ingest collects
+// the names of objects in doubt. Run requests the state of each of these objects from its source, and
+// stores the state as an event with the reason Confirmed.
 //
 //	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, request its state, ingest
 //
-// The names are only in memory, and their number is limited. An object whose state was not
+// The names are stored only in memory, and their number is limited. An object whose state was not
 // requested remains in doubt until its next event, or until a crawl finds that it has changed.
 type Doubts struct {
 	repository.Objects
@@ -25,17 +25,17 @@ type Doubts struct {
 
 	names   chan domain.ObjectName
 	mu      sync.Mutex
-	waiting map[domain.ObjectName]struct{} // the set of names in the channel names
+	waiting map[domain.ObjectName]struct{} // the names that are in the channel names
 }
 
 const (
-	maxDoubts      = 1000 // maximum number of waiting names
-	maxRequests    = 4    // maximum number of requests for an object that changes, or whose store does not respond
+	maxDoubts      = 1000 // maximum number of names that wait for Run
+	maxRequests    = 4    // maximum number of requests for one object, which may change repeatedly, or whose store may not respond
 	firstPause     = time.Second
 	settleDeadline = 2 * time.Minute
 )
 
-// NewDoubts returns Doubts that store events in objects, and request states from source.
+// NewDoubts returns a Doubts that stores events in objects, and requests states from source.
 func NewDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),
@@ -54,7 +54,7 @@ func (d *Doubts) Ingest(ctx context.Context, reports []repository.ObjectReport) 
 	return results, err
 }
 
-// addDoubt queues an object for Run, unless the queue is full.
+// addDoubt queues an object's name for Run, unless the queue is full.
 func (d *Doubts) addDoubt(name domain.ObjectName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +69,7 @@ func (d *Doubts) addDoubt(name domain.ObjectName) {
 	}
 }
 
-// Run requests the state of one object after the other until ctx ends.
+// Run requests the states of the queued objects, one after another, until ctx ends.
 func (d *Doubts) Run(ctx context.Context) {
 	for {
 		select {
@@ -77,7 +77,7 @@ func (d *Doubts) Run(ctx context.Context) {
 			return
 		case name := <-d.names:
 			d.mu.Lock()
-			delete(d.waiting, name) // delete before the read: a later event, which the read may miss, must queue the name again
+			delete(d.waiting, name) // delete before the read: if an event arrives during the read, Ingest must queue the name again
 			d.mu.Unlock()
 			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn("the state of an object is in doubt, and its store cannot confirm it", "bucket", name.Bucket(), "key", domain.Shorten(name.Key()), "error", err)
@@ -86,8 +86,8 @@ func (d *Doubts) Run(ctx context.Context) {
 	}
 }
 
-// settleDoubt requests the state of an object from the source, and stores it. If the object changes
-// during the request, settleDoubt repeats the request, because the change may be later than the
+// settleDoubt requests an object's state from the source, and stores it. If the object changes
+// during the request, settleDoubt repeats the request, because the change may be newer than the
 // state.
 func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
@@ -122,14 +122,14 @@ func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err e
 	return err
 }
 
-// confirmState requests the state of an object from the source, and ingests it. It returns false if
-// the object remains in doubt.
+// confirmState requests an object's state from the source, and stores it as an event. It returns
+// false if the object remains in doubt.
 func (d *Doubts) confirmState(ctx context.Context, o *domain.Object) (isStored bool, err error) {
 	found := d.opts.Clock()
 	stored, err := d.source.Stat(ctx, o.Name, nil)
 	isGone := domain.KindOf(err) == domain.NotFound
 	switch {
-	case errors.Is(err, repository.ErrNoStore), err == nil && stored.ETag == "": // for example, objects in a folder have no ETag
+	case errors.Is(err, repository.ErrNoStore), err == nil && stored.ETag == "": // the ETag can be missing: objects in a folder have none
 		return false, nil
 	case err != nil && !isGone:
 		return false, err

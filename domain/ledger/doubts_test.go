@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// runDoubts runs body while Doubts is running, and waits until all doubts are settled.
+// runDoubts runs body while Doubts.Run is running, and waits until all doubts are settled.
 func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *store)) {
 	synctest.Test(t, func(t *testing.T) {
 		stored := newStore()
@@ -42,8 +42,8 @@ func created(t *testing.T, text, eTag string) domain.ObjectEvent {
 	}
 }
 
-// makeDoubtful creates an object in doubt: its second event has a shorter sequencer than the first,
-// so the event counts as earlier.
+// makeDoubtful creates an object in doubt: the sequencer of its second event is shorter than that
+// of the first event, so the second event counts as earlier.
 func makeDoubtful(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
 	t.Helper()
 	name := nameOf(t, "bucket", key)
@@ -77,9 +77,9 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			} else {
 				require.Equal(t, want, o.Current.ETag)
 			}
-			// The following sequencers have another length than the sequencer ff of an earlier event.
-			// The events are ingested without Doubts, which would request the state from the store:
-			// the store still has the older content.
+			// The lengths of these sequencers differ from the length of an earlier event's
+			// sequencer, ff. Doubts does not ingest these events, so it does not read the store,
+			// which contains older content.
 			ingest(t, d.Objects, o.Name, created(t, "111", `"3"`))
 			ingest(t, d.Objects, o.Name, created(t, "222", `"4"`))
 			require.Equal(t, `"4"`, object(t, d, o.Name).Current.ETag)
@@ -124,7 +124,7 @@ func TestDoubtRemainsWithoutAResponse(t *testing.T) {
 	})
 }
 
-// After a store has throttled a request, the request is repeated after a pause.
+// If a store throttles a request, the request is repeated after a pause.
 func TestDoubtIsSettledWhenTheStoreResponds(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
@@ -139,7 +139,7 @@ func TestDoubtIsSettledWhenTheStoreResponds(t *testing.T) {
 	})
 }
 
-// An event that arrives during the request may be later than the state in the response. So the
+// An event that arrives during the request may be newer than the state in the response, so the
 // request is repeated.
 func TestDoubtIsSettledIfTheObjectChangesDuringTheRequest(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
@@ -161,8 +161,8 @@ func TestDoubtIsSettledIfTheObjectChangesDuringTheRequest(t *testing.T) {
 	})
 }
 
-// Any number of objects may be in doubt. Objects that do not fit into the queue remain in doubt, and
-// Ingest never blocks.
+// Many objects are in doubt. Those that do not fit into the queue remain in doubt, and Ingest does
+// not block.
 func TestDoubtsAreBounded(t *testing.T) {
 	d := ledger.NewDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // Run is not called
 	var reports []repository.ObjectReport

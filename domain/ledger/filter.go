@@ -13,25 +13,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Filter selects rows. Its zero value selects every row.
+// A Filter selects rows. The zero Filter selects every row.
 type Filter struct {
 	OnlyCurrent bool
-	conditions  []condition // a selected row fulfils all conditions
-	fingerprint string      // fingerprint of the parameters, which binds tokens to the filter
+	conditions  []condition // a selected row meets all conditions
+	fingerprint string      // fingerprint of the parameters; a token is valid only for the same fingerprint
 }
 
-// HasConditions reports whether the filter has a condition on a field of the rows.
+// HasConditions reports whether the filter restricts any field of a row.
 func (f *Filter) HasConditions() bool { return len(f.conditions) > 0 }
 
-// A condition restricts one field of a row to some values.
+// A condition requires that one field of a row matches certain values.
 type condition struct {
 	field  string
-	path   []string // names that lead to an attribute
-	every  bool     // a row must match all values; otherwise one value is enough
+	path   []string // names on the path to an attribute
+	every  bool     // a row must match all values; otherwise, one value is sufficient
 	values []fieldValue
 }
 
-// A fieldValue is a value in a condition: a pattern or a time.
+// A fieldValue is a value with which a condition compares a field: a pattern or a time.
 type fieldValue struct {
 	pattern  pattern
 	time     time.Time
@@ -43,7 +43,7 @@ const (
 	maxDepth  = 10  // maximum nesting depth of attributes
 )
 
-// A fieldKind says how a field is compared with a value.
+// A fieldKind determines how a field is compared with a value.
 type fieldKind int
 
 const (
@@ -58,7 +58,7 @@ const (
 
 const attributesField = "attributes"
 
-// fieldKinds maps each field that a filter may name to its kind.
+// fieldKinds contains each field that a filter may name, and its kind.
 var fieldKinds = map[string]fieldKind{
 	"bucket": wildText, "key": wildText, "versionId": wildText, attributesField: wildText,
 	"eventTime": momentText, "lastModifiedDate": momentText,
@@ -66,9 +66,9 @@ var fieldKinds = map[string]fieldKind{
 	"sha256": plainText, "storageClass": plainText, "reason": plainText, "archiveStatus": plainText, "ingestId": plainText,
 }
 
-// ParseFilter reads a filter from parameters. A selected row matches the conditions on all fields. A
-// condition has one of the following forms. With [] and [or][], a row must match one of the values;
-// with [and][], it must match all values:
+// ParseFilter returns the filter that the parameters of a request define. A row is selected if it
+// meets all conditions. Each condition has one of the following forms. With [] and [or][], a row must
+// match one of several values; with [and][], it must match all of them:
 //
 //	field=value  field[]=value  field[or][]=value  field[and][]=value  attributes[a][b]=value
 //
@@ -82,7 +82,7 @@ func ParseFilter(params map[string][]string, others ...string) (Filter, error) {
 	var names []string // names of the parameters that are conditions
 	hash := sha256.New()
 	count := 0
-	for _, name := range slices.Sorted(maps.Keys(params)) { // in a fixed order, so that equal queries have equal fingerprints and errors
+	for _, name := range slices.Sorted(maps.Keys(params)) { // sorted, so that equal queries have equal fingerprints and errors
 		values := params[name]
 		if slices.Contains(others, name) {
 			continue
@@ -120,7 +120,7 @@ func parseOption(name string, values []string) (bool, error) {
 	return false, domain.Errorf(domain.Invalid, "%s: want true or false, once, got %q", name, domain.Shorten(strings.Join(values, " ")))
 }
 
-// parseCondition reads the condition of a parameter.
+// parseCondition parses a parameter that is a condition.
 func parseCondition(name string, texts []string, ignoreCase bool, others []string) (condition, error) {
 	field, path, isList, every, err := parseName(name)
 	c := condition{field: field, path: path, every: every}
@@ -158,8 +158,8 @@ func unknownParameter(name string, others []string) error {
 	return domain.Errorf(domain.Invalid, "unknown query parameter %q; known are %s", domain.Shorten(name), strings.Join(known, ", "))
 }
 
-// parseName splits the name of a parameter into a field, the path of an attribute, and the form of
-// the list of values.
+// parseName splits a parameter's name into the field, the path of an attribute, and the form of the
+// list of values.
 func parseName(name string) (field string, path []string, isList, every bool, err error) {
 	field, rest, hasParts := strings.Cut(name, "[")
 	if !hasParts {
@@ -222,7 +222,7 @@ func parseValue(kind fieldKind, text string, ignoreCase bool) (v fieldValue, err
 	return v, nil
 }
 
-// matches reports whether the filter selects a row.
+// matches reports whether the filter selects the row r.
 func (f *Filter) matches(r *Row) bool {
 	if f.OnlyCurrent && !r.IsCurrent {
 		return false
@@ -235,7 +235,7 @@ func (f *Filter) matches(r *Row) bool {
 	return true
 }
 
-// holds reports whether a row fulfils a condition. A row without the field fulfils no condition.
+// holds reports whether r meets the condition. A row without the field meets no condition.
 func (c *condition) holds(r *Row) bool {
 	text, has := c.textOf(r)
 	if !has {
@@ -260,8 +260,8 @@ func (c *condition) timeOf(r *Row) time.Time {
 	return r.LastModified
 }
 
-// textOf returns the text of the condition's field in a row. has is false if the row does not have
-// the field.
+// textOf returns the text of the condition's field in r. has is false if r does not contain the
+// field.
 func (c *condition) textOf(r *Row) (text string, has bool) {
 	switch c.field {
 	case "bucket":

@@ -10,7 +10,7 @@ import (
 // maxPaired is the maximum number of rows of an object that Pairs accepts.
 const maxPaired = 10_000
 
-// Find returns the row with an id. It fails with NotFound if the row does not exist.
+// Find returns the row with the given id. It fails with NotFound if the row does not exist.
 func (s *Service) Find(ctx context.Context, id RowID) (Row, error) {
 	o, r, err := s.findRow(ctx, id)
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Service) Find(ctx context.Context, id RowID) (Row, error) {
 	return rowOf(o, r), nil
 }
 
-// findRow returns a row and its object.
+// findRow returns the row with the given id, and its object.
 func (s *Service) findRow(ctx context.Context, id RowID) (*domain.Object, domain.ObjectRow, error) {
 	o, err := s.Objects.Object(ctx, id.Name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Service) History(ctx context.Context, id RowID, limit int, token string
 	return page, nil
 }
 
-// readHistory returns an object and up to limit of its rows that are below an order, the newest
+// readHistory returns an object, and up to limit of its rows that are lower than below, the newest
 // first.
 func (s *Service) readHistory(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
 	o, _, err := s.findRow(ctx, id)
@@ -85,16 +85,16 @@ func (s *Service) readHistory(ctx context.Context, id RowID, below domain.Object
 	return o, rows, err
 }
 
-// A Pair is an entry of the history in paired mode: a Created event and the Deleted event that ends
-// it. One of the two may be nil.
+// A Pair is an entry of an object's history in paired mode: a Created event and the Deleted event
+// that ends it. One of the two may be nil.
 type Pair struct {
 	Created, Deleted *Row
 	Duplicates       int64
 	Reordered        int64
 }
 
-// Pairs returns the history of the object to which id belongs in paired mode, the newest pair first.
-// It fails with Invalid if the object has more than 10,000 rows.
+// Pairs returns an object's history in paired mode, the newest pair first. id is the id of the
+// object or of one of its rows. Pairs fails with Invalid if the object has more than 10,000 rows.
 func (s *Service) Pairs(ctx context.Context, id RowID) ([]Pair, error) {
 	o, rows, err := s.readHistory(ctx, id, domain.ObjectOrder{}, maxPaired+1)
 	if err != nil {

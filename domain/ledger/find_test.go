@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// rowsOf returns the rows of an object, the newest first.
+// rowsOf returns all rows of an object, the newest first.
 func (f *fixture) rowsOf(bucket, key string) []domain.ObjectRow {
 	f.Helper()
 	rows, err := f.store.History(f.Context(), f.name(bucket, key), domain.ObjectOrder{}, 10_000)
@@ -20,7 +20,7 @@ func (f *fixture) rowsOf(bucket, key string) []domain.ObjectRow {
 	return rows
 }
 
-// The form of ids must not change, because clients store ids.
+// Clients store row ids, so the form of the ids must not change.
 func TestRowIDsKeepTheirForm(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("bucket", "a key/é", "[C@00e4/v1] [D@-]")

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a service on an in-memory store that counts its calls.
+// A fixture is a Service on an in-memory store that counts the calls to it.
 type fixture struct {
 	*testing.T
 	*ledger.Service
@@ -64,7 +64,7 @@ func (f *fixture) name(bucket, key string) domain.ObjectName {
 	return name
 }
 
-// ingest changes each event of a script with change, and then ingests the event in a separate call.
+// ingest applies change to each event in a script, and then ingests the events one by one.
 func (f *fixture) ingest(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.Helper()
 	for _, call := range objecttest.Calls(script) {
@@ -79,7 +79,7 @@ func (f *fixture) ingest(bucket, key, script string, change ...func(e *domain.Ob
 	}
 }
 
-// parseFilter returns the filter that parameters describe.
+// parseFilter returns the filter that the parameters define.
 func (f *fixture) parseFilter(params map[string][]string) ledger.Filter {
 	f.Helper()
 	filter, err := ledger.ParseFilter(params)
@@ -87,7 +87,7 @@ func (f *fixture) parseFilter(params map[string][]string) ledger.Filter {
 	return filter
 }
 
-// listAll returns the rows of all pages, each in the form bucket/key@sequencer.
+// listAll returns the rows of all pages, each as bucket/key@sequencer.
 func (f *fixture) listAll(q ledger.Query) (all []string) {
 	f.Helper()
 	for {

@@ -23,17 +23,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const bucket = "bucket"
 
-// A world is a store with one bucket, and a repository with the objects that the hub knows.
+// A world contains a store with one bucket, and the objects that the hub knows.
 type world struct {
 	*testing.T
 	objects *memory.Objects
 	jobs    *memory.Jobs
 	source  *memory.Source
-	ports   ledger.Ports // ports of new nodes; a test may replace some ports
-	page    int          // maximum number of objects in a page of a crawl
+	ports   ledger.Ports // ports for new nodes; a test may replace them
+	page    int          // maximum number of objects on a page of a crawl
 	events  int          // number of reported events
 
-	hasClock bool // the events of the store have times of the hub's clock
+	hasClock bool // the times of the store's events come from the hub's clock
 }
 
 // inWorld runs a test in a synctest bubble, where waiting takes no real time.
@@ -42,17 +42,17 @@ func inWorld(t *testing.T, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, objects: memory.NewObjects(), jobs: memory.NewJobs(), source: memory.NewSource(bucket, "another")}
 		w.ports = ledger.Ports{Objects: w.objects, Jobs: w.jobs, Source: w.source}
-		<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // advance the synctest clock until the events of scripts are in the past
+		<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // advance the clock, so that the events of scripts are in the past
 		test(w)
 	})
 }
 
-// newNode returns the Service of another node.
+// newNode returns the Service of a new node.
 func (w *world) newNode() *ledger.Service {
 	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page, JSONPatch: applyPatch, HasClock: func(b string) bool { return w.hasClock && b == bucket }})
 }
 
-// runNode runs the jobs of a node until stop is called, ctx ends or the test ends.
+// runNode runs a node's jobs until stop is called, ctx ends or the test ends.
 func (w *world) runNode(ctx context.Context, node *ledger.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -66,7 +66,7 @@ func (w *world) runNode(ctx context.Context, node *ledger.Service) (stop func())
 	}
 }
 
-// crawl runs a crawl of the bucket on one node, and returns the job after its end.
+// crawl runs a crawl of the bucket on one node, waits for its end, and returns the job.
 func (w *world) crawl(prefix string) domain.Job {
 	w.Helper()
 	node := w.newNode()
@@ -76,7 +76,7 @@ func (w *world) crawl(prefix string) domain.Job {
 	return w.waitForEnd(node, job)
 }
 
-// waitForEnd waits until a job has ended, and returns the job.
+// waitForEnd waits until a job has ended, and returns its final state.
 func (w *world) waitForEnd(node *ledger.Service, job domain.Job) domain.Job {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), 24*time.Hour)
@@ -87,7 +87,7 @@ func (w *world) waitForEnd(node *ledger.Service, job domain.Job) domain.Job {
 	return job
 }
 
-// completeCrawl runs a crawl of the bucket, requires success, and returns the counts.
+// completeCrawl runs a crawl of the bucket, requires that it succeeds, and returns its counts.
 func (w *world) completeCrawl() domain.JobCounts {
 	w.Helper()
 	job := w.crawl("")
@@ -102,7 +102,7 @@ func (w *world) name(key string) domain.ObjectName {
 	return name
 }
 
-// report ingests events for a key, as if the store had reported them.
+// report ingests events for the object called key, as if the store had reported them.
 func (w *world) report(key string, events ...domain.ObjectEvent) {
 	w.Helper()
 	for i := range events {
@@ -116,16 +116,16 @@ func (w *world) report(key string, events ...domain.ObjectEvent) {
 	}
 }
 
-// script returns the events of a script.
+// script returns the events in the text of a script.
 func script(text string) []domain.ObjectEvent { return slices.Concat(objecttest.Calls(text)...) }
 
-// setListed sets the latest version of a key in the store.
+// setListed sets the latest version that the store lists for key.
 func (w *world) setListed(key string, o repository.SourceObject) {
 	o.Key = key
 	w.source.Put(bucket, o)
 }
 
-// describe returns the rows of a key, in the form of objecttest.Describe.
+// describe returns the rows of the object called key, in the form of objecttest.Describe.
 func (w *world) describe(key string) string {
 	w.Helper()
 	o, err := w.objects.Object(w.Context(), w.name(key))
@@ -136,7 +136,7 @@ func (w *world) describe(key string) string {
 	return objecttest.Describe(o.Rows, o.Current)
 }
 
-// state returns the rows of all objects of the bucket, one object on each line.
+// state returns the rows of all objects in the bucket, one object on each line.
 func (w *world) state() string {
 	w.Helper()
 	page, err := w.objects.List(w.Context(), repository.ObjectRange{Bucket: bucket}, 1_000_000)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// gzipOf returns a compressed file whose content has n bytes.
+// gzipOf returns a gzip file whose uncompressed content has n bytes.
 func gzipOf(t *testing.T, n int64) []byte {
 	t.Helper()
 	var b bytes.Buffer

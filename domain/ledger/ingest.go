@@ -9,44 +9,43 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Report is an event of an object, decoded from HTTP or from the bus.
+// A Report is a store's event about an object, decoded from HTTP or from the bus.
 type Report = repository.ObjectReport
 
-// IngestResult counts the events of a call of Ingest by their results.
+// An IngestResult counts the events of one call of Ingest by their outcomes.
 type IngestResult struct {
 	Stored     int
-	Duplicates int       // number of events that were stored before, or that occur a second time in the call
-	TooOld     int       // number of events that the retention refuses; see domain.ObjectRetention
-	Failures   []Failure // events that failed, in the order of the call
+	Duplicates int       // number of events that are already stored, or that the call contains twice
+	TooOld     int       // number of events that are not stored because they are too old; see domain.ObjectRetention
+	Failures   []Failure // failed events, in the order in which they were passed to Ingest
 }
 
-// A Failure is the error of an event in a call of Ingest. The event may have been stored
-// nevertheless.
+// A Failure is an event that failed in a call of Ingest, although the event may be stored.
 type Failure struct {
-	Event int // index of the event in the call
+	Event int // index of the event among the events of the call
 	Err   error
 }
 
-// IsInvalid reports whether the event is invalid, so that a further attempt would also fail.
+// IsInvalid reports whether the event is invalid, so that another attempt would fail, too.
 func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Invalid }
 
-// IsFull reports whether the partition of the object is full. The event can be stored after other
+// IsFull reports whether the object's partition is full. The event can be stored after other
 // objects in this partition were removed.
 func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrPartitionFull) }
 
-// maxAhead is the maximum time by which the clock of a store may be ahead of the hub's clock. A later
-// time of an event is treated as unknown. Otherwise all events until that time, even a deletion,
-// would count as earlier.
+// maxAhead is the maximum time by which a store's clock may be ahead of the hub's clock. If the
+// time of an event is further ahead, it is treated as unknown. Otherwise all events until that
+// time, even a deletion, would count as earlier.
 const maxAhead = 24 * time.Hour
 
-// Ingest stores events independently: an event that fails does not affect the other events. Stored
-// events and duplicates are durable, and included in the state of their objects. The caller can pass
+// Ingest stores events independently: if an event fails, the rest are not affected. Stored events
+// and duplicates are durable, and included in the state of their objects. The caller can pass
 // failed events to Ingest again: if an event was stored although it failed, it is then a duplicate.
-// An event whose time is more than a day ahead is stored without a time.
+// If the time of an event is more than a day ahead, the event is stored without a time.
 func (s *Service) Ingest(ctx context.Context, reports []Report) IngestResult {
 	var done IngestResult
 	valid := make([]Report, 0, len(reports))
-	indices := make([]int, 0, len(reports)) // indexes in reports of the valid reports
+	indices := make([]int, 0, len(reports)) // for each element of valid, its index in reports
 	errs := make(map[int]error)
 	latest := s.opts.Clock().Add(maxAhead)
 	for i := range reports {

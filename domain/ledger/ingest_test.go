@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// creation returns the report of the creation of an object.
+// creation returns a report that an object was created.
 func creation(t *testing.T, key, sequencer string) ledger.Report {
 	t.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
@@ -25,7 +25,7 @@ func creation(t *testing.T, key, sequencer string) ledger.Report {
 	return ledger.Report{Name: name, ObjectEvent: domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s}}
 }
 
-// refusingObjects refuses events of objects with some keys.
+// A refusingObjects refuses events of the objects with certain keys.
 type refusingObjects struct {
 	repository.Objects
 	errs map[string]error
@@ -67,8 +67,8 @@ func TestIngest_StoresEventsIndependently(t *testing.T) {
 	require.False(t, done.Failures[0].IsFull() || done.Failures[0].IsInvalid())
 }
 
-// A deletion without a sequencer follows a creation whose time is far ahead, because the clock of the
-// store was wrong.
+// A store's clock was wrong, so the time of a creation is far ahead. The deletion that follows has
+// no sequencer, and must still count as later.
 func TestIngest_TreatsATimeFarAheadAsUnknown(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for ahead, want := range map[time.Duration]time.Time{24 * time.Hour: now.Add(24 * time.Hour), 24*time.Hour + 1: {}, 9000 * time.Hour: {}} {

@@ -18,36 +18,36 @@ import (
 
 const (
 	inventoryBatch = 500 // rows
-	inventoryReads = 16  // number of objects that are read at the same time
+	inventoryReads = 16  // maximum number of objects that are read concurrently
 	maxChecksum    = 1 << 10
 )
 
 // An InventoryRequest identifies an inventory by its manifest, or by the location of the manifest.
 type InventoryRequest struct {
-	Manifest    []byte // nil: read the manifest from Bucket and Key
+	Manifest    []byte // the manifest; nil: read it from Bucket and Key
 	Bucket, Key string // location of manifest.json or manifest.checksum
 }
 
-// inventoryJob is the stored request of a job for an inventory.
+// inventoryJob is the request that an inventory job stores.
 type inventoryJob struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// inventoryCursor is the position at which an inventory resumes.
+// inventoryCursor is the position at which an inventory job resumes.
 type inventoryCursor struct {
 	File int   `json:"file"`
-	Row  int64 `json:"row"` // number of rows of the file that were processed
+	Row  int64 `json:"row"` // number of rows in the file that were processed
 }
 
 // StartInventory starts a job that imports the objects of an inventory. It fails with
 // ErrUnsupportedFormat if the hub does not support the format of the files, and with Invalid if the
 // manifest is invalid.
 //
-// An inventory lists the latest versions at the time when it was created. Its events have this time,
-// less [domain.ClockMargin], so that later events of the store have later times. Objects that the
-// inventory does not list are not affected. A row that is processed again after a crash, or by
-// another job with the same manifest, changes nothing: events are identified by the manifest and a
-// digest of their content.
+// An inventory lists the latest versions at the time of its creation. Its events have this time, minus
+// [domain.ClockMargin], so that later events of the store have later times. Objects that the
+// inventory does not list are not affected. If a row is processed again after a crash, or by another
+// job with the same manifest, it changes nothing: events are identified by the manifest and a digest
+// of their content.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
 	text := r.Manifest
 	if text == nil {
@@ -95,18 +95,18 @@ func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte,
 	return text, nil
 }
 
-// An inventory is the state of a task that imports the objects of an inventory.
+// An inventory is the state of one run of an inventory job.
 type inventory struct {
 	*task
 	manifest  *manifest
 	digest    string // digest of the manifest
 	createdAt time.Time
 	at        inventoryCursor
-	done      domain.Job // draft of the job that includes the counts of this batch
+	done      domain.Job // draft of the job that includes this batch in its counts
 	batch     []inventoryRow
 }
 
-// runInventory ingests the rows of all files, from the cursor of the job onward.
+// runInventory ingests the rows of all files, beginning at the job's cursor.
 func (t *task) runInventory(ctx context.Context) error {
 	var request inventoryJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -145,7 +145,7 @@ func (v *inventory) beginBatch() {
 	v.batch = v.batch[:0]
 }
 
-// readRows adds the rows of a file to the batch, and stores each full batch.
+// readRows adds the rows of a file to the batch, and stores the batch whenever it is full.
 func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	var row int64
 	for r, err := range v.readRecords(ctx, v.manifest, f) {
@@ -166,7 +166,7 @@ func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	return nil
 }
 
-// addRecord adds a row to the batch, unless its version is not the latest version.
+// addRecord adds a row to the batch, unless the row describes an older version of its object.
 func (v *inventory) addRecord(r fileRecord) {
 	v.done.Counts.Seen++
 	row, err := parseRecord(r, v.job.Bucket)
@@ -204,7 +204,7 @@ func (v *inventory) storeBatch(ctx context.Context) error {
 	return nil
 }
 
-// compareBatch returns the events for the differences in the rows of the batch.
+// compareBatch returns events for the differences between the batch and the known objects.
 func (v *inventory) compareBatch(ctx context.Context) (reports []repository.ObjectReport, err error) {
 	objects, errs := make([]domain.Object, len(v.batch)), make([]error, len(v.batch))
 	var wait sync.WaitGroup
@@ -229,8 +229,8 @@ func (v *inventory) compareBatch(ctx context.Context) (reports []repository.Obje
 			}
 			continue
 		}
-		// An event of another version would hide a known version. An inventory does not prove that this
-		// is right: it may lack versions that were stored shortly before it was created.
+		// An event of another version would hide a known version. That could be wrong, because an
+		// inventory may lack versions that were stored shortly before it was created.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

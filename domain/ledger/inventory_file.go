@@ -21,18 +21,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Limits of files.
+// The limits for files of an inventory.
 const (
-	maxInflation = 200      // maximum ratio of the content of a file to its compressed size
-	minInflated  = 64 << 20 // a content of up to this number of bytes may have any ratio
+	maxInflation = 200      // maximum ratio of a file's uncompressed size to its compressed size
+	minInflated  = 64 << 20 // up to this uncompressed size, any ratio is permitted
 	maxRecord    = 1 << 20  // maximum length of a row, in bytes
 )
 
-// A fileRecord is a row of a file. It maps the names of columns, as columnName returns them, to the
-// texts in the row.
+// A fileRecord is a row of a file. It contains the text in each column, by the column's name as
+// columnName returns it.
 type fileRecord map[string]string
 
-// openFile opens an object of a store for reading.
+// openFile opens an object in a store for reading.
 func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
 	if s.Source == nil {
 		return nil, repository.ErrNoStore
@@ -44,7 +44,7 @@ func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadClos
 	return s.Source.Open(ctx, name)
 }
 
-// readFile reads an object of up to limit bytes.
+// readFile returns the content of an object that has at most limit bytes.
 func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64) ([]byte, error) {
 	r, err := s.openFile(ctx, bucket, key)
 	if err != nil {
@@ -61,8 +61,8 @@ func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64)
 	return text, nil
 }
 
-// openLeased opens an object of a store. Each read renews the lease of the job, so reading may take
-// longer than a lease.
+// openLeased opens an object in a store. Each read also renews the job's lease, so that reading may
+// take longer than the lease.
 func (t *task) openLeased(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
 	r, err := t.openFile(ctx, bucket, key)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *task) openLeased(ctx context.Context, bucket, key string) (io.ReadClose
 	return &leasedFile{r, func() error { return t.renewOldLease(ctx) }}, nil
 }
 
-// A leasedFile renews the lease of a job before each read.
+// A leasedFile is a file whose reads first renew the lease of a job.
 type leasedFile struct {
 	io.ReadCloser
 	renew func() error
@@ -85,7 +85,7 @@ func (f *leasedFile) Read(p []byte) (int, error) {
 	return f.ReadCloser.Read(p)
 }
 
-// checkSum verifies the MD5 sum of a file, and returns the length of the file in bytes.
+// checkSum verifies a file's MD5 sum, and returns the file's length in bytes.
 func (t *task) checkSum(ctx context.Context, bucket string, f *manifestFile) (int64, error) {
 	r, err := t.openLeased(ctx, bucket, f.Key)
 	if err != nil {
@@ -109,7 +109,7 @@ func compareSum(f *manifestFile, sum hash.Hash) error {
 }
 
 // readRecords returns the rows of a file. It verifies the MD5 sum before the first row and again
-// after the last row. So the file is read twice, but need not fit in memory.
+// after the last row. It reads the file twice, so that the file need not fit in memory.
 func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[fileRecord, error] {
 	return func(yield func(fileRecord, error) bool) {
 		size, err := t.checkSum(ctx, m.DestinationBucket, f)
@@ -147,8 +147,8 @@ func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) it
 	}
 }
 
-// asFileError adds the name of the file to an error. Unless the error certainly concerns the content
-// of the file, the result is a temporary error.
+// asFileError adds the file's name to an error. Unless the file's content certainly caused the
+// error, the result is a temporary error.
 func asFileError(f *manifestFile, err error) error {
 	kind := domain.KindOf(err)
 	_, isSyntax := errors.AsType[*csv.ParseError](err)
@@ -184,8 +184,8 @@ func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[fileRecord, err
 }
 
 // readCSV returns the rows of a CSV file, which may be compressed with gzip. The schema defines the
-// columns. Without a schema, the columns come from the first row if it is a header, and are
-// defaultColumns otherwise.
+// columns. If the schema is empty, the first row does, provided that it is a header. Otherwise the
+// columns are defaultColumns.
 func readCSV(r io.Reader, size int64, schema string) iter.Seq2[fileRecord, error] {
 	return func(yield func(fileRecord, error) bool) {
 		plain, err := inflateFile(r, size)
@@ -241,7 +241,7 @@ func columnsOf(schema columns, first []string) (columns, bool, error) {
 	return defaultColumns, false, nil
 }
 
-// nameCells returns the record of a row, or nil if the row has no cell for the key.
+// nameCells returns a row as a fileRecord, or nil if the row has no cell for the key.
 func nameCells(row []string, at columns) fileRecord {
 	if at[keyColumn] >= len(row) {
 		return nil
@@ -254,14 +254,15 @@ func nameCells(row []string, at columns) fileRecord {
 	}
 	key, err := url.QueryUnescape(named[keyColumn]) // keys in CSV files are URL-encoded
 	if err != nil {
-		key = "" // parseRecord refuses an empty key
+		key = "" // parseRecord rejects an empty key
 	}
 	named[keyColumn] = key
 	return named
 }
 
-// inflateFile returns the content of a file that may be compressed with gzip. size is the length of
-// the compressed file. A read fails if the content exceeds minInflated and maxInflation.
+// inflateFile returns a file's content, after decompression if the file is a gzip file. size is the
+// length of the compressed file. A read fails if the content exceeds the limits minInflated and
+// maxInflation.
 func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if begin, _ := buffered.Peek(2); !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
@@ -274,7 +275,8 @@ func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	return &inflationBound{r: plain, left: max(minInflated, maxInflation*size)}, nil
 }
 
-// An inflationBound is a reader that fails after left bytes.
+// An inflationBound limits the bytes that are read from a compressed file. left is the number of
+// bytes that remain until it fails.
 type inflationBound struct {
 	r    io.Reader
 	left int64
@@ -288,7 +290,8 @@ func (b *inflationBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recordBound is a reader that fails after left bytes, the remaining length of a record.
+// A recordBound limits the length of each record in a file. left is the number of bytes that remain
+// until it fails.
 type recordBound struct {
 	r    io.Reader
 	left int
@@ -303,15 +306,15 @@ func (b *recordBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An inventoryRow is a parsed record.
+// An inventoryRow is the parsed form of a fileRecord.
 type inventoryRow struct {
 	name     domain.ObjectName
 	isLatest bool
 	domain.ListedObject
 }
 
-// parseRecord parses a record of an inventory of a bucket. It fails with Invalid if the record is
-// not valid.
+// parseRecord parses a record in a bucket's inventory. It fails with Invalid if the record is not
+// valid.
 func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if b := r["bucket"]; b != "" && b != bucket {
 		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Shorten(b))
@@ -354,7 +357,7 @@ func parseFlag(text string, byDefault bool) (bool, error) {
 	return flag, nil
 }
 
-// parseNaiveTime reads a time. A time without a zone is in UTC.
+// parseNaiveTime parses a time. If the text contains no time zone, the time is in UTC.
 func parseNaiveTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

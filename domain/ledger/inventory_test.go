@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An inventory is the manifest of an inventory, which a test can change.
+// An inventory is an inventory's manifest, which tests can change.
 type inventory struct {
 	Source      string           `json:"sourceBucket"`
 	Destination string           `json:"destinationBucket"`
@@ -39,7 +39,7 @@ func compress(text string) []byte {
 	return b.Bytes()
 }
 
-// inventoryOf stores the files of an inventory in the bucket "another", and returns its manifest.
+// inventoryOf stores the files of an inventory in the bucket "another", and returns the manifest.
 func (w *world) inventoryOf(files ...[]byte) inventory {
 	w.Helper()
 	m := inventory{
@@ -70,7 +70,7 @@ func (m inventory) text() []byte {
 	return text
 }
 
-// runInventory runs a job for an inventory, and returns the job after its end.
+// runInventory runs an inventory job, waits for its end, and returns the job.
 func (w *world) runInventory(r ledger.InventoryRequest) domain.Job {
 	w.Helper()
 	node := w.newNode()
@@ -90,7 +90,8 @@ const threeRows = `"bucket","a"
 "bucket","c"
 `
 
-// Cases FM-70 and FM-71 of the filemanager.
+// An inventory adds a row for each object that it lists. Objects that it does not list remain
+// unchanged (cases FM-70 and FM-71 of the original system).
 func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf(compress(`"bucket","a+b%2Fc","null","true","false","7","2026-03-01T00:00:00.000Z","tag","GLACIER"` + "\n" + threeRows))
@@ -113,7 +114,8 @@ func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 	})
 }
 
-// Cases FM-72 and FM-73 of the filemanager.
+// Events of the store that are later than an inventory change the state after it (cases FM-72 and
+// FM-73 of the original system).
 func TestEventsOfTheStoreApplyAfterAnInventory(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.importManifest(w.inventoryOf([]byte(threeRows)))
@@ -147,8 +149,8 @@ func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 	})
 }
 
-// An inventory may lack versions that were stored shortly before it was created, so it hides no known
-// version. If the inventory lists an unknown version, this version becomes the latest.
+// An inventory may lack versions that were stored shortly before it was created, so it must not
+// hide known versions. If it lists an unknown version, this version becomes the latest.
 func TestInventoryHidesNoKnownVersion(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.report("known", script("[C@C1/1+1, C@C2/2+2]")...)
@@ -159,7 +161,7 @@ func TestInventoryHidesNoKnownVersion(t *testing.T) {
 	})
 }
 
-// Case FM-74 of the filemanager.
+// Inventories are read in each supported format (case FM-74 of the original system).
 func TestInventoryIsReadInEachFormat(t *testing.T) {
 	for name, tc := range map[string]struct {
 		content string
@@ -322,7 +324,7 @@ func TestInventoryWithoutStoresIsRefused(t *testing.T) {
 	})
 }
 
-// A slowSource takes 20 seconds for each read of up to 4 KB.
+// A slowSource is a Source whose reads take 20 seconds for up to 4 KB.
 type slowSource struct{ repository.Source }
 
 func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
@@ -337,7 +339,7 @@ func (c slowContent) Read(p []byte) (int, error) {
 	return c.ReadCloser.Read(p[:min(len(p), 4<<10)])
 }
 
-// If reading a file takes longer than a lease, no other node takes over the job.
+// If it takes longer than a lease to read a file, no other node takes over the job.
 func TestInventoryKeepsItsLeaseWhileItReads(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf([]byte(strings.Repeat("bucket,a\n", 4000)))

@@ -14,20 +14,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Times of jobs.
+// The time limits of jobs.
 const (
 	jobLease       = time.Minute      // duration of a lease; after it expires, another node takes over the job
-	minJobInterval = 10 * time.Second // minimum interval between searches for jobs that no node runs
+	minJobInterval = 10 * time.Second // minimum interval between searches for jobs that are not running on any node
 	maxJobInterval = 30 * time.Second
 	releaseTime    = 5 * time.Second // time limit for releasing a lease when the node stops
 
-	maxJobs     = 4  // maximum number of jobs that a node runs at the same time
+	maxJobs     = 4  // maximum number of jobs that run on a node concurrently
 	maxAttempts = 20 // maximum number of attempts for one step of a job
 )
 
-// A jobRunner records which jobs a node runs.
+// A jobRunner records which jobs are running on this node.
 type jobRunner struct {
-	started chan struct{} // has one element if a job may wait for this node
+	started chan struct{} // contains an element if RunJobs has to search for jobs
 
 	mu      *sync.Mutex
 	working map[domain.JobID]bool
@@ -37,8 +37,8 @@ func newJobRunner() jobRunner {
 	return jobRunner{started: make(chan struct{}, 1), mu: new(sync.Mutex), working: make(map[domain.JobID]bool)}
 }
 
-// claimJob records that this node runs a job. It returns false if the node already runs the job, or
-// maxJobs other jobs.
+// claimJob records that a job is running on this node. It returns false if the job is already
+// running here, or if maxJobs other jobs are.
 func (r *jobRunner) claimJob(id domain.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *jobRunner) releaseJob(id domain.JobID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.working, id)
-	r.notify() // another job may have waited for the end of this job
+	r.notify() // search for jobs that waited until this job ended
 }
 
 // notify makes RunJobs search for jobs immediately.
@@ -64,7 +64,7 @@ func (r *jobRunner) notify() {
 	}
 }
 
-// createJob stores a job and notifies RunJobs, which begins the job.
+// createJob stores a job and notifies RunJobs, which starts it.
 func (s *Service) createJob(ctx context.Context, kind domain.JobKind, bucket string, request any) (domain.Job, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -87,25 +87,25 @@ func (s *Service) randomBytes() (random [10]byte) {
 	return random
 }
 
-// Job returns a job.
+// Job returns the stored job with the given id.
 func (s *Service) Job(ctx context.Context, id domain.JobID) (domain.Job, error) {
 	return s.Jobs.Job(ctx, id)
 }
 
-// ListJobs returns up to limit jobs that have the same kind as before and began earlier, the newest
+// ListJobs returns up to limit jobs of the same kind as before that began earlier, the newest
 // first.
 func (s *Service) ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error) {
 	return s.Jobs.ListJobs(ctx, before, limit)
 }
 
-// StopJob ends a running job. The node that runs the job stops after the current step. The results
-// of this step remain stored.
+// StopJob ends a running job. The node on which the job is running stops after the current step,
+// and the results of this step remain stored.
 func (s *Service) StopJob(ctx context.Context, id domain.JobID) (domain.Job, error) {
 	return s.Jobs.StopJob(ctx, id, s.opts.Clock().UTC())
 }
 
-// WaitForJob waits until a job has ended or ctx ends, and returns the last state of the job that was
-// read.
+// WaitForJob waits until a job has ended or ctx ends. It returns the last state of the job that it
+// has read.
 func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, error) {
 	const minPause, maxPause = 20 * time.Millisecond, time.Second
 	for pause := minPause; job.State == domain.JobRunning && sleepFor(ctx, pause); pause = min(2*pause, maxPause) {
@@ -113,7 +113,7 @@ func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, e
 		switch {
 		case err == nil:
 			job = found
-		case ctx.Err() == nil && domain.KindOf(err) != domain.NotFound: // NotFound: the read was stale
+		case ctx.Err() == nil && domain.KindOf(err) != domain.NotFound: // NotFound means that the read was stale
 			return job, err
 		}
 	}
@@ -132,7 +132,7 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// RunJobs runs jobs until ctx ends: new jobs, and jobs whose lease has expired. It returns after all
+// RunJobs runs new jobs, and jobs whose leases have expired, until ctx ends. It returns after all
 // its jobs have paused or ended.
 func (s *Service) RunJobs(ctx context.Context) {
 	random := s.randomBytes()
@@ -156,7 +156,7 @@ func (s *Service) RunJobs(ctx context.Context) {
 	}
 }
 
-// claimJobs begins jobs that no other node runs.
+// claimJobs starts jobs that are not running on another node.
 func (s *Service) claimJobs(ctx context.Context, owner string, working *sync.WaitGroup) error {
 	running, err := s.Jobs.RunningJobs(ctx)
 	if err != nil {
@@ -184,13 +184,13 @@ func (s *Service) claimJobs(ctx context.Context, owner string, working *sync.Wai
 	return nil
 }
 
-// A task is one run of a job on this node.
+// A task is one execution of a job on this node.
 type task struct {
 	*Service
 	job *domain.Job
 }
 
-// runJob runs a job until it ends, or until it pauses because a step failed or the node stops.
+// runJob runs a job until it ends or pauses. It pauses if a step failed or the node stops.
 func (s *Service) runJob(ctx context.Context, job *domain.Job) {
 	t := &task{s, job}
 	logger := s.opts.Logger.With("job", string(job.ID.Kind), "id", job.ID.UUID(), "bucket", job.Bucket)
@@ -225,14 +225,15 @@ func isTransient(err error) bool {
 	}
 }
 
-// releaseLease lets the lease expire after a pause, so that any node can resume the job.
+// releaseLease makes the job's lease expire after a pause, so that any node can then resume the
+// job.
 func (t *task) releaseLease(ctx context.Context, pause time.Duration, logger *slog.Logger) {
 	t.job.Lease.Until = t.opts.Clock().UTC().Add(pause)
 	t.storeProgress(ctx, logger)
 }
 
 // storeProgress stores the job, even if the node is stopping. If the write fails, the lease expires
-// later. A job that has ended, or that another node runs, remains unchanged.
+// later. A job that has ended, or that is running on another node, is not changed.
 func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
@@ -255,7 +256,7 @@ func (t *task) runSteps(ctx context.Context) error {
 	}
 }
 
-// saveProgress stores the progress of a job after a successful step, and renews its lease.
+// saveProgress stores a job's progress after a successful step, and renews the job's lease.
 func (t *task) saveProgress(ctx context.Context) error {
 	t.job.Report, t.job.Attempts = "", 0
 	return t.renewLease(ctx)
@@ -277,7 +278,7 @@ func (t *task) renewOldLease(ctx context.Context) error {
 	return t.renewLease(ctx)
 }
 
-// completeJob stores that a job is completed.
+// completeJob records that the job has completed.
 func (t *task) completeJob(ctx context.Context) error {
 	t.job.End(domain.JobCompleted, t.opts.Clock().UTC())
 	return t.saveProgress(ctx)

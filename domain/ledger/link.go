@@ -11,29 +11,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A LinkRequest has the options of a link.
+// A LinkRequest contains the options for a link to an object's content.
 type LinkRequest struct {
 	Expires     time.Duration // time until the link expires, up to Options.LinkTime; 0: Options.LinkTime
-	Attachment  bool          // a browser should save the content instead of showing it
+	Attachment  bool          // a browser should save the content instead of displaying it
 	ContentType string        // content type of the response; empty: the content type in the store
 	Encoding    string        // Content-Encoding of the response; empty: the encoding in the store
 }
 
-// A Link is a URL by which any client can read the content of an object until the link expires, or
-// the reason why the object has no link.
+// A Link is a URL with which any client can read an object's content until the link expires. If the
+// object has no link, Missing states the reason.
 type Link struct {
 	URL     string
 	Expires time.Time
-	Missing LinkMissing // why URL is empty; empty: URL is set
+	Missing LinkMissing // reason why URL is empty; "": URL is set
 }
 
 // MaxLinkTime is the maximum value of Options.LinkTime.
 const MaxLinkTime = repository.MaxLinkTime
 
-// LinkMissing is the reason why an object has no link.
+// LinkMissing states why an object has no link.
 type LinkMissing string
 
-// The reasons why an object has no link.
+// The values of LinkMissing.
 const (
 	LinkDeleted    LinkMissing = "deleted"     // no version of the object is current
 	LinkNotCurrent LinkMissing = "not-current" // the row is not current
@@ -44,7 +44,7 @@ const (
 	LinkNoLinks    LinkMissing = "no-links"    // the store does not support links
 )
 
-// Link returns a link to the content of a current row. It first requests the state of the object from
+// Link returns a link to the content of a current row. It first requests the object's state from
 // the store, because the content must exist and belong to this row. Link fails with NotFound if the
 // row does not exist.
 func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, error) {
@@ -85,8 +85,8 @@ func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, erro
 	return Link{URL: url, Expires: expires}, nil
 }
 
-// missingContent returns the reason why the facts of an event do not permit a link to its content,
-// or "".
+// missingContent returns the reason why there is no link to the content that e describes. It
+// returns "" if a link is possible.
 func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
 	switch {
 	case !e.IsAccessible():
@@ -97,8 +97,8 @@ func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
 	return ""
 }
 
-// missingInStore requests the state of an object from the store. It returns the reason why the content
-// of the current row has no link, or "".
+// missingInStore requests an object's state from the store. It returns the reason why there is no
+// link to the content of the current row, or "".
 func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, current *domain.ObjectRow) (LinkMissing, error) {
 	if s.Source == nil {
 		return LinkNoStore, nil

@@ -123,7 +123,7 @@ func TestLinkFailures(t *testing.T) {
 	require.Equal(t, ledger.LinkNoStore, got.Missing)
 }
 
-// Browsers accept the file name of a link for any key.
+// For any key, browsers accept the file name that a link contains.
 func TestLinkNamesItsFile(t *testing.T) {
 	objects, stored := memory.NewObjects(), newStore()
 	service := ledger.New(ledger.Ports{Objects: objects, Source: stored}, ledger.Options{})

@@ -13,34 +13,33 @@ const (
 	DefaultPage = 100
 	MaxPage     = 1000
 
-	maxPageRows  = 2_000  // maximum number of rows that are read for a page
-	maxCountRows = 10_000 // maximum number of rows that are read for a count
+	maxPageRows  = 2_000  // maximum number of rows read for one page
+	maxCountRows = 10_000 // maximum number of rows read for one count
 	maxChunk     = 500    // maximum number of objects or rows in one read
 
-	// bucketRows is the number of rows that each bucket adds to the cost of a list or count,
-	// because the store queries each shard of the bucket.
+	// bucketRows is the number of rows for which each bucket counts towards the limits of a list or
+	// count, because the store queries each shard of the bucket.
 	bucketRows = 50
 )
 
 // A Query selects a page of rows.
 type Query struct {
 	Filter
-	AnyOrder bool // list the objects of a bucket in the order that costs least; default: in the order of their keys
+	AnyOrder bool // list a bucket's objects in the order that costs least, instead of the order of their keys
 	Limit    int  // maximum number of rows, from 1 to MaxPage; default DefaultPage
 	Token    string
 }
 
-// A Page is a part of a list.
+// A Page is one page of a list of rows.
 type Page struct {
 	Rows    []Row
-	Damaged []repository.DamagedObject // objects of which some or all rows are missing on the page
-	Next    string                     // token of the next page; empty: this is the last page
+	Damaged []repository.DamagedObject // damaged objects, some or all of whose rows are missing on the page
+	Next    string                     // token with which to request the next page; "": this is the last page
 }
 
-// List returns a page of rows. The rows are ordered by the names of buckets and the keys of objects,
-// and the rows of an object are in descending order. A page ends at its limit, or after List has read
-// 2,000 rows, where each bucket except the last counts as 50 additional rows. So a page may be empty
-// although another page follows.
+// List returns a page of rows, ordered by bucket and key. The rows of an object are in descending
+// order. A page ends at its limit, or after List has read 2,000 rows. Each bucket except the last
+// counts as 50 additional rows. So an empty page may be followed by further pages.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
@@ -67,15 +66,15 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// A Count is the number of rows that a filter selects.
+// A Count is the number of rows that a filter selects, or a part of that number.
 type Count struct {
 	Rows int64
-	Next string // token that continues the count; empty: the count is complete
+	Next string // token with which to continue the count; "": the count is complete
 }
 
-// Count returns the number of rows that a filter selects. If the store cannot count the rows, or has
-// more than 200 buckets, Count reads up to 10,000 rows, where each bucket counts as 50 additional
-// rows. The next call then continues the count with the token.
+// Count returns the number of rows that a filter selects. If the store cannot count the rows, or
+// has more than 200 buckets, Count reads up to 10,000 rows, where each bucket counts as 50
+// additional rows. The next call continues the count at the token.
 func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
 	query := f.fingerprint + " count"
 	at, err := parseToken(token, query)
@@ -97,14 +96,14 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 	return counted, nil
 }
 
-// A rowWalk reads the rows that a filter may select, and collects or counts the selected rows.
+// A rowWalk reads the rows that a filter may select, and collects or counts those that it selects.
 type rowWalk struct {
 	service   *Service
 	filter    *Filter
 	plan      queryPlan
 	anyOrder  bool
 	onlyCount bool
-	limit     int // maximum length of found; unused if onlyCount is set
+	limit     int // maximum number of rows in found; unused if onlyCount is set
 	budget    int // number of rows that the walk may still read
 
 	at      rowPosition // position at which the walk continues
@@ -114,10 +113,10 @@ type rowWalk struct {
 	isDone  bool // the walk has read all rows
 }
 
-// isFull reports whether the walk must end, because it has found or read enough rows.
+// isFull reports whether the walk must end because it has found or read enough rows.
 func (w *rowWalk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.budget <= 0 }
 
-// bucketNames returns the names of the buckets from the current position onward.
+// bucketNames returns the names of the remaining buckets, beginning with the current one.
 func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	all := w.plan.buckets
 	if all == nil {
@@ -133,18 +132,18 @@ func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// mayHaveBucket reports whether rows of a bucket can fulfil the conditions on the field bucket.
+// mayHaveBucket reports whether rows in the bucket can meet the conditions on the field bucket.
 func (f *Filter) mayHaveBucket(bucket string) bool {
 	name, err := domain.ParseObjectName(bucket, "any")
 	if err != nil {
-		return false // the name is not valid for a bucket
+		return false // a bucket cannot have this name
 	}
 	r := &Row{Name: name}
 	fails := func(c condition) bool { return c.field == "bucket" && !c.holds(r) }
 	return !slices.ContainsFunc(f.conditions, fails)
 }
 
-// countBuckets lets the store count the objects of each bucket, and adds up the numbers.
+// countBuckets lets the store count the objects in each bucket, and adds up the numbers.
 func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
@@ -153,7 +152,7 @@ func (w *rowWalk) countBuckets(ctx context.Context) error {
 	})
 }
 
-// rangeOf returns the range with all objects of a bucket that the filter may select.
+// rangeOf returns a range that contains all objects in the bucket that the filter may select.
 func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }
@@ -161,8 +160,8 @@ func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 // run reads rows until the walk is full or all rows were read.
 func (w *rowWalk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
 
-// eachBucket calls do for the buckets from the current position onward, until the walk is full or do
-// reports that the bucket has more rows.
+// eachBucket calls do for each remaining bucket. It stops when the walk is full, or when do reports
+// that the bucket has more rows.
 func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
 	buckets, err := w.bucketNames(ctx)
 	if err != nil {
@@ -191,7 +190,7 @@ func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, b
 	return nil
 }
 
-// runBucket reads the rows of a bucket. hasMore reports whether the bucket may have more rows.
+// runBucket reads the rows in a bucket. hasMore reports whether the bucket may have more rows.
 func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
 	if w.at.Below != nil { // the previous page ended within an object
 		if hasMore, err = w.visitKey(ctx, w.at.Key); hasMore || err != nil {
@@ -233,7 +232,7 @@ func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, e
 	}
 }
 
-// firstChunk returns the number of objects in the first read. If the filter selects every row, these
+// firstChunk returns the number of objects to read first. If the filter selects every row, these
 // objects fill the page.
 func (w *rowWalk) firstChunk() int {
 	if w.onlyCount {
@@ -242,7 +241,7 @@ func (w *rowWalk) firstChunk() int {
 	return w.limit
 }
 
-// runKeys reads the rows of the objects with the keys of the plan, one object after the other.
+// runKeys reads the rows of the objects whose keys the plan contains, one object after another.
 func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 	for _, key := range w.plan.keys {
 		if key <= w.at.Key {
@@ -258,7 +257,7 @@ func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 	return false, nil
 }
 
-// visitKey reads the rows of the object with a key, if the object exists.
+// visitKey reads the rows of the object called key, if it exists.
 func (w *rowWalk) visitKey(ctx context.Context, key string) (hasMore bool, err error) {
 	name, err := domain.ParseObjectName(w.at.Bucket, key)
 	if err != nil {
@@ -280,15 +279,15 @@ func (w *rowWalk) visitKey(ctx context.Context, key string) (hasMore bool, err e
 	return w.visitObject(ctx, &o)
 }
 
-// addDamaged records a damaged object. The list continues with the other objects.
+// addDamaged records a damaged object. The list continues with the next object.
 func (w *rowWalk) addDamaged(bucket string, d repository.DamagedObject) {
 	w.budget--
 	w.damaged = append(w.damaged, d)
 	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Shorten(d.Key), "error", d.Err)
 }
 
-// visitObject reads the rows of an object. hasMore reports whether the walk has ended within the
-// object.
+// visitObject reads the rows of an object. hasMore reports whether the walk ended before the
+// object's last row.
 func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
 	if w.at.Key != o.Name.Key() {
 		w.at.Key, w.at.Below = o.Name.Key(), nil
@@ -332,7 +331,7 @@ func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bo
 	return true, nil
 }
 
-// rowsBelow returns up to limit rows of an object that are below an order, the newest first.
+// rowsBelow returns up to limit rows of an object that are lower than below, the newest first.
 func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
 	if o.Spilled > 0 {
 		return w.service.Objects.History(ctx, o.Name, below, limit)
@@ -345,8 +344,7 @@ func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.
 	return rows, nil
 }
 
-// addRow counts a row, and adds it to found unless onlyCount is set. It ignores a row that the filter
-// does not select.
+// addRow counts a row if the filter selects it, and adds it to found unless onlyCount is set.
 func (w *rowWalk) addRow(r Row) {
 	if !w.filter.matches(&r) {
 		return

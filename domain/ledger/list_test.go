@@ -15,7 +15,8 @@ import (
 
 type params = map[string][]string
 
-// Case FM-90 of the filemanager.
+// A list contains only current rows, or all rows if the query requests them (case FM-90 of the
+// original system).
 func TestList_ReturnsCurrentRowsOrAllRows(t *testing.T) {
 	f := newFixture(t)
 	f.ingest("b", "a", "[C@01] [D@02] [C@03]")
@@ -31,7 +32,8 @@ func TestList_ReturnsCurrentRowsOrAllRows(t *testing.T) {
 	require.Empty(t, f.listAll(ledger.Query{Filter: f.parseFilter(params{"isDeleteMarker": {"true"}})}))
 }
 
-// Case FM-91 of the filemanager, with tokens in place of page numbers.
+// Pages of a list join without gaps. They have tokens instead of page numbers (case FM-91 of the
+// original system).
 func TestList_ReturnsPages(t *testing.T) {
 	f := newFixture(t)
 	var want []string
@@ -54,7 +56,7 @@ func TestList_ReturnsPages(t *testing.T) {
 	}
 }
 
-// If the store can select the rows, List reads only the rows that it returns.
+// If the store can evaluate the filter, List reads only the rows that it returns.
 func TestList_ReadsOnlyItsPage(t *testing.T) {
 	f := newFixture(t)
 	for i := range 300 {
@@ -103,7 +105,7 @@ func TestList_EndsAPageAtItsBudget(t *testing.T) {
 	}
 }
 
-// Each bucket counts towards the limit of a page, even if it has no selected rows.
+// Each bucket counts towards the limit of a page, even if no row in the bucket is selected.
 func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 	f := newFixture(t)
 	const buckets = 450
@@ -137,7 +139,8 @@ func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 	require.Equal(t, buckets+1, f.store.reads, "a key is read, which is cheap")
 }
 
-// Cases FM-93, FM-95 and FM-97 of the filemanager. List and Count must select the same rows.
+// List and Count select the same rows for each filter (cases FM-93, FM-95 and FM-97 of the original
+// system).
 func TestFilter_SelectsMatchingRows(t *testing.T) {
 	f := newFixture(t)
 	add := func(bucket, key string, change func(e *domain.ObjectEvent)) { f.ingest(bucket, key, "[C@01]", change) }
@@ -228,7 +231,7 @@ func TestFilter_SelectsMatchingRows(t *testing.T) {
 		for name, values := range tc.params {
 			all[name] = values
 		}
-		for _, p := range []params{tc.params, all} { // each object has one row, so all rows are current rows
+		for _, p := range []params{tc.params, all} { // each object has only one row, so every row is current
 			count, err := f.Count(t.Context(), f.parseFilter(p), "")
 			require.NoError(t, err)
 			require.Equal(t, ledger.Count{Rows: int64(len(keys))}, count, "%v", p)
@@ -315,6 +318,6 @@ func TestToken_OfAnotherQueryIsRefused(t *testing.T) {
 	}
 	_, err = f.Count(t.Context(), q.Filter, page.Next)
 	require.ErrorContains(t, err, "of another query")
-	_, err = f.List(t.Context(), ledger.Query{Filter: q.Filter, Limit: 1, Token: page.Next}) // a token stays valid if the size of the page changes
+	_, err = f.List(t.Context(), ledger.Query{Filter: q.Filter, Limit: 1, Token: page.Next}) // a token stays valid if the requested page size changes
 	require.NoError(t, err)
 }

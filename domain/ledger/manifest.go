@@ -12,40 +12,39 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ErrUnsupportedFormat reports that the files of an inventory have a format that the hub does not
-// support.
+// ErrUnsupportedFormat reports that the hub does not support the file format of an inventory.
 var ErrUnsupportedFormat = errors.New("the format of the files is not supported")
 
-// Limits of manifests.
+// The limits for manifests.
 const (
-	maxManifest      = 512 << 10 // maximum length, in bytes
+	maxManifest      = 512 << 10 // maximum length of a manifest, in bytes
 	maxManifestFiles = 2000
 )
 
-// The supported formats of the files of an inventory.
+// The supported file formats of an inventory.
 const (
 	formatCSV     = "CSV"
 	formatParquet = "Parquet"
 )
 
-// A manifest is the list of the files of an inventory, in the format of S3.
+// A manifest lists the files of an inventory, in the format of S3.
 type manifest struct {
 	SourceBucket      string         `json:"sourceBucket"`
-	DestinationBucket string         `json:"destinationBucket"` // name or ARN of the bucket with the files
+	DestinationBucket string         `json:"destinationBucket"` // name or ARN of the bucket that contains the files
 	CreationTimestamp string         `json:"creationTimestamp"` // milliseconds
 	FileFormat        string         `json:"fileFormat"`
 	FileSchema        string         `json:"fileSchema"`
 	Files             []manifestFile `json:"files"`
 }
 
-// A manifestFile is a file of an inventory.
+// A manifestFile identifies one file of an inventory.
 type manifestFile struct {
 	Key string `json:"key"`
-	MD5 string `json:"MD5checksum"` // hexadecimal MD5 sum; empty: the sum is not verified
+	MD5 string `json:"MD5checksum"` // hexadecimal MD5 sum; "": the sum is not verified
 }
 
 // parseManifest parses a manifest. It fails with Invalid if the manifest is not valid, and with
-// ErrUnsupportedFormat if the hub does not support the format of the files.
+// ErrUnsupportedFormat if the hub does not support the file format.
 func parseManifest(text []byte) (*manifest, error) {
 	if len(text) > maxManifest {
 		return nil, domain.Errorf(domain.Invalid, "manifest: want at most %d bytes", maxManifest)
@@ -110,23 +109,24 @@ func (f *manifestFile) checkFields(bucket string) error {
 	return nil
 }
 
-// columns maps the names of columns, as columnName returns them, to their indexes in a row.
+// A columns value contains the index of each column in a row, by the column's name as columnName
+// returns it.
 type columns map[string]int
 
 const keyColumn = "key"
 
-// defaultColumns are the columns of a file without a header, if the manifest has no schema.
+// defaultColumns is used for a file without a header if the manifest contains no schema.
 var defaultColumns = columns{
 	"bucket": 0, keyColumn: 1, "versionid": 2, "islatest": 3, "isdeletemarker": 4, "size": 5, "lastmodifieddate": 6, "etag": 7, "storageclass": 8,
 }
 
-// columnName returns the normalized name of a column: versionid for VersionId and version_id.
+// columnName returns a column's name in normalized form: versionid for VersionId and version_id.
 func columnName(text string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), "_", "")
 }
 
-// parseColumns returns the columns of a schema or a header. It fails with Invalid if no column has
-// the keys, or if a name occurs twice.
+// parseColumns parses a schema or a header. It fails with Invalid if there is no column for keys,
+// or if a name occurs twice.
 func parseColumns(names []string) (columns, error) {
 	c := make(columns, len(names))
 	for i, name := range names {
@@ -142,8 +142,8 @@ func parseColumns(names []string) (columns, error) {
 	return c, nil
 }
 
-// isHeader reports whether a row is a header. A row with data is never mistaken for a header, because
-// no bucket has the name of a column.
+// isHeader reports whether a row is a header. A row with data cannot be mistaken for a header,
+// because no bucket has the name of a column.
 func isHeader(row []string) bool {
 	hasBucket, hasKey := false, false
 	for _, cell := range row {

@@ -11,35 +11,35 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Patch changes the part of a row that users can change: its attributes, or its ingest id.
+// A Patch changes the part of a row that users may change: its attributes or its ingest id.
 type Patch struct {
 	attributes []patchOperation
 	isIngestID bool
-	ingestID   string // the new ingest id; empty: remove the ingest id
+	ingestID   string // new ingest id; "": remove the ingest id
 }
 
-// A patchOperation is an operation of a JSON Patch (RFC 6902).
+// A patchOperation is one operation of a JSON Patch (RFC 6902).
 type patchOperation struct {
-	pointer string          // JSON pointer to the operation in the body of the request
+	pointer string          // JSON pointer to the operation in the request body
 	text    json.RawMessage // the operation as it was sent
 	kind    string
 	path    []string
 }
 
-// testOperation is the kind of operation that tests a value and changes nothing.
+// testOperation is the operation that tests a value and changes nothing.
 const testOperation = "test"
 
 const (
 	maxPatch      = 64 << 10 // bytes
 	maxOperations = 100
-	maxPatchDepth = maxDepth + 4 // maxDepth plus four levels: the object of the body, the array, the operation, and its value
+	maxPatchDepth = maxDepth + 4 // maxDepth plus four levels: the body's object, the array, the operation, and its value
 )
 
-// ParsePatch reads a patch in one of these forms:
+// ParsePatch parses a patch, which is JSON in one of these forms:
 //
 //   - an array of operations on the attributes,
-//   - an object with such an array as its member attributes,
-//   - an object with an array of one operation on the ingest id as its member ingestId.
+//   - an object whose member attributes is such an array,
+//   - an object whose member ingestId is an array of one operation on the ingest id.
 //
 // It fails with Invalid for any other text.
 func ParsePatch(text []byte) (Patch, error) {
@@ -87,7 +87,7 @@ func parseOperations(pointer string, text []byte) (operations []json.RawMessage,
 	return operations, members, nil
 }
 
-// textMember returns a member, which must exist and be a string.
+// textMember returns the member called name, which must exist and be a string.
 func textMember(pointer string, members map[string]json.RawMessage, name string) (text string, err error) {
 	value, has := members[name]
 	switch {
@@ -114,7 +114,7 @@ func parseAttributesPatch(pointer string, text []byte) (p Patch, err error) {
 	return p, nil
 }
 
-// parseOperation reads an operation on attributes from its members.
+// parseOperation parses an operation on attributes. members are the members of the operation.
 func parseOperation(pointer string, text json.RawMessage, members map[string]json.RawMessage) (o patchOperation, err error) {
 	o.pointer, o.text = pointer, text
 	if o.kind, err = textMember(pointer, members, "op"); err != nil {
@@ -185,7 +185,7 @@ func parseIngestIDPatch(pointer string, text []byte) (p Patch, err error) {
 	return Patch{isIngestID: true, ingestID: id}, nil
 }
 
-// Amend applies a patch to a row and returns the changed row. If an operation of the patch fails,
+// Amend applies a patch to a row and returns the changed row. If an operation in the patch fails,
 // Amend changes nothing and fails with Invalid. It fails with NotFound if the row does not exist.
 func (s *Service) Amend(ctx context.Context, id RowID, p Patch) (Row, error) {
 	row, err := s.Objects.Amend(ctx, id.Name, id.Row, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
@@ -201,8 +201,8 @@ func (s *Service) Amend(ctx context.Context, id RowID, p Patch) (Row, error) {
 	return rowOf(&o, row), nil
 }
 
-// Apply returns facts with the changes of a patch, and stores nothing. It fails with Invalid if an
-// operation fails, or if the attributes become too large or too deep.
+// Apply returns facts with the patch applied, and stores nothing. It fails with Invalid if an
+// operation fails, or if the attributes become too large or too deeply nested.
 func (s *Service) Apply(p Patch, facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 	if p.isIngestID {
 		facts.IngestID = p.ingestID
@@ -235,7 +235,7 @@ func (s *Service) applyOperation(document []byte, o patchOperation) ([]byte, err
 	return patched, checkAttributes(patched)
 }
 
-// hasTarget reports whether a JSON document has a value at a path.
+// hasTarget reports whether a JSON document contains a value at a path.
 func hasTarget(document []byte, path []string) bool {
 	at := json.RawMessage(document)
 	for _, name := range path {

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	patchBatch  = 100 // maximum number of rows between two writes of the cursor
-	patchWrites = 8   // number of objects that are patched at the same time
+	patchBatch  = 100 // maximum number of rows that are patched before the cursor is stored
+	patchWrites = 8   // maximum number of objects that are patched concurrently
 )
 
-// patchJob is the stored request of a job that patches rows.
+// patchJob is the request that a patch job stores.
 type patchJob struct {
 	Query map[string][]string `json:"query"`
 	Patch json.RawMessage     `json:"patch"`
 }
 
-// parseRequest returns the filter and the patch of the request. It fails with Invalid if the request
-// is not valid.
+// parseRequest returns the filter and the patch in the request. It fails with Invalid if the
+// request is not valid.
 func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	if p, err = ParsePatch(r.Patch); err != nil {
 		return f, p, err
@@ -43,21 +43,21 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	return f, p, nil
 }
 
-// StartPatch starts a job that applies a patch to the rows that a query selects; see
-// [ParseFilter] and [ParsePatch]. It fails with Invalid if the query or the patch is not valid, or if
-// the query has no condition.
+// StartPatch starts a job that applies a patch to the rows that a query selects. [ParseFilter] and
+// [ParsePatch] define query and patch. StartPatch fails with Invalid if one of them is not valid, or
+// if the query contains no condition.
 //
 // Each row is patched separately. If an operation of the patch fails for a row, the row is not
 // changed, and the job records the reason.
 //
 //  1. List a page of rows. A crash has no effect.
-//  2. Patch each row. The same write adds the id of the job to the row. After a crash, some
+//  2. Patch each row, and add the id of the job to the row in the same write. After a crash, some
 //     rows are patched.
 //  3. Store the position at which the next page begins. After a crash before this step, the page is
-//     listed again, and the job skips rows that have its id.
+//     listed again, and the job skips rows that contain its id.
 //
-// So no row is patched twice. If a page is listed again and a patched row no longer matches the
-// query, the row is not counted.
+// So no row is patched twice. If a page is listed again, the job does not count a patched row that no
+// longer matches the query.
 func (s *Service) StartPatch(ctx context.Context, query map[string][]string, patch []byte) (domain.Job, error) {
 	request := patchJob{query, patch}
 	filter, _, err := request.parseRequest()
@@ -71,8 +71,7 @@ func (s *Service) StartPatch(ctx context.Context, query map[string][]string, pat
 	return s.createJob(ctx, domain.PatchJob, bucket, request)
 }
 
-// runPatch patches the selected rows, from the cursor of the job onward. The cursor is the token of a
-// page.
+// runPatch patches the selected rows, beginning at the job's cursor, which is the token of a page.
 func (t *task) runPatch(ctx context.Context) error {
 	var request patchJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -99,7 +98,7 @@ func (t *task) runPatch(ctx context.Context) error {
 	}
 }
 
-// patchPage patches the rows of a page, and adds the results to the counts of the job.
+// patchPage patches the rows on a page, and adds the results to the job's counts.
 func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	if err := t.renewOldLease(ctx); err != nil {
 		return err
@@ -126,8 +125,8 @@ func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	return nil
 }
 
-// patchRows patches the rows of different objects in parallel, and the rows of one object one after
-// the other. It returns the error of each row.
+// patchRows patches rows of different objects concurrently, and rows of one object one after
+// another. It returns an error or nil for each row.
 func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	errs := make([]error, len(rows))
 	objects := make(chan []int)
@@ -153,14 +152,14 @@ func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	return errs
 }
 
-// Errors in patchRow that prevent a write.
+// The errors with which patchRow prevents a write.
 var (
 	errUnchanged = domain.Errorf(domain.Invalid, "the patch changes nothing")
 	errPatched   = domain.Errorf(domain.Invalid, "the job has patched the row")
 )
 
-// patchRow patches a row, unless the job has already patched the row. It fails with errUnchanged if
-// the patch changes nothing.
+// patchRow patches a row, unless the job has already patched it. It fails with errUnchanged if the
+// patch changes nothing.
 func (t *task) patchRow(ctx context.Context, p Patch, r *Row) error {
 	_, err := t.Objects.Amend(ctx, r.Name, r.ID(), func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		if facts.HasPatch(t.job.ID) {

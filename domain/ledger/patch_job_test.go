@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// queryOf returns the parameters in a URL query.
+// queryOf returns the parameters in the text of a URL query.
 func queryOf(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	values, err := url.ParseQuery(text)
@@ -24,7 +24,7 @@ func queryOf(t *testing.T, text string) map[string][]string {
 	return values
 }
 
-// runPatch runs a job that patches rows on one node, and returns the job after its end.
+// runPatch runs a patch job on one node, waits for its end, and returns the job.
 func (w *world) runPatch(query, patch string) domain.Job {
 	w.Helper()
 	node := w.newNode()
@@ -34,7 +34,7 @@ func (w *world) runPatch(query, patch string) domain.Job {
 	return w.waitForEnd(node, job)
 }
 
-// attributesOf returns the attributes of the rows of a key, the oldest first.
+// attributesOf returns the attributes of an object's rows, the oldest first.
 func (w *world) attributesOf(key string) (all []string) {
 	w.Helper()
 	o, err := w.objects.Object(w.Context(), w.name(key))
@@ -45,7 +45,7 @@ func (w *world) attributesOf(key string) (all []string) {
 	return all
 }
 
-// reportWithAttributes ingests the creation of an object with attributes.
+// reportWithAttributes ingests an event by which an object with attributes was created.
 func (w *world) reportWithAttributes(key, attributes string) {
 	w.Helper()
 	e := script("[C@C1]")[0]
@@ -85,8 +85,8 @@ func TestPatchJob_ChangesTheRowsThatMatch(t *testing.T) {
 	})
 }
 
-// Case FM-98 of the filemanager: a row for which the patch fails is not changed, and the other rows
-// are patched.
+// If the patch fails for a row, this row is not changed, and the remaining rows are patched (case
+// FM-98 of the original system).
 func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.reportWithAttributes("a", `{"sample":"L1"}`)
@@ -139,8 +139,8 @@ func TestPatchJob_IsRefused(t *testing.T) {
 	})
 }
 
-// Applying the patch twice to a row has another result than applying it once. The job must apply
-// the patch once to each row, regardless of the write at which the node crashes.
+// If the patch is applied twice to a row, the result differs from that of one application. The job
+// must patch each row once, no matter at which write the node crashes.
 func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	const n = 130
 	for _, after := range []bool{false, true} {
@@ -173,7 +173,8 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	}
 }
 
-// throttledObjects refuses most amendments, and carries out others without a reply.
+// In each seven amendments, a throttledObjects refuses one, and executes a second one without a
+// reply.
 type throttledObjects struct {
 	repository.Objects
 	calls atomic.Int64
@@ -225,8 +226,8 @@ func TestPatchJob_ThatIsStoppedPatchesNoMore(t *testing.T) {
 	})
 }
 
-// A row that a crawl adds for the same content retains the attributes, so it also retains the ids of
-// the patch jobs.
+// A row that a crawl adds for the same content retains the attributes. So it must also retain the
+// ids of the patch jobs.
 func TestPatchJob_IsRememberedByTheRowsThatKeepTheAttributes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})

@@ -13,7 +13,7 @@ import (
 
 const ingestID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-// Case FM-98 of the filemanager: the changes of each operation.
+// Each operation of a JSON Patch changes the attributes (case FM-98 of the original system).
 func TestPatch_AppliesEachOperation(t *testing.T) {
 	for _, tc := range []struct{ before, patch, want string }{
 		{``, `[{"op": "add", "path": "/a", "value": 1}]`, `{"a":1}`},
@@ -44,7 +44,7 @@ func TestPatch_AppliesEachOperation(t *testing.T) {
 	}
 }
 
-// If an operation of a patch fails, the earlier operations of the patch change nothing, too.
+// If an operation in a patch fails, the earlier operations in the patch change nothing, either.
 func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	const before = `{"a":1,"list":[1],"none":null}`

@@ -8,7 +8,7 @@ import (
 )
 
 // A pattern is a text with wildcards: * matches any number of characters, and ? matches one
-// character. A pattern matches whole texts only. A backslash escapes *, ? and a backslash.
+// character. A pattern matches only whole texts. A backslash escapes *, ? and a backslash.
 type pattern struct {
 	parts      []rune // characters, and the wildcards anyText and anyCharacter
 	ignoreCase bool
@@ -20,7 +20,8 @@ const (
 	anyCharacter
 )
 
-// parsePattern parses a pattern. It fails with Invalid if a backslash escapes another character.
+// parsePattern parses a pattern. It fails with Invalid if a backslash precedes any other character
+// than *, ? and a backslash.
 func parsePattern(text string, ignoreCase bool) (pattern, error) {
 	p := pattern{ignoreCase: ignoreCase}
 	isEscaped := false
@@ -50,7 +51,7 @@ func parsePattern(text string, ignoreCase bool) (pattern, error) {
 	return p, nil
 }
 
-// plainPattern returns a pattern without wildcards, which matches only text.
+// plainPattern returns a pattern without wildcards, which matches only the given text.
 func plainPattern(text string, ignoreCase bool) pattern {
 	p := pattern{ignoreCase: ignoreCase}
 	for _, c := range text {
@@ -69,11 +70,11 @@ func (p *pattern) addCharacter(c rune) {
 func foldCase(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 
 // matches reports whether the pattern matches the whole text. It backtracks only to the last *, so
-// the time is at most proportional to the product of the two lengths.
+// its time is at most proportional to the product of the two lengths.
 func (p *pattern) matches(text string) bool {
 	characters := []rune(text)
 	part, at := 0, 0
-	star, starAt := -1, 0 // index of the last *, and position in the text at which its match ends
+	star, starAt := -1, 0 // index of the last *, and position in text up to which it matches
 	for at < len(characters) {
 		switch {
 		case part < len(p.parts) && p.parts[part] == anyText:
@@ -102,8 +103,8 @@ func (p *pattern) hasAt(part int, c rune) bool {
 	return p.parts[part] == anyCharacter || p.parts[part] == c
 }
 
-// plainPrefix returns the text with which all matches begin. isPlain reports that this text is the
-// only match.
+// plainPrefix returns the text before the first wildcard. isPlain reports whether the pattern has
+// no wildcard.
 func (p *pattern) plainPrefix() (prefix string, isPlain bool) {
 	for i, c := range p.parts {
 		if c < 0 {
@@ -113,8 +114,8 @@ func (p *pattern) plainPrefix() (prefix string, isPlain bool) {
 	return string(p.parts), true
 }
 
-// isPrefix reports whether the pattern is a prefix followed by *, so that it matches all texts with
-// this prefix.
+// isPrefix reports whether the pattern is a plain text followed by *, which matches all texts that
+// begin with that text.
 func (p *pattern) isPrefix() bool {
 	prefix, isPlain := p.plainPrefix()
 	return !isPlain && len([]rune(prefix)) == len(p.parts)-1 && p.parts[len(p.parts)-1] == anyText

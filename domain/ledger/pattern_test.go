@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Cases FM-94 and FM-95 of the filemanager.
+// Wildcards match as in the original system (cases FM-94 and FM-95).
 func TestPattern_MatchesWildcards(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, text string
@@ -53,7 +53,7 @@ func TestPattern_MatchesWildcards(t *testing.T) {
 	}
 }
 
-// Each short pattern matches the same texts as a regular expression with the same meaning.
+// Each short pattern must match the same texts as an equivalent regular expression.
 func TestPattern_MatchesLikeItsRegularExpression(t *testing.T) {
 	var texts []string
 	for length := range 5 {
@@ -73,7 +73,7 @@ func TestPattern_MatchesLikeItsRegularExpression(t *testing.T) {
 	}
 }
 
-// combinations returns all texts of a length over an alphabet.
+// combinations returns all texts of the given length that consist of characters in alphabet.
 func combinations(alphabet string, length int) []string {
 	all := []string{""}
 	for range length {
@@ -88,7 +88,7 @@ func combinations(alphabet string, length int) []string {
 	return all
 }
 
-// The time is at most proportional to the length of the text times the length of the pattern.
+// Matching takes at most a time proportional to the text's length times the pattern's length.
 func TestPattern_WithManyStarsIsFast(t *testing.T) {
 	p, err := parsePattern(strings.Repeat("a*", 1000)+"b", false)
 	require.NoError(t, err)

@@ -8,16 +8,16 @@ import (
 )
 
 // A queryPlan is the part of a filter that a store can evaluate. The store returns all objects with
-// selected rows. Unless isExact is set, it also returns other objects.
+// selected rows. Unless isExact is set, it may also return objects without selected rows.
 type queryPlan struct {
-	buckets []string // names of the buckets; nil: all buckets in the store
-	keys    []string // keys of the objects; nil: all keys with the prefix
+	buckets []string // names of the buckets to read; nil: all buckets in the store
+	keys    []string // keys of the objects to read; nil: all keys that begin with prefix
 	prefix  string
 	matches []repository.ObjectMatch
 	isExact bool
 }
 
-// planQuery returns the plan of the filter.
+// planQuery returns the part of the filter that a store can evaluate.
 func (f *Filter) planQuery() queryPlan {
 	p := queryPlan{isExact: f.OnlyCurrent}
 	for i := range f.conditions {
@@ -53,9 +53,9 @@ func isMatchField(field string) bool {
 	}
 }
 
-// plainValues returns the values of a condition, if a row fulfils the condition exactly when its
-// field has one of these values. ok is false if the condition has wildcards or times, ignores case,
-// or requires all of several values.
+// plainValues returns the values of a condition if a row meets the condition exactly when its field
+// equals one of them. ok is false if the condition has wildcards or times, ignores case, or
+// requires all of several values.
 func (c *condition) plainValues() (texts []string, ok bool) {
 	if c.every && len(c.values) > 1 {
 		return nil, false
@@ -72,7 +72,7 @@ func (c *condition) plainValues() (texts []string, ok bool) {
 	return slices.Compact(texts), true
 }
 
-// isPrefix reports whether the condition matches exactly the texts with a prefix.
+// isPrefix reports whether the condition matches exactly the texts that begin with one prefix.
 func (c *condition) isPrefix() bool {
 	return len(c.values) == 1 && c.values[0].pattern.isPrefix() && !c.values[0].pattern.ignoreCase
 }
@@ -95,7 +95,7 @@ func (c *condition) textPrefix() string {
 	return prefix
 }
 
-// commonPrefix returns the longest common prefix of two texts that ends between characters.
+// commonPrefix returns the longest common prefix of a and b that ends between characters.
 func commonPrefix(a, b string) string {
 	for n, c := range a {
 		if size := len(string(c)); n+size > len(b) || a[n:n+size] != b[n:n+size] {

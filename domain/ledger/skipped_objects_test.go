@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenObjects fails to read some objects, and to store the events of others.
+// A brokenObjects fails to read certain objects, and fails to store the events of certain objects.
 type brokenObjects struct {
 	repository.Objects
 	unreadable map[string]bool
@@ -71,7 +71,7 @@ func reasonsOf(job domain.Job) map[string]string {
 
 var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrPartitionFull)
 
-// If a job cannot read an object or store its events, the job skips the object and records the
+// If a job cannot read an object or store its events, the job skips this object and records the
 // reason. It processes all other objects.
 func TestJobs_SkipObjectsThatCannotBeReadOrStored(t *testing.T) {
 	unstorable := map[string]error{"full": errNoRoom, "too large": fmt.Errorf("the batch is refused"), "full and gone": errNoRoom}
@@ -123,7 +123,7 @@ func TestJobs_SkipObjectsThatCannotBeReadOrStored(t *testing.T) {
 	})
 }
 
-// A job for an inventory that is older than the retention stores no events. It reports the reason.
+// If an inventory is older than the retention, its job stores no events and reports the reason.
 func TestInventory_CountsEventsThatAreTooOld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ports.Objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
@@ -136,7 +136,7 @@ func TestInventory_CountsEventsThatAreTooOld(t *testing.T) {
 	})
 }
 
-// For any size of its pages, a list has all readable objects, and reports each damaged object once.
+// For any page size, a list contains all readable objects, and reports each damaged object once.
 func TestList_LeavesOutDamagedObjects(t *testing.T) {
 	f := newFixture(t)
 	broken := &brokenObjects{Objects: f.store, unreadable: make(map[string]bool)}

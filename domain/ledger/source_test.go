@@ -12,14 +12,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A store is a Source with some objects of one bucket.
+// A store is a Source that contains objects of one bucket.
 type store struct {
 	repository.Source
 	mu        sync.Mutex
 	objects   map[string]repository.SourceObject
-	failing   []error // errors that the next requests return
-	onRequest func()  // called during each request
-	n         int     // number of requests
+	failing   []error // errors to return from the next requests
+	onRequest func()  // function that the store calls during each request
+	n         int     // number of requests so far
 	linked    repository.LinkOptions
 }
 
@@ -51,7 +51,7 @@ func (s *store) Link(_ context.Context, name domain.ObjectName, version domain.V
 	return "https://store.test/" + name.Key() + "?version=" + version.String(), nil
 }
 
-// put stores an object. If eTag is empty, it removes the object.
+// put stores an object, or removes it if eTag is empty.
 func (s *store) put(key, eTag string, facts domain.ObjectFacts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func sequencer(t *testing.T, text string) domain.Sequencer {
 	return s
 }
 
-// ingest stores an event of an object.
+// ingest stores one event of an object.
 func ingest(t *testing.T, objects repository.Objects, name domain.ObjectName, e domain.ObjectEvent) {
 	t.Helper()
 	results, err := objects.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: e}})

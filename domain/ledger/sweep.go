@@ -10,31 +10,31 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Sweeper removes rows whose retention has passed, and counts the documents of each shard. One node
-// sweeps at a time. After a crash, any node resumes the sweep at its last stored position.
+// A Sweeper removes rows whose retention has ended, and counts the documents in each shard. Only
+// one node sweeps at a time. After a crash, any node resumes the sweep at its last stored position.
 type Sweeper struct {
 	store  repository.ObjectSweeper
 	report func(repository.ObjectShard, repository.ShardUsage)
 	opts   Options
-	failed repository.ObjectShard // shard at which the last sweep failed
+	failed repository.ObjectShard // shard that the last sweep failed to process
 }
 
 const (
 	sweepEvery   = 24 * time.Hour
 	sweepLease   = 15 * time.Minute
 	sweepTurn    = 10 * time.Minute // maximum interval between checks whether a sweep is due
-	sweptObjects = 100              // maximum number of objects on a page
+	sweptObjects = 100              // maximum number of objects on a page of a sweep
 )
 
-// Sizes of a shard, in bytes. The sweep warns of a shard that is larger than ShardWarning, because a
-// shard of ShardLimit bytes refuses objects.
+// The sizes of shards, in bytes. The sweep logs a warning for a shard that is larger than
+// ShardWarning, because a shard of ShardLimit bytes refuses objects.
 const (
 	ShardLimit   = int64(20 << 30)
 	ShardWarning = ShardLimit / 10 * 8
 )
 
-// NewSweeper returns a Sweeper that calls report with the counts of each shard. It sweeps only in Run
-// and Sweep.
+// NewSweeper returns a Sweeper that passes the counts of each shard to report. It sweeps only in
+// Run and Sweep.
 func NewSweeper(store repository.ObjectSweeper, report func(repository.ObjectShard, repository.ShardUsage), opts Options) *Sweeper {
 	return &Sweeper{store: store, report: report, opts: opts.withDefaults()}
 }
@@ -56,8 +56,8 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// Sweep sweeps all shards, if a sweep is due and no other node is sweeping. Objects that cannot
-// be swept are skipped and logged. If a shard cannot be swept, Sweep fails, and the next call resumes
+// Sweep sweeps all shards, if a sweep is due and no other node is sweeping. It skips and logs
+// objects that it cannot sweep. If it cannot sweep a shard, Sweep fails, and the next call resumes
 // at this shard. If the shard fails again, it is skipped, so that it does not block other shards.
 // Sweep must not be called concurrently.
 func (s *Sweeper) Sweep(ctx context.Context) error {
@@ -74,7 +74,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	failedShards := 0
 	for _, shard := range shards {
 		if compareShards(shard, sweep.Shard) < 0 {
-			continue // the sweep has already passed this shard
+			continue // the sweep has already processed this shard
 		}
 		if shard != sweep.Shard {
 			sweep.Shard, sweep.After = shard, ""
@@ -107,8 +107,8 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepShard sweeps the current shard of a sweep, from its current position, and reports the counts of
-// the remaining documents.
+// sweepShard sweeps the current shard from the current position, and reports the counts of the
+// documents that remain.
 func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, total *repository.SweptObjects) (repository.ObjectSweep, error) {
 	for hasMore := true; hasMore; {
 		page, err := s.store.Forget(ctx, sweep.Shard, sweep.After, sweptObjects)
@@ -145,7 +145,7 @@ func shardAttr(shard repository.ObjectShard) slog.Attr {
 	return slog.Group("shard", "bucket", shard.Bucket, "number", shard.Number)
 }
 
-// compareShards compares shards in the order of [repository.ObjectSweeper.Shards].
+// compareShards orders shards like [repository.ObjectSweeper.Shards].
 func compareShards(a, b repository.ObjectShard) int {
 	return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Number, b.Number))
 }

@@ -19,11 +19,10 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A failingSweeper is a store that fails after some pages, and whose shards have a size that a test
-// sets.
+// A failingSweeper is a store that fails after some pages. Tests set the sizes of its shards.
 type failingSweeper struct {
 	repository.ObjectSweeper
-	pages int // number of pages before the page that fails; negative: no page fails
+	pages int // number of pages that succeed before one fails; negative: all pages succeed
 	bytes int64
 }
 
@@ -44,7 +43,7 @@ func (s *failingSweeper) Usage(ctx context.Context, shard repository.ObjectShard
 	return usage, err
 }
 
-// fill stores n objects, each with a row that the sweep removes.
+// fill stores n objects, each with one row that the sweep removes.
 func fill(t *testing.T, store repository.Objects, bucket string, n int) {
 	var reports []repository.ObjectReport
 	for i := range n {
@@ -97,7 +96,7 @@ func TestSweep_ResumesAtItsLastPosition(t *testing.T) {
 	}
 }
 
-// A brokenShard is a store in which one shard cannot be swept or counted.
+// A brokenShard is a store whose shard in one bucket cannot be swept or counted.
 type brokenShard struct {
 	repository.ObjectSweeper
 	bucket     string
@@ -118,7 +117,8 @@ func (s *brokenShard) Usage(ctx context.Context, shard repository.ObjectShard) (
 	return s.ObjectSweeper.Usage(ctx, shard)
 }
 
-// A shard that fails twice in a row is skipped until the next sweep, and the other shards are swept.
+// A shard that fails twice in a row is skipped until the next sweep. The remaining shards are
+// swept.
 func TestSweep_SkipsAShardThatFailsTwice(t *testing.T) {
 	for _, isCounting := range []bool{false, true} {
 		now := objecttest.FirstMoment

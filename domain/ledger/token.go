@@ -8,16 +8,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A rowPosition is the position at which a list continues: after an object or, in a list of all rows,
-// within an object.
+// A rowPosition is the position at which a list continues. In a list of all rows, it may be between
+// two rows of an object.
 type rowPosition struct {
 	Query  string    `json:"q"` // fingerprint of the query
 	Bucket string    `json:"b,omitempty"`
-	Key    string    `json:"k,omitempty"` // key of the object; empty: the beginning of the bucket
-	Below  *rowOrder `json:"r,omitempty"` // the list continues with rows of the object below this order; nil: after the object
+	Key    string    `json:"k,omitempty"` // key of the last object; "": the list continues at the start of the bucket
+	Below  *rowOrder `json:"r,omitempty"` // the list continues with the object's rows below this order; nil: with the next object
 }
 
-// A rowOrder is a domain.ObjectOrder in a token.
+// A rowOrder is the form of a domain.ObjectOrder in a token.
 type rowOrder struct {
 	Base      string `json:"b,omitempty"`
 	Rank      int    `json:"k,omitempty"`
@@ -33,8 +33,8 @@ func newRowOrder(o domain.ObjectOrder) *rowOrder {
 	return &rowOrder{o.Base, int(o.Rank), o.After, o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
 }
 
-// domainOrder returns the domain.ObjectOrder of r. For a nil r, it returns the zero order, which is the
-// beginning of the rows.
+// domainOrder returns r as a domain.ObjectOrder. For a nil r, it returns the zero order, at which
+// the list of rows begins.
 func (r *rowOrder) domainOrder() (o domain.ObjectOrder, err error) {
 	if r == nil {
 		return o, nil
@@ -46,8 +46,7 @@ func (r *rowOrder) domainOrder() (o domain.ObjectOrder, err error) {
 
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
-// encodeToken encodes a position as a token, which a client sends in its next request for the same
-// query.
+// encodeToken encodes a position as a token. A client sends the token to continue the same query.
 func (p *rowPosition) encodeToken() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -56,8 +55,8 @@ func (p *rowPosition) encodeToken() string {
 	return tokenEncoding.EncodeToString(text)
 }
 
-// parseToken reads the position in a token. An empty token is the beginning of the list. parseToken
-// fails with Invalid if the token belongs to another query.
+// parseToken returns the position in a token. An empty token is the start of the list. parseToken
+// fails with Invalid if the token belongs to a different query.
 func parseToken(text, query string) (p rowPosition, err error) {
 	if text == "" {
 		return rowPosition{Query: query}, nil

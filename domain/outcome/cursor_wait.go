@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readInterval is the time after which a cursor is read again without a settlement by this node,
-// because another node may serve the cursor.
+// readInterval is the time after which a cursor is read again, even if this node has stored no
+// settlement, because another node may serve the cursor.
 const readInterval = 250 * time.Millisecond
 
-// A cursorWait waits until the messages of a sender are settled for one subscription.
+// A cursorWait waits until a sender's messages are settled for one subscription.
 type cursorWait struct {
 	service      *Service
 	id           domain.CursorID
@@ -25,14 +25,14 @@ type cursorWait struct {
 	open         []*openDelivery
 }
 
-// An openDelivery is a delivery whose outcome is not known.
+// An openDelivery is a delivery whose outcome is not known yet.
 type openDelivery struct {
 	repository.Appended
 	outcome *Outcome
-	misses  int // number of reads of the cursor in which the delivery had ended, without a known outcome
+	misses  int // number of reads in which the delivery had ended, but its outcome was unknown
 }
 
-// matchesFilter reports whether the filter of the subscription matches a message.
+// matchesFilter reports whether the subscription's filter matches a message.
 func (c *cursorWait) matchesFilter(m *domain.Message) bool {
 	if c.filter == nil {
 		return true
@@ -41,8 +41,8 @@ func (c *cursorWait) matchesFilter(m *domain.Message) bool {
 	return passes && err == nil
 }
 
-// run reads the cursor until all outcomes are known, no further outcome can arrive in time, or
-// ctx ends.
+// run reads the cursor until all outcomes are known, no further outcome can arrive in time, or ctx
+// ends.
 func (c *cursorWait) run(ctx context.Context) {
 	if len(c.open) == 0 {
 		return
@@ -70,20 +70,20 @@ func (c *cursorWait) run(ctx context.Context) {
 	}
 }
 
-// observeOutcomes records the outcomes that a read of the cursor shows. It reports whether the wait
-// has ended.
+// observeOutcomes records the outcomes that a read of the cursor contains. It reports whether the
+// wait has ended.
 func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorRead) bool {
 	if kind := domain.KindOf(l.err); kind == domain.Damaged || kind == domain.NewerFormat {
 		return true
 	}
 	if l.err != nil {
-		return false // the next read may succeed
+		return false // this read failed, but the next one may succeed
 	}
 	c.open = slices.DeleteFunc(c.open, func(d *openDelivery) bool { return c.recordOutcome(ctx, d, &l.standing) })
 	return len(c.open) == 0 || !c.mayBeCalled(ctx, &l.standing)
 }
 
-// mayBeCalled reports whether calls to the receiver are possible before ctx ends.
+// mayBeCalled reports whether the receiver may be called before ctx ends.
 func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
 	now := c.service.ports.Clock()
 	switch d := subscribe.DeliveryOf(c.definition, s, now); d.State {
@@ -95,7 +95,7 @@ func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
 	}
 }
 
-// recordOutcome records the outcome of a delivery, and reports whether it is known.
+// recordOutcome records a delivery's outcome, and reports whether it is known.
 func (c *cursorWait) recordOutcome(ctx context.Context, d *openDelivery, s *domain.Standing) bool {
 	e := d.Position.EntryID
 	isOpen := slices.ContainsFunc(s.Open, func(p domain.Position) bool { return p.EntryID == e })
@@ -112,14 +112,14 @@ func (c *cursorWait) recordOutcome(ctx context.Context, d *openDelivery, s *doma
 		last = lastAttempt(r.History, e)
 		return d.setOutcome(Failed, statusOf(last))
 	case err == nil, domain.KindOf(err) != domain.NotFound:
-		return false // the delivery waits for another attempt, because it failed before the subscription was sync; or its retry could not be read
+		return false // the delivery waits for a further attempt, because it failed before the subscription was sync; or the read of its retry failed
 	case last != nil:
-		return d.setOutcome(Failed, last.Status) // the dead letter was removed
+		return d.setOutcome(Failed, last.Status) // the dead letter is no longer stored
 	case d.Outcome != repository.AppendedNow || d.Published.Before(c.definition.Created):
 		return d.setOutcome(Unknown, 0)
 	}
 	// The delivery has ended, its attempt is no longer stored, and no dead letter was found. So it
-	// succeeded, unless the read of the dead letter was stale. A second read must confirm it.
+	// succeeded, unless the read of the dead letter was stale. A second read must confirm this.
 	if d.misses++; d.misses < 2 {
 		return false
 	}
@@ -131,7 +131,7 @@ func (d *openDelivery) setOutcome(state State, status int) bool {
 	return true
 }
 
-// lastAttempt returns the last stored attempt of an entry, or nil.
+// lastAttempt returns the last stored attempt to deliver an entry, or nil.
 func lastAttempt(all []domain.Attempt, e domain.EntryID) *domain.Attempt {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].Entry == e {
@@ -141,7 +141,7 @@ func lastAttempt(all []domain.Attempt, e domain.EntryID) *domain.Attempt {
 	return nil
 }
 
-// isSuccess reports whether the receiver of a subscription accepted an attempt.
+// isSuccess reports whether the receiver accepted the message in an attempt.
 func isSuccess(a *domain.Attempt) bool {
 	return a.Error == "" && (&domain.Policy{}).IsSuccess(domain.Answer{Status: a.Status})
 }

@@ -1,6 +1,6 @@
-// Package outcome lets a sender wait for the deliveries of its messages: the response lists the
-// outcome of each message for each sync subscription. A delivery to a sync subscription has one
-// attempt; if the attempt fails, the delivery is a dead letter.
+// Package outcome lets a sender wait until its messages are delivered. The response lists the outcome
+// of each message for each sync subscription. A delivery to a sync subscription is attempted only
+// once; if the attempt fails, the delivery becomes a dead letter.
 //
 //	list    the head of a topic lists the cursors of sync subscriptions. An append returns them
 //	        without an extra read, because it replaces the head anyway
@@ -13,7 +13,7 @@
 // Outcomes are read from the store, so any node can serve the cursor. If a wait ends early, the
 // deliveries continue, and outcomes that are not known yet are [Pending].
 //
-// Changing a subscription and listing its cursor are two steps. After a crash between the steps, a
-// cursor may be listed although its subscription is not sync. The next sender reads the
-// subscription before it waits, and removes the cursor from the list.
+// A subscription is changed in one step, and its cursor is added to or removed from the list in a
+// second one. After a crash between these steps, a cursor may be listed although its subscription is
+// not sync. The next sender reads the subscription before it waits, and removes the cursor.
 package outcome

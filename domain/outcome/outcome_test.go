@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// inBubble runs a test with a new world in a synctest bubble.
+// inBubble runs a test in a synctest bubble, with a new world.
 func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
@@ -41,7 +41,7 @@ func TestAWait_ReturnsTheOutcomes(t *testing.T) {
 				{Message: 2, Subscription: all.id, State: outcome.Failed},
 				{Message: 2, Subscription: some.id, State: outcome.Filtered},
 			}, got)
-			delay := 260 * time.Millisecond // time until the next read of the cursor, if another node makes the call
+			delay := 260 * time.Millisecond // the cursor is read after this time if another node makes the call
 			if isLocal {
 				delay = 10 * time.Millisecond
 			}
@@ -136,7 +136,7 @@ func TestASenderThatRepeatsAMessage_GetsTheStoredOutcomes(t *testing.T) {
 	})
 }
 
-// Only the last attempts are stored. A delivery that has ended without a dead letter has
+// Only the last attempts are stored. If a delivery has ended and has no dead letter, it has
 // succeeded. Because a read may be stale, the dead letter must be missing in two reads.
 func TestAnOutcomeBehindManyOthers_IsKnownAfterTheSecondRead(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -154,7 +154,8 @@ func TestAnOutcomeBehindManyOthers_IsKnownAfterTheSecondRead(t *testing.T) {
 	})
 }
 
-// A delivery that failed before its subscription became sync can wait for another attempt.
+// A delivery that failed before its subscription became sync can wait for a further attempt. Its
+// outcome is pending.
 func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
@@ -166,7 +167,8 @@ func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
 	})
 }
 
-// After a crash between two steps of a change, the list has a cursor whose subscription is not sync.
+// After a crash between two steps of a change, the sync list contains a cursor whose subscription
+// is not sync. The next sender removes it.
 func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
 	inBubble(t, func(w *world) {
 		wait, _ := w.publishIDs("a")

@@ -18,38 +18,38 @@ const MaxWait = 10 * time.Second
 // MaxMessages is the maximum number of messages in a call whose sender waits.
 const MaxMessages = repository.MaxAppend
 
-// A State is the state of a message for a subscription.
+// A State says what is known about the delivery of a message to a subscription.
 type State string
 
-// The states of a message.
+// The values of State.
 const (
 	Delivered State = "delivered" // the receiver accepted the message
 	Failed    State = "failed"    // the only attempt failed, and the delivery is a dead letter
-	Filtered  State = "filtered"  // the filter does not match the message
+	Filtered  State = "filtered"  // the subscription's filter does not match the message
 	Pending   State = "pending"   // the outcome is not known yet
 	Unknown   State = "unknown"   // the message was sent before, and its outcome is no longer stored
 )
 
-// An Outcome is the result of delivering a message to a subscription.
+// An Outcome is the result of delivering one message to one subscription.
 type Outcome struct {
-	Message      int // index of the message in the call
+	Message      int // index of the message in the sender's call
 	Subscription domain.SubscriptionID
 	State        State
-	Status       int // HTTP status of the receiver's response; 0: no response, or the status is no longer stored
+	Status       int // HTTP status with which the receiver responded; 0: no response, or the status is no longer stored
 }
 
-// Ports are the stores and functions that a Service uses.
+// Ports contains the stores and functions that a Service uses.
 type Ports struct {
 	Definitions repository.Definitions
 	Cursors     repository.Cursors
 	Streams     repository.Streams
-	// Settled returns a channel that is closed when this node has stored the next settlement of a
-	// cursor.
+	// Settled returns a channel for a cursor. The channel is closed when this node has stored the
+	// cursor's next settlement.
 	Settled func(domain.CursorID) <-chan struct{}
 	Clock   func() time.Time
 }
 
-// A Service is safe for concurrent use.
+// A Service lets senders wait for outcomes. It is safe for concurrent use.
 type Service struct {
 	ports Ports
 	reads cursorReads
@@ -69,7 +69,7 @@ type Wait struct {
 	cursors []*cursorWait
 }
 
-// Begin returns the wait for messages that were published, or nil if no subscription is sync.
+// Begin returns a Wait for published messages, or nil if no subscription is sync.
 func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages []domain.Message, awaited []publish.AwaitedMessage) *Wait {
 	byCursor := make(map[domain.CursorID]*cursorWait)
 	w := &Wait{service: s}
@@ -102,8 +102,8 @@ func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages 
 	return w
 }
 
-// newCursorWait returns a wait for a cursor, without messages. It returns nil if the subscription
-// is not sync. If the subscription cannot be read, the wait has no definition.
+// newCursorWait returns a wait for a cursor, to which no messages were added yet. It returns nil if
+// the subscription is not sync. If the subscription cannot be read, the wait has no definition.
 func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, id domain.CursorID) *cursorWait {
 	c := &cursorWait{service: s, id: id}
 	subscription, err := domain.SubscriptionOf(id)
@@ -125,21 +125,22 @@ func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, i
 	return c
 }
 
-// removeFromList removes a subscription from the list of a stream. If this fails, the next sender
-// repeats the removal.
+// removeFromList removes a subscription's cursor from a stream's sync list. If this fails, the next
+// sender repeats it.
 func (s *Service) removeFromList(ctx context.Context, stream domain.StreamName, id domain.SubscriptionID) {
 	if s.ports.Streams.RemoveSync(ctx, stream, id.Cursor()) != nil {
 		return
 	}
-	// The owner may have made the subscription sync since it was read, so list it again.
+	// The owner may have made the subscription sync since it was read. If so, list the cursor
+	// again.
 	if d, err := s.ports.Definitions.Subscription(ctx, id); err == nil {
 		_ = subscribe.ListSync(ctx, s.ports.Streams, d)
 	}
 }
 
 // Outcomes waits until all outcomes are known or ctx ends, for at most [MaxWait], and returns the
-// outcomes in the order of the messages. It does not wait for outcomes that cannot be known in
-// this time, such as the outcomes of a paused subscription.
+// outcomes in the order of the messages. It does not wait for outcomes that cannot become known in
+// this time, for example because a subscription is paused.
 func (w *Wait) Outcomes(ctx context.Context) []Outcome {
 	ctx, cancel := context.WithTimeout(ctx, MaxWait)
 	defer cancel()

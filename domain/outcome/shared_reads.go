@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// cursorReads has the shared reads of all cursors that senders wait for.
+// A cursorReads contains the shared reads of each cursor for which senders wait.
 type cursorReads struct {
 	read func(context.Context, domain.CursorID) (domain.Standing, error)
 
@@ -15,27 +15,27 @@ type cursorReads struct {
 	all map[domain.CursorID]*sharedReads
 }
 
-// sharedReads shares the reads of a cursor among all senders that wait for the cursor. At most one
-// read is in progress, and one more read is queued behind it.
+// A sharedReads shares the reads of one cursor among all senders that wait for it. At most one read
+// is in progress, and at most one further read is queued.
 type sharedReads struct {
 	id   domain.CursorID
 	read func(context.Context, domain.CursorID) (domain.Standing, error)
 
-	users   int // number of senders; guarded by cursorReads.mu
+	users   int // number of waiting senders; guarded by cursorReads.mu
 	mu      sync.Mutex
-	newest  *cursorRead // the last read that ended
+	newest  *cursorRead // last read that has ended
 	running *cursorRead
 	queued  *cursorRead
 }
 
-// A cursorRead is one read of a cursor, with its result.
+// A cursorRead is one read of a cursor, together with its result.
 type cursorRead struct {
-	ended    chan struct{} // closed when standing and err are set
+	ended    chan struct{} // closed when standing and err have been set
 	standing domain.Standing
 	err      error
 }
 
-// join returns the shared reads of a cursor. The caller must call leave at the end.
+// join returns the shared reads of a cursor. The caller must call leave when its wait ends.
 func (s *cursorReads) join(id domain.CursorID) *sharedReads {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *cursorReads) leave(l *sharedReads) {
 	}
 }
 
-// nextRead returns a read that is newer than seen. If isFresh is set, the read begins after the
-// call of nextRead. When ctx ends, nextRead returns a read with the error of ctx.
+// nextRead returns a read that is newer than seen. If isFresh is set, the read begins after
+// nextRead was called. If ctx ends, nextRead returns a read with the error of ctx.
 func (l *sharedReads) nextRead(ctx context.Context, seen *cursorRead, isFresh bool) *cursorRead {
 	l.mu.Lock()
 	if !isFresh && l.newest != nil && l.newest != seen {
@@ -91,7 +91,7 @@ func (l *sharedReads) runRead(ctx context.Context, mine, before *cursorRead) {
 	if before != nil {
 		select {
 		case <-before.ended:
-		case <-ctx.Done(): // the read below fails immediately, and the other callers that share the read begin another read
+		case <-ctx.Done(): // the read below fails immediately, and each other caller that shares the read begins a new one
 		}
 	}
 	l.mu.Lock()

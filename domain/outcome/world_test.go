@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world has a topic and the stores of its subscriptions. It is used in a synctest bubble.
+// A world contains a topic, and the stores of its subscriptions. Tests use it in a synctest bubble.
 type world struct {
 	*testing.T
 	*outcome.Service
@@ -33,7 +33,7 @@ type world struct {
 	settled map[domain.CursorID]chan struct{}
 }
 
-// countedCursors counts the reads of standings. If err is set, the reads fail with err.
+// A countedCursors counts the reads of standings. If err is set, these reads fail with err.
 type countedCursors struct {
 	*memory.Cursors
 	mu    sync.Mutex
@@ -76,8 +76,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// settledOf returns the channel that is closed when this node settles a call of a cursor. Calls of
-// other nodes do not close the channel.
+// settledOf returns a channel that is closed when this node settles a call of a cursor. A call of
+// another node does not close the channel.
 func (w *world) settledOf(id domain.CursorID) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *world) settledOf(id domain.CursorID) <-chan struct{} {
 	return w.settled[id]
 }
 
-// addReceiver creates a sync subscription with a filter.
+// addReceiver creates a sync subscription with the given filter.
 func (w *world) addReceiver(filter string) *receiver {
 	w.Helper()
 	owner := repositorytest.NewActor()
@@ -98,7 +98,7 @@ func (w *world) addReceiver(filter string) *receiver {
 	return &receiver{world: w, owner: owner, id: s.ID, policy: domain.QueuePolicy([]time.Duration{0}, 1)}
 }
 
-// publishIDs publishes one message with each of the ids, and returns the wait of the sender.
+// publishIDs publishes one message for each id, and returns the Wait of the sender.
 func (w *world) publishIDs(ids ...string) (*outcome.Wait, publish.Result) {
 	w.Helper()
 	messages := make([]domain.Message, len(ids))
@@ -110,7 +110,7 @@ func (w *world) publishIDs(ids ...string) (*outcome.Wait, publish.Result) {
 	return w.Begin(w.Context(), w.stream, messages, published.Awaited), published
 }
 
-// A receiver is the receiver of one sync subscription.
+// A receiver receives the messages of one sync subscription.
 type receiver struct {
 	world  *world
 	owner  domain.ActorID
@@ -119,7 +119,7 @@ type receiver struct {
 }
 
 // answerCalls delivers one waiting message for each answer, and stores each result separately.
-// Unless isLocal is set, another node makes the calls.
+// Unless isLocal is set, a different node makes the calls.
 func (r *receiver) answerCalls(isLocal bool, answers ...domain.Answer) {
 	w, ctx := r.world, context.Background()
 	owner := domain.Owner{Incarnation: "node", Limit: 1, Policy: r.policy}
@@ -160,7 +160,7 @@ func runAfter(d time.Duration, f func()) {
 	}()
 }
 
-// awaitOutcomes waits for the outcomes, and returns the outcomes and the duration of the wait.
+// awaitOutcomes waits for the outcomes, and returns them and the duration of the wait.
 func (w *world) awaitOutcomes(wait *outcome.Wait) ([]outcome.Outcome, time.Duration) {
 	w.Helper()
 	require.NotNil(w, wait)

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Notify publishes a notice for subscribers to the stream of its recipient's dequeues. The call may
-// be repeated: within [repository.IDRetention], a notice is published once. The event belongs to
-// the trace of the Peek that opened the bundle.
+// Notify publishes a notice to the stream from which subscribers learn of the recipient's dequeues.
+// The call may be repeated: within [repository.IDRetention], a notice is published once. The event
+// belongs to the trace of the Peek that opened the bundle.
 func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	stream, messages := domain.DequeuedStream(n.Recipient), []domain.Message{dequeuedMessage(&n)}
 	appended, err := s.streams.Append(domain.WithTraceContext(ctx, n.Peeked), stream, messages)
@@ -27,9 +27,9 @@ func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	return nil
 }
 
-// dequeuedMessage returns the event of a notice. The event depends only on the notice, so a repeated
-// Append finds a duplicate. If a bundle is replayed and dequeued again, the new notice has another
-// number, so its event is not a duplicate.
+// dequeuedMessage returns the event that reports a notice. The event depends only on the notice, so
+// a repeated Append finds a duplicate. If a bundle is replayed and dequeued again, the new notice
+// has a different number, so its event is not a duplicate.
 func dequeuedMessage(n *domain.Notice) domain.Message {
 	at := n.Since.UTC().Format(time.RFC3339Nano)
 	payload, err := json.Marshal(struct {

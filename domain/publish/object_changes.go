@@ -10,18 +10,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// objectsPath is the path of objects in the API, and the source of the events in their topic.
+// objectsPath is the path of objects in the API, and the source of the events about objects.
 const objectsPath = "/v1/objects"
 
-// An objectData is the data of the event that reports a change. For a deletion, it describes the
-// row that was current before the deletion. Members without a value are left out.
+// An objectData is the data of an event about a changed object. For a deletion, it describes the
+// row that was current before. Members without a value are omitted.
 type objectData struct {
 	Event        domain.ObjectStateEvent `json:"event"`
 	Bucket       string                  `json:"bucket"`
 	Key          string                  `json:"key"`
 	Version      int64                   `json:"version"`
 	Changed      string                  `json:"changed"`
-	ID           string                  `json:"id"` // id of the row
+	ID           string                  `json:"id"` // id of the row that this event describes
 	VersionID    string                  `json:"versionId"`
 	EventTime    string                  `json:"eventTime,omitempty"`
 	Size         *int64                  `json:"size,omitempty"`
@@ -32,8 +32,8 @@ type objectData struct {
 	Reason       string                  `json:"reason,omitempty"`
 }
 
-// objectMessage returns the event that reports a change. The event depends only on the change, so
-// if the change is published again, the stream detects a duplicate.
+// objectMessage returns the event that reports a change. It depends only on the change, so the
+// stream detects a duplicate if the change is published again.
 func objectMessage(c *domain.ObjectChange) domain.Message {
 	row, at := &c.Row, timeText(c.At)
 	payload, err := json.Marshal(objectData{
@@ -45,7 +45,7 @@ func objectMessage(c *domain.ObjectChange) domain.Message {
 		panic(err) // cannot happen: strings and numbers can be encoded
 	}
 	object := domain.ObjectID{Name: c.Name}.String()
-	sum := sha256.Sum256([]byte(object)) // the id of an object can be too long for a message id
+	sum := sha256.Sum256([]byte(object)) // an object's id can be too long for a message id, so its hash is used
 	id := fmt.Sprintf("%s/%d", hex.EncodeToString(sum[:]), c.Version)
 	return domain.Message{
 		ID: id,
@@ -57,7 +57,7 @@ func objectMessage(c *domain.ObjectChange) domain.Message {
 	}
 }
 
-// timeText returns t in the format of the events, or "" for the zero time.
+// timeText returns t in the format that events use, or "" for the zero time.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -10,11 +10,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An ObjectRelay publishes the stored changes of objects to the topic of objects, and then removes
-// the changes from their store. It may publish a change more than once. The stream drops the
-// repetitions, unless [repository.IDRetention] passes between a crash and the next attempt.
+// An ObjectRelay publishes the stored changes of objects to the topic of objects, and then deletes
+// the stored changes. It may publish a change more than once. The stream drops repetitions, unless
+// [repository.IDRetention] passes between a crash and the next attempt.
 //
-// Every node runs an ObjectRelay. It publishes the changes that its own node stores, in their
+// Every node runs an ObjectRelay, which publishes the changes that this node stores, in their
 // order. One node at a time searches for changes that other nodes have not published.
 type ObjectRelay struct {
 	topic   repository.ObjectTopic
@@ -24,16 +24,16 @@ type ObjectRelay struct {
 	due chan domain.ObjectChange
 }
 
-// ObjectRelayOptions set up an ObjectRelay. The zero value is valid.
+// ObjectRelayOptions configures an ObjectRelay. The zero value is valid.
 type ObjectRelayOptions struct {
 	Backoff func(failures int) time.Duration // pause before the next attempt; default: about 100 ms, doubled after each failure
 	Clock   func() time.Time                 // default: time.Now
-	Random  func() uint64                    // source of the jitter in pauses; default: rand.Uint64
-	Logger  *slog.Logger                     // default: a logger that discards everything
+	Random  func() uint64                    // source for the jitter of pauses; default: rand.Uint64
+	Logger  *slog.Logger                     // default: a logger that discards all messages
 }
 
-// NewObjectRelay returns an ObjectRelay that publishes changes through service. It queues the changes
-// that topic reports, and publishes nothing until Run is called.
+// NewObjectRelay returns an ObjectRelay that publishes changes through service. It queues the
+// changes that topic reports. It publishes nothing until Run is called.
 func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectRelayOptions) *ObjectRelay {
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -56,19 +56,20 @@ func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectR
 }
 
 const (
-	// maxDueChanges is the maximum number of queued changes. QueueUnpublished finds other changes later.
+	// maxDueChanges is the maximum number of queued changes. QueueUnpublished later finds changes
+	// that do not fit.
 	maxDueChanges = 10_000
-	// maxAttempts is the maximum number of attempts for queued changes. If all attempts fail, the
+	// maxAttempts is the maximum number of attempts to publish queued changes. After that, the
 	// changes wait until QueueUnpublished finds them.
 	maxAttempts = 5
-	// minAge is the minimum age of a change that QueueUnpublished finds. Earlier, the node that stored
-	// the change publishes it.
+	// minAge is the minimum age of a change that QueueUnpublished finds. The node that stored the
+	// change normally publishes it earlier.
 	minAge = 10 * time.Second
-	// maxFound is the maximum number of changes that one call of QueueUnpublished finds.
+	// maxFound is the maximum number of changes that one call of QueueUnpublished queues.
 	maxFound = 1000
 )
 
-// publishSoon queues a stored change. It does not block.
+// publishSoon queues a stored change without blocking.
 func (r *ObjectRelay) publishSoon(c domain.ObjectChange) {
 	select {
 	case r.due <- c:
@@ -76,8 +77,8 @@ func (r *ObjectRelay) publishSoon(c domain.ObjectChange) {
 	}
 }
 
-// Run publishes queued changes until ctx ends. Changes that cannot be published remain stored, and
-// QueueUnpublished finds them later.
+// Run publishes queued changes until ctx ends. If a change cannot be published, it remains stored,
+// and QueueUnpublished finds it later.
 func (r *ObjectRelay) Run(ctx context.Context) {
 	for {
 		select {
@@ -89,7 +90,7 @@ func (r *ObjectRelay) Run(ctx context.Context) {
 	}
 }
 
-// gatherDue returns first and further queued changes, up to the limit of one append.
+// gatherDue returns first and further queued changes, up to the maximum for one append.
 func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange {
 	changes := []domain.ObjectChange{first}
 	for len(changes) < repository.MaxAppend {
@@ -104,8 +105,8 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 }
 
 // QueueUnpublished queues changes that were stored but not published, and reports whether it found
-// any. The Relay of package watch calls QueueUnpublished on one node at a time, each time after
-// the Relay has searched for its own changes.
+// any. The Relay of package watch calls it on one node at a time, after each search for other
+// changes.
 func (r *ObjectRelay) QueueUnpublished(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-minAge), maxFound)
 	if err != nil {
@@ -137,9 +138,9 @@ func (r *ObjectRelay) publishUntilDone(ctx context.Context, changes []domain.Obj
 	}
 }
 
-// Publish publishes up to [repository.MaxAppend] changes, and then removes the changes from their
-// store. The call may be repeated. If a change was published before with other content, Publish
-// publishes the other changes and fails with Damaged.
+// Publish publishes up to [repository.MaxAppend] changes, and then deletes the stored changes. The
+// call may be repeated. If a change was published before with different content, Publish publishes
+// the remaining changes and fails with Damaged.
 func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange) error {
 	type identity struct {
 		name    domain.ObjectName
@@ -150,7 +151,7 @@ func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange
 	var messages []domain.Message
 	for i := range changes {
 		c := &changes[i]
-		if id := (identity{c.Name, c.Version}); !seen[id] { // QueueUnpublished may find a change that is already queued
+		if id := (identity{c.Name, c.Version}); !seen[id] { // QueueUnpublished may queue a change that is already queued
 			seen[id] = true
 			distinct, messages = append(distinct, *c), append(messages, objectMessage(c))
 		}

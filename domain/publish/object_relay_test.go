@@ -18,17 +18,17 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A relayWorld is a store of objects with the relay of one node.
+// A relayWorld contains a store of objects, and one node's ObjectRelay.
 type relayWorld struct {
 	*testing.T
 	objects *memory.Objects
 	streams *failingStreams
 	relay   *publish.ObjectRelay
-	called  int // number of messages for which the relay notified the receivers
+	called  int // number of messages about which the relay notified the receivers
 }
 
-// failingStreams fails the first appends. If isAfter is set, the appends fail after they were
-// carried out.
+// A failingStreams fails the first appends. If isAfter is set, it executes these appends before it
+// fails.
 type failingStreams struct {
 	repository.Streams
 	failures int
@@ -64,7 +64,7 @@ func newRelayWorld(t *testing.T) *relayWorld {
 	return w
 }
 
-// ingestScript stores the events of a script for an object.
+// ingestScript stores a script's events for one object.
 func (w *relayWorld) ingestScript(key, script string) {
 	w.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
@@ -75,8 +75,8 @@ func (w *relayWorld) ingestScript(key, script string) {
 	}
 }
 
-// takePublished returns the new events of the topic, such as "a created". It requires that all
-// changes were published.
+// takePublished returns the topic's new events, such as "a created". It requires that all changes
+// were published.
 func (w *relayWorld) takePublished() (events []string) {
 	w.Helper()
 	left, err := w.objects.Topic().Unpublished(w.Context(), time.Now().Add(time.Hour), 1000)
@@ -93,7 +93,7 @@ func (w *relayWorld) takePublished() (events []string) {
 	return events
 }
 
-// runRelay runs the relay for a minute of the synctest clock, enough to publish all changes.
+// runRelay runs the relay for a minute of simulated time, enough to publish all changes.
 func (w *relayWorld) runRelay() {
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan struct{})
@@ -127,7 +127,7 @@ func TestObjectRelay_RetriesFailedAppends(t *testing.T) {
 			w.ingestScript("a", "[C@02] [D@03]")
 			w.runRelay()
 			if isAfter {
-				w.called += len(allEvents) // the append seemed to fail, so the relay did not notify the receivers of these events
+				w.called += len(allEvents) // the append failed after it was executed, so the relay did not notify the receivers
 			}
 			require.Equal(t, allEvents, w.takePublished())
 		})
@@ -160,7 +160,8 @@ func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	}
 }
 
-// If all attempts for a change fail, or if its node dies, QueueUnpublished finds the change after minAge.
+// If all attempts for a change fail, or if its node dies, QueueUnpublished finds the change after
+// minAge.
 func TestObjectRelay_FindsUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
@@ -169,14 +170,14 @@ func TestObjectRelay_FindsUnpublishedChanges(t *testing.T) {
 		require.False(t, w.relay.QueueUnpublished(t.Context()), "it is younger than minAge")
 		w.runRelay()
 		require.True(t, w.relay.QueueUnpublished(t.Context()))
-		w.relay.QueueUnpublished(t.Context()) // this call finds each change a second time
+		w.relay.QueueUnpublished(t.Context()) // this call queues each change a second time
 		w.runRelay()
 		require.Equal(t, []string{"a created", "a updated"}, w.takePublished())
 		require.False(t, w.relay.QueueUnpublished(t.Context()))
 	})
 }
 
-// failingRemoval fails to remove published changes, as if the node had died.
+// A failingRemoval cannot delete published changes, as if the node had died.
 type failingRemoval struct{ repository.ObjectTopic }
 
 func (failingRemoval) Remove(context.Context, []domain.ObjectChange) error {
@@ -196,8 +197,8 @@ func TestObjectRelay_PublishesNoChangeTwice(t *testing.T) {
 	})
 }
 
-// If a message with the id of a change was published with other content, the change waits until
-// the stream no longer stores this id. Other changes do not wait.
+// If a message with the id of a change was already published with different content, the change
+// waits until the stream no longer stores this id. Other changes do not wait for it.
 func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w := newRelayWorld(t)
 	w.ingestScript("a", "[C@01]")
@@ -210,7 +211,7 @@ func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w.ingestScript("a", "[D@02]")
 	left, err = w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
-	left[0].Version = other.Version // the version of the published deletion, so that both events have the same id
+	left[0].Version = other.Version // use the version of the published deletion, so that the two events have the same id
 	left[0].Event = domain.StateUpdated
 	err = w.relay.Publish(t.Context(), left)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
@@ -220,7 +221,7 @@ func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	require.Equal(t, "a", still[0].Name.Key())
 }
 
-// A stream accepts the events of objects with any name.
+// Events about objects with any name can be published.
 func TestObjectRelay_PublishesObjectsOfAnyName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)

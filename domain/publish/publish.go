@@ -1,4 +1,4 @@
-// Package publish appends the messages of senders to the stream of a topic, and notifies the
+// Package publish appends the messages of senders to the stream of a topic. It then notifies the
 // delivery engine, which calls the receivers that subscribe to the topic.
 package publish
 
@@ -10,7 +10,7 @@ import (
 )
 
 // maxBytes is the maximum number of stored payload bytes in one append. A larger append would delay
-// other appends to the stream for too long.
+// other appends to the stream too much.
 const maxBytes = 256 << 10
 
 // A Service publishes messages. It is safe for concurrent use.
@@ -24,25 +24,25 @@ func New(streams repository.Streams, appended func(domain.StreamName, []domain.M
 	return &Service{streams, appended}
 }
 
-// A Result counts the messages of a call by their outcomes.
+// A Result counts the messages in a call by their outcomes.
 type Result struct {
 	Accepted   int
 	Duplicates int   // number of messages that were sent before with the same content
-	Conflicts  []int // indexes of messages whose ids were sent before with other content
+	Conflicts  []int // indexes of messages whose ids were sent before with different content
 	Awaited    []AwaitedMessage
 }
 
-// AwaitedMessage is a message whose sender can wait for deliveries, because the stream lists sync cursors.
-// The message was appended by this call or by an earlier one.
+// An AwaitedMessage is a message to a stream with sync subscriptions, so its sender can wait for
+// the deliveries. It was appended by this call or an earlier one.
 type AwaitedMessage struct {
-	Index int // index of the message in the call of Publish
+	Index int // index of the message in the call to Publish
 	repository.Appended
 }
 
 // Publish appends messages in the given order. The caller must have checked them with Check. If
 // Publish fails, the Result counts the messages that were certainly appended, and further messages
 // may have been appended. The call may be repeated: messages that have an ID and were appended
-// before are then duplicates. Publish fails with Invalid if only the hub publishes to the topic.
+// before are then duplicates. Publish fails with Invalid if only the hub may publish to the topic.
 func (s *Service) Publish(ctx context.Context, stream domain.StreamName, messages []domain.Message) (Result, error) {
 	var r Result
 	if topic, _ := stream.Topic(); domain.IsReservedTopic(topic) {
@@ -57,7 +57,7 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 		}
 		for i, a := range appended {
 			switch a.Outcome {
-			case repository.AppendGap: // only messages with a version can leave a gap
+			case repository.AppendGap: // a message causes a gap only if it has a version
 			case repository.AppendedNow:
 				r.Accepted++
 			case repository.AppendDuplicate:
@@ -75,9 +75,9 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 	return r, nil
 }
 
-// countAppendable returns the number of messages for the next append, at least one. An append has
-// each ID once: a later message with the same ID is left to another append, which detects it as a
-// duplicate or conflict.
+// countAppendable returns the number of messages to append next, which is at least one. An append
+// contains each ID once. A later message with the same ID belongs to a further append, which
+// detects it as a duplicate or conflict.
 func countAppendable(messages []domain.Message) int {
 	bytes, ids := 0, make(map[string]bool)
 	for i := range messages {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// countedStreams records the sizes of appends.
+// A countedStreams records the number of messages in each append.
 type countedStreams struct {
 	repository.Streams
 	sizes []int

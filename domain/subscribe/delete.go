@@ -9,7 +9,7 @@ import (
 )
 
 // Delete deletes a subscription of owner, and returns the time of the deletion. It fails with
-// NotFound if owner has no such subscription, and with [ErrChanged] if m does not permit its
+// NotFound if owner has no such subscription, and with [ErrChanged] if m does not permit the
 // current version.
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()
@@ -19,14 +19,14 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	case err == nil:
 		isRequest = d.Topic == domain.DequeuedTopic
 		if err = s.deleteDefinition(ctx, d, m); err == nil && d.IsSync {
-			err = s.unlistCursor(ctx, d) // after a crash before this write, a sender removes the cursor from the list
+			err = s.unlistCursor(ctx, d) // after a crash before this write, a sender removes the cursor from the list of sync cursors
 		}
-	case domain.KindOf(err) == domain.NotFound: // a crash may have interrupted an earlier deletion
+	case domain.KindOf(err) == domain.NotFound: // an earlier deletion may have been interrupted by a crash
 		isRequest = true
 		err = s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
 	}
-	// After a crash before the withdrawal, the hub publishes events without a subscriber until the
-	// deletion is repeated.
+	// After a crash before the following write, the hub publishes events without a subscriber,
+	// until the deletion is repeated.
 	if isRequest && (err == nil || domain.KindOf(err) == domain.NotFound) {
 		if werr := s.ports.Dequeues.WithdrawDequeues(ctx, owner, id); werr != nil {
 			return now, werr
@@ -35,7 +35,7 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	return now, err
 }
 
-// deleteDefinition deletes the definition d, which was read before, if m permits its version.
+// deleteDefinition deletes the definition d if m permits its version.
 func (s *Service) deleteDefinition(ctx context.Context, d *repository.Definition, m Match) error {
 	var version repository.DefinitionVersion
 	if len(m.Versions) > 0 {

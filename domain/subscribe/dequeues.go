@@ -7,16 +7,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Dequeues requests and withdraws the notices of Dequeues for the subscriptions to
-// [domain.DequeuedTopic].
+// Dequeues manages the requests because of which subscriptions to [domain.DequeuedTopic] receive
+// notices of Dequeues.
 type Dequeues struct {
 	Requests    repository.DequeueRequests
 	Definitions repository.Definitions
 }
 
-// Request makes the hub publish each later Dequeue of the owner of d. It does nothing for a
-// subscription to another topic. The call may be repeated, and adds missing requests: a failover
-// of the account may have lost requests, and a new group of domains has no request yet. Request
+// Request makes the hub publish each later Dequeue of d's owner. It does nothing for a subscription
+// to a different topic. The call may be repeated, and adds missing requests: a failover of the
+// database account may have lost requests, and a new group of domains has no request yet. Request
 // fails with NotFound if the subscription was deleted during the call.
 func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error {
 	if d.Topic != domain.DequeuedTopic {
@@ -27,7 +27,8 @@ func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error 
 		return err
 	}
 	// If the subscription was deleted before this read, the deletion may have withdrawn requests
-	// before the new request was stored. A later deletion withdraws the new request, too.
+	// before the new request was stored. So the new request is withdrawn here. A later deletion
+	// withdraws it itself.
 	_, err = r.Definitions.Subscription(ctx, d.ID)
 	if domain.KindOf(err) == domain.NotFound {
 		if werr := r.Requests.WithdrawDequeues(ctx, d.Owner, d.ID); werr != nil {

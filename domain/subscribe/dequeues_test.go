@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// failingRequests makes withdrawals fail.
+// A failingRequests is a store that cannot withdraw requests.
 type failingRequests struct{ repository.DequeueRequests }
 
 func (failingRequests) WithdrawDequeues(context.Context, domain.ActorID, domain.SubscriptionID) error {
 	return domain.Errorf(domain.Unavailable, "the store is not reachable")
 }
 
-// isRequested reports whether the dequeues of the owner are requested for a subscription. It leaves
-// the requests unchanged.
+// isRequested reports whether the owner's dequeues are requested for a subscription. It does not
+// change the requests.
 func (w *world) isRequested(t *testing.T, id domain.SubscriptionID) bool {
 	t.Helper()
 	added, err := w.store.RequestDequeues(t.Context(), w.owner, id)
@@ -41,8 +41,8 @@ func TestDequeues_AreRequestedWhileASubscriptionExists(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, w.isRequested(t, s.ID))
 
-	// If a failover of the account loses the request, the owner or the node that serves the
-	// subscription repeats the request.
+	// If a failover of the database account loses the request, the owner or the serving node
+	// requests the dequeues again.
 	require.NoError(t, w.store.WithdrawDequeues(t.Context(), w.owner, s.ID))
 	_, _, err = w.Put(t.Context(), s.ID, d, subscribe.Match{})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestAnInterruptedDeletion_IsCompletedWhenItIsRepeated(t *testing.T) {
 	require.False(t, w.isRequested(t, s.ID))
 }
 
-// A subscription that is deleted while its dequeues are requested leaves no request.
+// If a subscription is deleted while its dequeues are being requested, no request remains.
 func TestARequestOfADeletedSubscription_IsWithdrawn(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	d := w.draft()

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkHeaders returns an Invalid error, which begins with a JSON pointer, if calls must not have
-// the headers. secret is the secret with which the calls are signed, or "".
+// checkHeaders returns an Invalid error that begins with a JSON pointer if calls must not contain
+// the headers. secret is the secret that signs the calls, or "".
 func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	switch {
 	case len(headers) == 0:
@@ -21,13 +21,13 @@ func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	return s.opts.CheckHeaders(headers, secret)
 }
 
-// checkWithStored checks the headers of a draft together with the stored secret, or the secret of a
-// draft together with the stored headers. If the stored value cannot be opened, checkWithStored
-// checks nothing. If the headers and the secret set the same header, the secret then takes precedence.
+// checkWithStored checks a draft's headers together with the stored secret, or a draft's secret
+// together with the stored headers. If the stored value cannot be decrypted, it checks nothing. If
+// headers and secret then set the same header, the secret takes precedence.
 func (s *Service) checkWithStored(wanted *repository.Definition, draft *Draft) error {
 	headers, secret := draft.Headers, textOf(draft.Secret)
 	if s.keys == nil || (headers == nil) == (draft.Secret == nil) {
-		return nil // the draft has neither, or it has headers and a secret, which were checked together
+		return nil // the draft contains neither, or it contains headers and secret, which were checked together
 	}
 	var err error
 	if headers == nil {
@@ -41,14 +41,14 @@ func (s *Service) checkWithStored(wanted *repository.Definition, draft *Draft) e
 	return s.checkHeaders(headers, secret)
 }
 
-// sealHeaders seals headers and stores them in a definition, together with their names.
+// sealHeaders encrypts headers, and stores them and their names in the definition d.
 func (s *Service) sealHeaders(d *repository.Definition, headers map[string]string) {
 	if len(headers) > 0 {
 		d.Headers, d.HeaderNames = s.keys.sealHeaders(d.ID, d.Owner, headers), slices.Sorted(maps.Keys(headers))
 	}
 }
 
-// hasHeaders reports whether a definition has exactly the headers.
+// hasHeaders reports whether the stored headers of d are equal to headers.
 func (s *Service) hasHeaders(d *repository.Definition, headers map[string]string) bool {
 	if d.Headers == "" || len(headers) == 0 || s.keys == nil {
 		return d.Headers == "" && len(headers) == 0
@@ -64,8 +64,8 @@ func textOf(secret *string) string {
 	return *secret
 }
 
-// sealHeaders seals the headers of a subscription. The result cannot be opened for another
-// subscription, or as a secret.
+// sealHeaders encrypts the headers of a subscription. The result cannot be decrypted for a
+// different subscription, or as a secret.
 func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, headers map[string]string) string {
 	text, err := json.Marshal(headers)
 	if err != nil {
@@ -74,8 +74,8 @@ func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, he
 	return k.SealFor(headersFor(id, owner), string(text))
 }
 
-// OpenHeaders returns the headers of a subscription, or nil if it has no headers. It fails with the
-// errors of [Keyring.Open].
+// OpenHeaders returns the decrypted headers of a subscription, or nil if it has none. It fails with
+// the errors of [Keyring.Open].
 func (k *Keyring) OpenHeaders(d *repository.Definition) (headers map[string]string, err error) {
 	if d.Headers == "" {
 		return nil, nil //nolint:nilnil // nil means no headers

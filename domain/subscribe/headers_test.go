@@ -74,8 +74,8 @@ func TestSealedHeaders_OpenOnlyAsHeadersOfTheirSubscription(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
-// CheckHeaders refuses the header Authorization for signed calls, like a hub that sends some secrets
-// in this header.
+// In this test, CheckHeaders refuses the header Authorization for signed calls, like a hub that
+// sends some secrets in this header.
 func TestHeaders_AreCheckedAgainstTheSecretOfCalls(t *testing.T) {
 	w := newWorld(t, subscribe.Options{CheckHeaders: func(headers map[string]string, secret string) error {
 		if _, ok := headers["Authorization"]; ok && secret != "" {

@@ -13,19 +13,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// KeySize is the size of a key in bytes.
+// KeySize is the size of a Keyring's keys, in bytes.
 const KeySize = 32
 
-// A Keyring seals secrets with AES-256-GCM. A sealed secret names its key, so that keys can be
-// rotated: the Keyring seals secrets with its first key, and opens secrets that were sealed with any
-// of its keys. It prints as ***.
+// A Keyring encrypts secrets with AES-256-GCM. An encrypted secret names its key, so that keys can
+// be rotated: the Keyring encrypts with its first key, and decrypts with any of its keys. It prints
+// as ***.
 type Keyring struct {
 	first string
 	keys  map[string]cipher.AEAD
 }
 
-// NewKeyring returns a Keyring with keys of [KeySize] bytes. It fails with Invalid if keys is empty,
-// or if a key has another size.
+// NewKeyring returns a Keyring with keys of [KeySize] bytes. It fails with Invalid if keys is
+// empty, or if a key does not have this size.
 func NewKeyring(keys ...[]byte) (*Keyring, error) {
 	k := &Keyring{keys: make(map[string]cipher.AEAD)}
 	for i, key := range keys {
@@ -52,35 +52,35 @@ func NewKeyring(keys ...[]byte) (*Keyring, error) {
 	return k, nil
 }
 
-// NewKey returns a random key.
+// NewKey returns a random key of [KeySize] bytes.
 func NewKey() []byte {
 	key := make([]byte, KeySize)
 	rand.Read(key)
 	return key
 }
 
-// keyName returns the name of a key, a hash that does not reveal the key.
+// keyName returns a key's name, which is a hash that does not reveal the key.
 func keyName(key []byte) string {
 	sum := sha256.Sum256(append([]byte("messagehub key name\x00"), key...))
 	return hex.EncodeToString(sum[:6])
 }
 
-// sealedPrefix begins each sealed secret, and identifies its format.
+// sealedPrefix is the start of each encrypted secret, and identifies its format.
 const sealedPrefix = "a1"
 
-// Seal seals the secret of a subscription. Open refuses the result for another subscription.
+// Seal encrypts a subscription's secret. Open refuses the result for a different subscription.
 func (k *Keyring) Seal(id domain.SubscriptionID, owner domain.ActorID, secret string) string {
 	return k.SealFor(sealedFor(id, owner), secret)
 }
 
-// SealFor seals a secret for a purpose. OpenFor refuses the result for another purpose.
+// SealFor encrypts a secret for a purpose. OpenFor refuses the result for a different purpose.
 func (k *Keyring) SealFor(purpose, secret string) string {
 	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret), []byte(purpose)) //nolint:gosec // nil: it makes a random nonce
 	return strings.Join([]string{sealedPrefix, k.first, base64.RawURLEncoding.EncodeToString(sealed)}, ".")
 }
 
-// Open returns the secret of a subscription. It fails with Unavailable if the Keyring does not have
-// the key that sealed names, and with Damaged if sealed was not made with this key for the
+// Open decrypts a subscription's secret. It fails with Unavailable if the Keyring does not contain
+// the key that sealed names, and with Damaged if sealed was not encrypted with this key for the
 // subscription.
 func (k *Keyring) Open(id domain.SubscriptionID, owner domain.ActorID, sealed string) (string, error) {
 	secret, err := k.OpenFor(sealedFor(id, owner), sealed)
@@ -90,7 +90,7 @@ func (k *Keyring) Open(id domain.SubscriptionID, owner domain.ActorID, sealed st
 	return secret, err
 }
 
-// OpenFor returns a secret that was sealed for a purpose. It fails with the errors of Open.
+// OpenFor decrypts a secret that was encrypted for a purpose. It fails with the errors of Open.
 func (k *Keyring) OpenFor(purpose, sealed string) (string, error) {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 3 || parts[0] != sealedPrefix {
@@ -110,8 +110,8 @@ func (k *Keyring) OpenFor(purpose, sealed string) (string, error) {
 	return string(text), nil
 }
 
-// sealedFor returns the purpose for the secret of a subscription. Its form differs from the form of
-// all other purposes.
+// sealedFor returns the purpose with which a subscription's secret is encrypted. No other purpose
+// has this form.
 func sealedFor(id domain.SubscriptionID, owner domain.ActorID) string {
 	return id.String() + "|" + owner.String()
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// The first call may have failed after it stored the pause and before it notified the engine.
+// The first call may have failed after it stored the pause, and before it notified the engine. So a
+// repeated call notifies the engine again.
 func TestARepeatedPause_NotifiesTheEngineAgain(t *testing.T) {
 	notified := 0
 	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { notified++ }})

@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// sharedPrefix begins the shared secrets of Standard Webhooks.
+// sharedPrefix is the start of each shared secret in the format of Standard Webhooks.
 const sharedPrefix = "whsec_"
 
-// RepeatTime is the time within which a repeated rotation returns the same generated secret.
+// RepeatTime is the time during which a repeated rotation returns the same generated secret.
 const RepeatTime = 10 * time.Minute
 
-// Rotate replaces the secret of a subscription of owner by wanted. If wanted is nil, Rotate
-// generates a secret and returns it. The previous secret remains valid for Options.Grace; an
-// older secret becomes invalid immediately.
+// Rotate replaces the secret of owner's subscription by wanted. If wanted is nil, Rotate generates
+// a secret and returns it. The previous secret remains valid for Options.Grace; an older secret
+// becomes invalid immediately.
 //
-// A call may be repeated. Rotating to the current secret changes nothing. If wanted is nil and the
-// call is repeated within [RepeatTime], Rotate returns the secret that the first call generated,
-// provided that m is zero or the same as in the first call. To rotate again within this time, the
-// caller must pass a Match with the current version.
+// A call may be repeated. A rotation to the current secret changes nothing. If wanted is nil and
+// the call is repeated within [RepeatTime], Rotate returns the secret that the first call
+// generated, provided that m is zero or the same as in the first call. To rotate again within this
+// time, the caller must pass a Match with the current version.
 //
-// It fails with NotFound if the subscription does not exist, with [ErrChanged] if m does not
+// Rotate fails with NotFound if the subscription does not exist, with [ErrChanged] if m does not
 // permit its current version, and with Conflict if the subscription changes during the call.
 func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, wanted *string, m Match) (*Subscription, string, error) {
 	const where = "/hmac_secret_key"
@@ -57,14 +57,14 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err := s.checkKeptHeaders(d, wanted); err != nil {
 		return nil, "", err
 	}
-	made := ""
+	generated := ""
 	if wanted == nil {
 		if current != "" && !strings.HasPrefix(current, sharedPrefix) {
 			return nil, "", domain.Errorf(domain.Invalid, "%s: missing; the hub makes only secrets that begin with %s, and the one that is there does not", where, sharedPrefix)
 		}
-		made = newSecret()
-		wanted = &made
-		if err := s.checkSecret(wanted); err != nil { // fails without a Keyring
+		generated = newSecret()
+		wanted = &generated
+		if err := s.checkSecret(wanted); err != nil { // checkSecret fails without a Keyring
 			return nil, "", err
 		}
 	}
@@ -73,7 +73,7 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 		d.Previous, d.PreviousUntil = d.Secret, s.opts.Clock().UTC().Add(s.opts.Grace).Truncate(time.Microsecond)
 	}
 	d.Rotation = repository.Rotation{}
-	if made != "" {
+	if generated != "" {
 		d.Rotation = repository.Rotation{From: d.Version, At: s.opts.Clock().UTC().Truncate(time.Microsecond)}
 	}
 	d.Secret = s.keys.Seal(id, owner, *wanted)
@@ -82,11 +82,11 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err != nil {
 		return nil, "", m.changeError(err)
 	}
-	return viewDefinition(d), made, nil
+	return viewDefinition(d), generated, nil
 }
 
 // isRepeated reports whether a rotation repeats the call that generated the secret of d. A client
-// repeats a call whose response was lost.
+// repeats a call if it lost the response.
 func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	at := d.Rotation.At
 	if since := s.opts.Clock().Sub(at); at.IsZero() || since < 0 || since >= RepeatTime {
@@ -98,7 +98,7 @@ func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	return !m.canChange(d.Version) && m.canChange(d.Rotation.From)
 }
 
-// checkKeptHeaders checks the stored headers of a subscription together with a new secret.
+// checkKeptHeaders checks a subscription's stored headers together with its new secret.
 func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) error {
 	if wanted == nil || s.keys == nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) err
 	return s.checkHeaders(headers, *wanted)
 }
 
-// openSecret returns the secret of a subscription, or "" if it has no secret.
+// openSecret returns the decrypted secret of a subscription, or "" if it has none.
 func (s *Service) openSecret(d *repository.Definition) (string, error) {
 	switch {
 	case d.Secret == "":
@@ -121,7 +121,7 @@ func (s *Service) openSecret(d *repository.Definition) (string, error) {
 	return s.keys.Open(d.ID, d.Owner, d.Secret)
 }
 
-// newSecret returns a random shared secret of Standard Webhooks.
+// newSecret returns a random shared secret in the format of Standard Webhooks.
 func newSecret() string {
 	var b [32]byte
 	rand.Read(b[:])

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// readSecrets returns the valid secrets of a subscription, the newest first.
+// readSecrets returns a subscription's valid secrets, the newest first.
 func (w *world) readSecrets(t *testing.T, id domain.SubscriptionID) []string {
 	t.Helper()
 	d, err := w.definitions.Subscription(t.Context(), id)
@@ -110,8 +110,8 @@ func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-// If the response to a rotation is lost, the receiver still has the previous secret. The repeated
-// rotation must not invalidate this secret.
+// If the response to a rotation is lost, the receiver still uses the previous secret. The repeated
+// rotation must not invalidate it.
 func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := newWorld(t, subscribe.Options{Grace: time.Hour, Clock: func() time.Time { return now }})
@@ -135,13 +135,13 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 		require.Equal(t, version, again)
 		require.Equal(t, []string{lost, held}, w.readSecrets(t, s.ID))
 	}
-	// A pause between the calls changes the version but not the secret.
+	// The pause between the two rotations changes the version but not the secret.
 	paused, err := w.SetPaused(t.Context(), w.owner, s.ID, true)
 	require.NoError(t, err)
 	_, made := rotate(first)
 	require.Equal(t, lost, made)
-	// A rotation whose Match names the current version is not a repetition. After RepeatTime, no
-	// rotation is a repetition.
+	// A rotation whose Match names the current version is not a repetition. A rotation after
+	// RepeatTime is not one, either.
 	_, next := rotate(subscribe.Match{Versions: []string{paused.Version}})
 	require.Equal(t, []string{next, lost}, w.readSecrets(t, s.ID))
 	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, first)
@@ -159,7 +159,7 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	require.NotEqual(t, held, made)
 }
 
-// A change whose Match names an old version fails and changes nothing.
+// If a change's Match names an old version, the change fails and has no effect.
 func TestAChange_RequiresTheVersionOfItsMatch(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())

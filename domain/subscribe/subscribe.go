@@ -11,13 +11,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ErrLimit reports that an owner has the maximum number of subscriptions.
+// ErrLimit reports that an owner already has the maximum number of subscriptions.
 var ErrLimit = repository.ErrSubscriptionLimit
 
 // MaxSecret is the maximum length of a secret, in bytes.
 const MaxSecret = 256
 
-// Ports are the stores that a Service uses.
+// Ports contains the stores that a Service uses.
 type Ports struct {
 	Definitions repository.Definitions
 	Streams     repository.Streams
@@ -25,36 +25,37 @@ type Ports struct {
 	Dequeues    repository.DequeueRequests
 }
 
-// Options of a Service. The zero value is valid.
+// Options configures a Service. The zero value is valid.
 type Options struct {
-	HasObjects bool // the hub publishes to [domain.ObjectsTopic]
-	// CheckURL returns an Invalid error, which begins with the JSON pointer of the URL, if the
-	// hub must not call the URL. Default: the hub may call any URL.
+	HasObjects bool // whether the hub publishes to [domain.ObjectsTopic]
+	// CheckURL returns an Invalid error if the hub must not call a URL. The error begins with the
+	// JSON pointer of the URL. Default: the hub may call any URL.
 	CheckURL func(ctx context.Context, url string) error
-	// CheckSecret returns an Invalid error, which does not repeat the secret, if calls cannot
-	// be signed with it. Default: any secret is accepted.
+	// CheckSecret returns an Invalid error if calls cannot be signed with a secret. The error does
+	// not contain the secret. Default: any secret is accepted.
 	CheckSecret func(secret string) error
-	// CheckHeaders returns an Invalid error if calls must not have the headers. The error begins
-	// with the JSON pointer of a header, and does not repeat the value. secret is the secret of
-	// the calls, or "" if they are not signed. Default: calls may have any headers.
+	// CheckHeaders returns an Invalid error if calls must not contain the headers. The error begins
+	// with the JSON pointer of a header, and does not contain its value. secret is the secret that
+	// signs the calls, or "" if they are not signed. Default: calls may contain any headers.
 	CheckHeaders func(headers map[string]string, secret string) error
-	// Created is called after the cursor of a subscription was created, and Changed after a
+	// Created is called after a subscription's cursor was created. Changed is called after a
 	// subscription was replaced, paused, resumed or deleted. Default: no call.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
-	Grace   time.Duration    // time after a rotation in which calls are also signed with the previous secret
+	Grace   time.Duration    // time after a rotation during which calls are also signed with the previous secret
 	Clock   func() time.Time // default time.Now
 	NewID   func() domain.SubscriptionID
 }
 
-// A Service is safe for concurrent use.
+// A Service manages subscriptions. It is safe for concurrent use.
 type Service struct {
 	ports Ports
 	keys  *Keyring
 	opts  Options
 }
 
-// New returns a Service that seals secrets with keys. If keys is nil, the Service refuses secrets.
+// New returns a Service that encrypts secrets with keys. If keys is nil, the Service refuses
+// secrets.
 func New(ports Ports, keys *Keyring, opts Options) *Service {
 	if opts.CheckURL == nil {
 		opts.CheckURL = func(context.Context, string) error { return nil }
@@ -80,7 +81,7 @@ func New(ports Ports, keys *Keyring, opts Options) *Service {
 	return &Service{ports, keys, opts}
 }
 
-// newID returns a random UUID.
+// newID returns a random UUID of version 4.
 func newID() (id domain.SubscriptionID) {
 	rand.Read(id[:])
 	id[6] = id[6]&0x0f | 0x40
@@ -88,29 +89,29 @@ func newID() (id domain.SubscriptionID) {
 	return id
 }
 
-// A Draft is the state of a subscription that an owner requests.
+// A Draft describes a subscription as its owner requests it.
 type Draft struct {
 	domain.Subscription
-	Secret  *string           // nil: retain the current secret; "": no secret
-	Headers map[string]string // headers of each call; nil: retain the current headers; empty: no headers
+	Secret  *string           // nil: do not change the secret; "": no secret
+	Headers map[string]string // headers of each call; nil: do not change the headers; empty: no headers
 
-	IsOperator bool // the request has the token of an operator
+	IsOperator bool // the request was authorized by an operator's token
 }
 
-// A Subscription is the state of a subscription that its owner may read, without the secret and
-// the values of headers.
+// A Subscription is the state of a subscription as its owner may read it, without the secret and
+// the header values.
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	HeaderNames []string // names of the headers of each call, in alphabetical order
-	IsSigned    bool     // calls are signed with a secret
+	HeaderNames []string // names of the headers in each call, in alphabetical order
+	IsSigned    bool     // whether calls are signed with a secret
 	IsPaused    bool
 	Created     time.Time
-	Version     string    // identifies the version; each change by the owner creates a new version
-	Delivery    *Delivery // set only by Get
+	Version     string    // identifies the version of the subscription; each change by the owner creates a new version
+	Delivery    *Delivery // state of the calls; set only by Get
 
-	// PreviousUntil is the time until which calls are also signed with the previous secret. It
-	// is zero if calls are signed with only one secret.
+	// PreviousUntil is the time until which calls are also signed with the previous secret. It is
+	// zero if calls are signed with at most one secret.
 	PreviousUntil time.Time
 }
 
@@ -163,17 +164,19 @@ func (s *Service) checkSecret(secret *string) error {
 	return nil
 }
 
-// Create stores a subscription under a new id.
+// Create stores a subscription with a new id.
 func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
 	stored, _, err := s.Put(ctx, s.opts.NewID(), d, Match{})
 	return stored, err
 }
 
-// Put stores a subscription under an id that its owner has chosen, or replaces the subscription
-// with this id. created reports whether it is new. The call may be repeated. Put fails with
-// Conflict if the id belongs to another owner or to a deleted subscription, or if the subscription
-// changes during the call, and with [ErrLimit] and [ErrChanged]. If the subscription equals the
-// draft, Put succeeds without a write for any Match.
+// Put stores a subscription with an id that its owner has chosen, or replaces the subscription that
+// has this id. created reports whether it is new. The call may be repeated. If the stored
+// subscription equals the draft, Put succeeds without a write, whatever m is.
+//
+// Put fails with Conflict if the id belongs to another owner or to a deleted subscription, or if
+// the subscription changes during the call. It fails with [ErrLimit] if the owner has too many
+// subscriptions, and with [ErrChanged] if m does not permit the current version.
 func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m Match) (stored *Subscription, created bool, err error) {
 	if err := s.checkDraft(ctx, &d); err != nil {
 		return nil, false, err
@@ -198,9 +201,9 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 			return nil, false, err
 		}
 	}
-	// After a crash before the following steps, the dequeues of the owner may not be published, and
-	// senders may not know that the subscription is sync. A repeated Put, or the node that begins
-	// to serve the subscription, completes the steps.
+	// After a crash before the following steps, the owner's dequeues may not be published, and
+	// senders may not know that the subscription is sync. A repeated Put, or the next node that
+	// serves the subscription, completes the steps.
 	if err := s.newDequeues().Request(ctx, found); err != nil {
 		return nil, false, err
 	}
@@ -213,8 +216,8 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	return viewDefinition(found), created, nil
 }
 
-// createDefinition returns the stored subscription with the id and the owner of wanted. If the
-// subscription does not exist and m permits its creation, createDefinition stores wanted.
+// createDefinition returns the stored subscription with the id and owner of wanted. If there is
+// none and m permits its creation, createDefinition stores wanted.
 func (s *Service) createDefinition(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)
@@ -226,8 +229,8 @@ func (s *Service) createDefinition(ctx context.Context, wanted *repository.Defin
 	return found, false, err
 }
 
-// replaceDefinition replaces found by wanted, unless both are equal. wanted is the definition for
-// draft.
+// replaceDefinition replaces found by wanted, unless they are equal. wanted is the definition that
+// draft describes.
 func (s *Service) replaceDefinition(ctx context.Context, found, wanted *repository.Definition, draft *Draft, m *Match) (*repository.Definition, error) {
 	if found.Topic != wanted.Topic {
 		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
@@ -267,8 +270,8 @@ func (s *Service) replaceDefinition(ctx context.Context, found, wanted *reposito
 	return wanted, m.changeError(err)
 }
 
-// createCursor creates the cursor of a subscription at the end of its stream. It does nothing if
-// the cursor exists.
+// createCursor creates a subscription's cursor at the end of its stream. It does nothing if the
+// cursor exists.
 func (s *Service) createCursor(ctx context.Context, d *repository.Definition) error {
 	stream, err := d.Stream()
 	if err != nil {
@@ -296,7 +299,7 @@ func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain
 	return d, err
 }
 
-// Get returns a subscription of owner with the state of its calls. It fails with NotFound if owner
+// Get returns a subscription of owner, and the state of its calls. It fails with NotFound if owner
 // has no such subscription.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
@@ -308,7 +311,7 @@ func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.Subsc
 	return found, err
 }
 
-// List returns the subscriptions of owner, in the order of their ids.
+// List returns the subscriptions of owner, ordered by id.
 func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscription, error) {
 	found, err := s.ports.Definitions.Subscriptions(ctx, owner)
 	all := make([]*Subscription, len(found))
@@ -318,16 +321,17 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 	return all, err
 }
 
-// SetPaused pauses or resumes a subscription of owner. Resuming also ends pauses after failed
-// calls: after 410 Gone, by the breaker, and after Retry-After. SetPaused fails with NotFound if
-// owner has no such subscription, and with Conflict if the subscription changes during the call.
+// SetPaused pauses or resumes a subscription of owner. Resuming also ends the pauses that follow
+// failed calls: after 410 Gone, after Retry-After, and by the breaker. SetPaused fails with
+// NotFound if owner has no such subscription, and with Conflict if the subscription changes during
+// the call.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
 	if d.Paused && isPaused {
-		s.notifyChange(id, nil) // a crash may have interrupted the earlier call before it notified the engine
+		s.notifyChange(id, nil) // the earlier call may have crashed before it notified the engine
 		return viewDefinition(d), nil
 	}
 	d.Paused = isPaused
@@ -342,7 +346,7 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 	return viewDefinition(d), nil
 }
 
-// notifyChange calls Options.Changed unless err, the result of a change, shows that the change
+// notifyChange calls Options.Changed, unless err, the result of a change, means that the change
 // failed.
 func (s *Service) notifyChange(id domain.SubscriptionID, err error) {
 	if err == nil || domain.KindOf(err) == domain.Uncertain {

@@ -62,15 +62,15 @@ func TestASubscription_BeginsAtTheEndOfItsTopic(t *testing.T) {
 	require.Equal(t, topic, cursor.Standing().Stream)
 }
 
-// staleStreams returns the ends of an empty stream, as if nothing had been appended.
+// A staleStreams returns the end of an empty stream, although messages were appended.
 type staleStreams struct{ repository.Streams }
 
 func (staleStreams) End(context.Context, domain.StreamName) (repository.StreamEnd, error) {
 	return repository.StreamEnd{}, nil
 }
 
-// A subscription does not receive messages that were published before it was created, even if the
-// read of the end of the stream is stale.
+// A subscription does not receive messages that were published before it was created, even if a
+// stale read returns an earlier end of the stream.
 func TestASubscription_BeginsAtTheCurrentEnd(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	topic, err := domain.ParseTopic(domain.DefaultTopic)

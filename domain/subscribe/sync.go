@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ListSync adds the cursor of a subscription to the sync list of its stream, if the subscription is
-// sync. The call may be repeated, for example after a crash. If the subscription is no longer sync,
-// the next sender removes the cursor from the list instead of waiting for it.
+// ListSync adds a sync subscription's cursor to the sync list of its stream. It does nothing for
+// other subscriptions. The call may be repeated, for example after a crash. If the subscription is
+// no longer sync, the next sender removes the cursor from the list instead of waiting for it.
 func ListSync(ctx context.Context, streams repository.Streams, d *repository.Definition) error {
 	if !d.IsSync {
 		return nil
@@ -22,8 +22,8 @@ func ListSync(ctx context.Context, streams repository.Streams, d *repository.Def
 	return streams.AddSync(ctx, stream, d.ID.Cursor())
 }
 
-// checkSync returns an Invalid error if d is a new sync subscription and its topic has reached the
-// limit of sync subscriptions.
+// checkSync returns an Invalid error if d is a new sync subscription, and its topic already has the
+// maximum number of sync subscriptions.
 func (s *Service) checkSync(ctx context.Context, d *repository.Definition) error {
 	if !d.IsSync {
 		return nil
@@ -39,8 +39,8 @@ func (s *Service) checkSync(ctx context.Context, d *repository.Definition) error
 	return domain.Errorf(domain.Invalid, "/delivery: want async: %d subscriptions of the topic are sync, which is the limit", domain.MaxSync)
 }
 
-// listCursor adds the cursor of a sync subscription to the list of its stream. It removes the cursor
-// if the subscription was sync before the change.
+// listCursor adds a sync subscription's cursor to the sync list of its stream. If the subscription
+// is no longer sync, listCursor removes the cursor.
 func (s *Service) listCursor(ctx context.Context, d *repository.Definition, wasSync bool) error {
 	if d.IsSync || !wasSync {
 		return ListSync(ctx, s.ports.Streams, d)
@@ -48,7 +48,7 @@ func (s *Service) listCursor(ctx context.Context, d *repository.Definition, wasS
 	return s.unlistCursor(ctx, d)
 }
 
-// unlistCursor removes the cursor of a subscription from the list of its stream.
+// unlistCursor removes a subscription's cursor from the sync list of its stream.
 func (s *Service) unlistCursor(ctx context.Context, d *repository.Definition) error {
 	stream, err := d.Stream()
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// unlistableStreams fails to add cursors to the sync list.
+// An unlistableStreams cannot add cursors to the sync list of a stream.
 type unlistableStreams struct{ repository.Streams }
 
 func (unlistableStreams) AddSync(context.Context, domain.StreamName, domain.CursorID) error {
 	return domain.Errorf(domain.Unavailable, "the store is not reachable")
 }
 
-// listSync returns the cursors in the sync list of the default topic.
+// listSync returns the cursors on the default topic's sync list.
 func (w *world) listSync(t *testing.T) []domain.CursorID {
 	t.Helper()
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
@@ -52,7 +52,8 @@ func TestASyncSubscription_IsListedWhileItIsSync(t *testing.T) {
 	require.Empty(t, w.listSync(t))
 }
 
-// After a crash or a failure, the list may not have the cursor of a subscription.
+// After a crash or a failure, the sync list may lack a subscription's cursor. A repeated Put adds
+// it.
 func TestASyncSubscription_IsListedByARepeatedPut(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	id := repositorytest.NewDefinition(w.owner).ID

@@ -9,20 +9,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// WithObjects returns changes that include the changes of objects, which are stored in another
-// store.
+// WithObjects combines two stores of changes: objects for the changes of objects, and changes for
+// those of all other resources.
 func WithObjects(changes repository.Changes, objects repository.StoredChanges) repository.Changes {
 	return &joinedChanges{changes, objects}
 }
 
-// joinedChanges combines two stores: objects for the changes of objects, and others for all other
-// changes.
+// A joinedChanges combines two stores. The store objects contains the changes of objects, and the
+// store others contains the changes of all other resources.
 type joinedChanges struct {
 	others  repository.Changes
 	objects repository.StoredChanges
 }
 
-// storeOf returns the store with the changes of a resource.
+// storeOf returns the store that contains a resource's changes.
 func (j *joinedChanges) storeOf(r domain.Resource) repository.StoredChanges {
 	if r.Kind() == domain.ObjectResource {
 		return j.objects
@@ -51,9 +51,9 @@ func (j *joinedChanges) RemoveChange(ctx context.Context, c domain.Change) error
 	return j.storeOf(c.Resource).RemoveChange(ctx, c)
 }
 
-// Unpublished implements [repository.Changes]. If one store fails, it still returns the resources of
-// the other store. If both stores return limit resources, the result has half of the resources from
-// each.
+// Unpublished implements [repository.Changes]. If one store fails, it returns the resources from
+// the store that did not fail. If each store returns limit resources, the result contains half of
+// the resources from each.
 func (j *joinedChanges) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
 	found, err := j.others.Unpublished(ctx, before, limit)
 	objects, failure := j.objects.Unpublished(ctx, before, limit)
@@ -62,7 +62,7 @@ func (j *joinedChanges) Unpublished(ctx context.Context, before time.Time, limit
 	return found, errors.Join(err, failure)
 }
 
-// TakeTurn implements [repository.Changes]. The turn is valid for both stores.
+// TakeTurn implements [repository.Changes]. One call permits the search of both stores.
 func (j *joinedChanges) TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
 	return j.others.TakeTurn(ctx, now, every)
 }

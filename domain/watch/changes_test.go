@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// ingestScript ingests the events of a script for an object, and returns the resource of the object.
+// ingestScript ingests a script's events for one object, and returns the object's resource.
 func ingestScript(t *testing.T, objects *memory.Objects, key, script string) domain.Resource {
 	t.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
@@ -62,7 +62,7 @@ func TestWithObjects_EachStoreHasItsOwnResources(t *testing.T) {
 	})
 }
 
-// failingChanges makes Unpublished fail.
+// A failingChanges is a store whose method Unpublished fails.
 type failingChanges struct{ repository.StoredChanges }
 
 func (failingChanges) Unpublished(context.Context, time.Time, int) ([]domain.Resource, error) {
@@ -108,7 +108,7 @@ func TestWithObjects_BothStoresShareTheLimit(t *testing.T) {
 	})
 }
 
-// A node dies after the change of an object was stored. The relay of another node publishes the
+// A node dies after it has stored the change of an object. Another node's relay publishes the
 // change.
 func TestAnObjectChangeOfADeadNode_IsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

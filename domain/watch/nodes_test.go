@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A node dies after a change was stored. The relay of another node publishes the change.
+// A node dies after it has stored a change. Another node's relay publishes the change.
 func TestAChangeOfADeadNode_IsPublishedByAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -42,8 +42,8 @@ func TestAChangeOfADeadNode_IsPublishedByAnotherNode(t *testing.T) {
 	})
 }
 
-// If Create crashes before it creates the cursor, the next read of the watch creates the cursor,
-// and no change is lost.
+// Create crashes before it creates the watch's cursor. The next read of the watch creates the
+// cursor, and no change is lost.
 func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -65,7 +65,8 @@ func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	})
 }
 
-// Two nodes share the watches of ten documents. Each document changes a hundred times.
+// Two nodes share the watches of ten documents, each of which changes a hundred times. Each change
+// is delivered once.
 func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -73,13 +74,13 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 		first, second := w.startOn(w.cursors, nodes, true), w.startOn(w.cursors, nodes, true)
 		defer first.stop()
 		defer second.stop()
-		sleep(time.Minute) // time for the nodes to divide the shards between them
+		sleep(time.Minute) // the nodes need this time to divide the shards
 		const documents, changes = 10, 100
 		var ids []domain.WatchID
 		for i := range documents {
 			ids = append(ids, first.createWatch(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
 		}
-		for range 1 + changes { // 1: the first write creates the document
+		for range 1 + changes { // one more: the first write creates the document
 			for i := range documents {
 				[]*node{first, second}[i%2].putDocument(fmt.Sprint("d", i))
 			}
@@ -99,7 +100,8 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 	})
 }
 
-// Two nodes change a document at the same time, and each node publishes its changes.
+// Two nodes change a document concurrently, and each node publishes its own changes. Each change is
+// delivered once.
 func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -140,7 +142,7 @@ func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	})
 }
 
-// countedResources counts the searches for unpublished changes.
+// A countedResources counts the searches for unpublished changes.
 type countedResources struct {
 	*memory.Resources
 	searches *atomic.Int64
@@ -216,7 +218,8 @@ func TestAWatch_IsNotNotifiedOfEarlierChanges(t *testing.T) {
 	})
 }
 
-// The notice of a removal may arrive before the notice of the Dequeue, and must wait for it.
+// The notice of a removal may arrive before the notice of the Dequeue. It must not be published
+// first.
 func TestARemoval_IsPublishedAfterEarlierChanges(t *testing.T) {
 	w := newWorld(t)
 	var published []domain.ChangeEvent
@@ -237,7 +240,7 @@ func TestARemoval_IsPublishedAfterEarlierChanges(t *testing.T) {
 	require.Equal(t, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, published)
 }
 
-// failingStreams makes appends fail.
+// A failingStreams is a store of streams whose appends fail.
 type failingStreams struct{ repository.Streams }
 
 func (failingStreams) Append(context.Context, domain.StreamName, []domain.Message) ([]repository.Appended, error) {

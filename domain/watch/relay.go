@@ -11,11 +11,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Relay publishes the stored changes of resources to their streams, and then removes the changes
-// from their store. It may publish a change more than once, but the stream has the change exactly
-// once.
+// A Relay publishes the stored changes of resources to their streams, and then deletes the stored
+// changes. It may publish a change more than once, but the stream contains each change once.
 //
-// Every node runs a Relay. It publishes the changes that its own node stores. One node at a time
+// Every node runs a Relay, which publishes the changes that this node stores. One node at a time
 // searches for changes that other nodes have not published.
 type Relay struct {
 	changes   repository.Changes
@@ -23,23 +22,23 @@ type Relay struct {
 	published func(domain.StreamName, []domain.Message, []repository.Appended)
 	opts      RelayOptions
 
-	due chan domain.Change // a Change with Version 0 stands for all changes of its resource
+	due chan domain.Change // a Change with Version 0 requests that all changes of its resource are published
 }
 
-// RelayOptions set up a Relay. The zero value is valid.
+// RelayOptions configures a Relay. The zero value is valid.
 type RelayOptions struct {
-	Parallel int // maximum number of changes that are published at the same time; default 32
-	// SearchOthers, if set, is called after each search for unpublished changes. It searches for changes
-	// of another kind, and reports whether it found any.
+	Parallel int // maximum number of changes that are published concurrently; default 32
+	// SearchOthers, if set, is called after each search for unpublished changes. It searches for
+	// changes that this Relay does not publish, and reports whether it found any.
 	SearchOthers   func(ctx context.Context) bool
-	SearchInterval func(isIdle bool) time.Duration  // pause before the next search for unpublished changes; default: about 10 s, and 30 s if the last search found no changes
-	Backoff        func(failures int) time.Duration // pause before the next attempt for a change; default: 100 ms, doubled after each failure
+	SearchInterval func(isIdle bool) time.Duration  // pause between searches for unpublished changes; default: about 10 s, or 30 s after a search that found none
+	Backoff        func(failures int) time.Duration // pause between attempts to publish a change; default: 100 ms, doubled after each failure
 	Clock          func() time.Time                 // default: time.Now
-	Random         func() uint64                    // source of the jitter in pauses; default: rand.Uint64
-	Logger         *slog.Logger                     // default: a logger that discards everything
+	Random         func() uint64                    // source for the jitter of pauses; default: rand.Uint64
+	Logger         *slog.Logger                     // default: a logger that discards all messages
 }
 
-// NewRelay returns a Relay that observes changes, and calls published after each append. The Relay
+// NewRelay returns a Relay that observes changes, and calls published after each append. It
 // publishes nothing until Run is called.
 func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
 	if opts.Parallel <= 0 {
@@ -71,10 +70,11 @@ func NewRelay(changes repository.Changes, streams repository.Streams, published 
 	return r
 }
 
-// maxDue is the maximum number of queued changes. A search finds other changes later.
+// maxDue is the maximum number of queued changes. Changes that do not fit are found by a later
+// search.
 const maxDue = 10_000
 
-// publishSoon queues a stored change. It does not block.
+// publishSoon queues a stored change without blocking.
 func (r *Relay) publishSoon(c domain.Change) {
 	select {
 	case r.due <- c:
@@ -82,8 +82,8 @@ func (r *Relay) publishSoon(c domain.Change) {
 	}
 }
 
-// Run publishes changes until ctx ends, and returns nil. Changes that cannot be published remain
-// stored, and a later search finds them.
+// Run publishes changes until ctx ends, and returns nil. If a change cannot be published, it
+// remains stored, and a later search finds it.
 func (r *Relay) Run(ctx context.Context) error {
 	var publishing sync.WaitGroup
 	defer publishing.Wait()
@@ -111,16 +111,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// turnDuration is the time after a search in which no other node searches for unpublished changes.
-// It is shorter than the interval between two searches of one node.
+// turnDuration is the time after a search during which other nodes do not search for unpublished
+// changes. It is shorter than the interval between two searches of one node.
 const turnDuration = 8 * time.Second
 
-// publishOverdue queues resources with changes that other nodes have not published, and reports
-// whether it found any. If another node has just searched, it does nothing.
+// publishOverdue queues resources whose changes were not published, and reports whether it found
+// any. If another node has just searched, it does nothing.
 func (r *Relay) publishOverdue(ctx context.Context) bool {
 	const limit, minAge = 1000, 10 * time.Second
 	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turnDuration); {
-	case err != nil: // it may be the turn of this node, so search
+	case err != nil: // search anyway: no other node may have searched
 		r.logWarning(ctx, "take the turn to look for changes", err)
 	case !isTurn:
 		return false
@@ -136,7 +136,7 @@ func (r *Relay) publishOverdue(ctx context.Context) bool {
 	return len(found) > 0 || hasOthers
 }
 
-// maxAttempts is the maximum number of attempts for a queued change. If all attempts fail, the change
+// maxAttempts is the maximum number of attempts to publish a queued change. After that, the change
 // waits until a search finds it.
 const maxAttempts = 5
 
@@ -160,9 +160,9 @@ func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 	}
 }
 
-// Publish publishes a change, and earlier changes that are missing in the stream. If c.Version is 0,
-// Publish publishes all changes of the resource. Run calls Publish for the changes that the Relay
-// observes or finds. The call may be repeated.
+// Publish publishes a change, and earlier changes that the stream lacks. If c.Version is 0, it
+// publishes all changes of the resource. Run calls Publish for the changes that the Relay observes
+// or finds. The call may be repeated.
 func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	if c.Version > 0 {
 		if isGap, err := r.moveChange(ctx, &c); err != nil || !isGap {
@@ -192,8 +192,8 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 }
 
 // Notify publishes the notice that a watched bundle was dequeued or removed. The call may be
-// repeated: each version is published once. The event belongs to the trace of the Peek that opened
-// the bundle. Notify fails with Unavailable until the previous version is in the stream.
+// repeated, because each version is published once. The event belongs to the trace of the Peek that
+// opened the bundle. Notify fails with Unavailable until the stream contains the previous version.
 func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: n.Event(), At: n.Since}
 	isGap, err := r.appendChange(domain.WithTraceContext(ctx, n.Peeked), &c)
@@ -203,8 +203,8 @@ func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	return err
 }
 
-// moveChange appends a change to the stream, and then removes the change from its store. isGap
-// reports that earlier changes are missing in the stream; in this case, nothing is changed.
+// moveChange appends a change to the stream, and then deletes the stored change. isGap reports that
+// the stream lacks earlier changes; if so, moveChange does nothing.
 func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	if isGap, err = r.appendChange(ctx, c); err != nil || isGap {
 		return isGap, err
@@ -212,8 +212,8 @@ func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, e
 	return false, r.changes.RemoveChange(ctx, *c)
 }
 
-// appendChange appends a change to the stream. isGap reports that earlier changes are missing in
-// the stream; in this case, nothing is appended.
+// appendChange appends a change to the stream. isGap reports that the stream lacks earlier changes;
+// if so, appendChange does nothing.
 func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	stream, messages := c.Resource.Stream(), []domain.Message{c.Message()}
 	appended, err := r.streams.Append(ctx, stream, messages)
@@ -225,7 +225,7 @@ func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool,
 		return true, nil
 	case repository.AppendedNow:
 		r.published(stream, messages, appended)
-	case repository.AppendDuplicate, repository.AppendConflict: // the stream already has the change
+	case repository.AppendDuplicate, repository.AppendConflict: // the stream already contains the change
 	}
 	return false, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are the stores that a Service uses.
+// Ports contains the stores that a Service uses.
 type Ports struct {
 	Watches   repository.Watches
 	Resources repository.Resources
@@ -20,21 +20,21 @@ type Ports struct {
 	Bundles   repository.BundleWatches
 }
 
-// Options of a Service. The zero value is valid.
+// Options configures a Service. The zero value is valid.
 type Options struct {
-	Base domain.ResourceBase // base of the URLs of resources
+	Base domain.ResourceBase // base URL of all resources
 	// CheckURL returns an Invalid error if the hub must not call a URL. Default: the hub may call
 	// any URL.
 	CheckURL func(ctx context.Context, url string) error
-	// Created is called after the cursor of a watch was created, and Changed after a watch was replaced
-	// or deleted. Default: no call.
+	// Created is called after a watch's cursor was created. Changed is called after a watch was
+	// replaced or deleted. Default: no call.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
 	Clock   func() time.Time // default time.Now
-	Random  func() [10]byte  // random bytes for the id of a watch; default: from crypto/rand
+	Random  func() [10]byte  // source of random bytes for the ids of watches; default: crypto/rand
 }
 
-// A Service is safe for concurrent use.
+// A Service manages watches and the documents of clients. It is safe for concurrent use.
 type Service struct {
 	ports Ports
 	opts  Options
@@ -63,19 +63,19 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A Draft is the watch that an owner requests.
+// A Draft describes the watch that an owner requests.
 type Draft struct {
 	Resource    string // URI
 	CallbackURL string
-	MayBeAbsent bool // the resource may not exist yet
-	IsOperator  bool // the request has the token of an operator
+	MayBeAbsent bool // the watched document may not exist yet
+	IsOperator  bool // the request was authorized by an operator's token
 }
 
-// ErrOperatorsOnly reports that an actor requested a watch on a party of the broker or on an object
-// of a store. Only operators may read these resources. Its kind is Invalid.
+// ErrOperatorsOnly reports that an actor requested a watch on a party of the broker, or on an
+// object in an object store. Only operators may read these resources. Its kind is Invalid.
 var ErrOperatorsOnly = errors.New("only operators may watch producers, channels, consumers and objects of stores")
 
-// A Watch is the state of a watch that its owner may read.
+// A Watch is the state of a watch, as its owner may read it.
 type Watch struct {
 	ID          domain.WatchID
 	Resource    string // URI
@@ -84,18 +84,18 @@ type Watch struct {
 	Counters
 }
 
-// Counters counts the changes of a resource for a watch. Triggered is the sum of the other counters
-// and the number of outstanding changes.
+// Counters counts the changes of a watched resource. Triggered is the sum of the other counters and
+// the number of outstanding changes.
 type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
 
-// Resource returns the resource that a URI names for an owner. It fails with Invalid if the URI
+// Resource returns the resource with the given URI, for owner. It fails with Invalid if the URI
 // cannot name a resource.
 func (s *Service) Resource(owner domain.ActorID, uri string) (domain.Resource, error) {
 	return s.opts.Base.Parse(uri, owner)
 }
 
-// checkDraft returns the resource of a draft. It fails with an Invalid error, which begins with a JSON
-// pointer, if the draft is not valid.
+// checkDraft returns the resource that a draft names. If the draft is not valid, it returns an
+// Invalid error that begins with a JSON pointer.
 func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
 	r, err := s.Resource(owner, d.Resource)
 	if err != nil {
@@ -113,9 +113,9 @@ func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft
 	return r, nil
 }
 
-// Create creates a watch. The watch is notified of each change of its resource that begins after
-// Create has returned, but not of earlier changes. Create fails with Invalid if the draft is not
-// valid, and with NotFound if the resource does not exist. A repeated call creates another watch.
+// Create creates a watch. It notifies the watch of each change of the resource that begins after
+// Create has returned, but of no earlier change. Create fails with Invalid if the draft is not
+// valid, and with NotFound if the resource does not exist. A repeated call creates a further watch.
 func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (domain.WatchID, error) {
 	r, err := s.checkDraft(ctx, owner, &d)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Service) markWatched(ctx context.Context, r domain.Resource, mayBeAbsen
 	return s.ports.Changes.MarkWatched(ctx, r, mayBeAbsent)
 }
 
-// createCursor creates the cursor of a watch. If the cursor exists, it only calls Options.Created.
+// createCursor creates a watch's cursor. If the cursor exists, it only calls Options.Created.
 func (s *Service) createCursor(ctx context.Context, w *repository.Watch) error {
 	id, stream := w.ID.Cursor(w.Owner), w.Resource.Stream()
 	at := domain.Position{EntryID: domain.EntryID{Number: w.After}}
@@ -163,8 +163,8 @@ func (s *Service) createCursor(ctx context.Context, w *repository.Watch) error {
 	return nil
 }
 
-// Replace changes the callback of a watch. It fails with Invalid if the draft names another resource,
-// and with NotFound if the owner has no such watch.
+// Replace changes a watch's callback. It fails with Invalid if the draft names a different
+// resource, and with NotFound if owner has no such watch.
 func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.WatchID, d Draft) error {
 	r, err := s.checkDraft(ctx, owner, &d)
 	if err != nil {
@@ -178,13 +178,13 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 		case w.Resource != r:
 			return domain.Errorf(domain.Invalid, "/resource: want %s: the resource of a watch cannot be changed", s.opts.Base.URI(w.Resource))
 		}
-		// If the watch already has the callback, an earlier call may have stored the callback and
-		// crashed before it noted the change in the shard.
+		// If the stored callback is already the new one, an earlier call may have stored it, and
+		// may have crashed before it recorded the change in the shard.
 		isRepeated := w.CallbackURL == d.CallbackURL
 		w.CallbackURL = d.CallbackURL
 		err = s.ports.Watches.ReplaceWatch(ctx, w)
 		if domain.KindOf(err) == domain.Conflict {
-			continue // another request has replaced the watch
+			continue // another request has replaced the watch, so read it again
 		}
 		if err == nil {
 			s.opts.Changed(id.Cursor(owner))
@@ -197,8 +197,8 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 	return domain.Errorf(domain.Busy, "watch %s is being changed by others", id)
 }
 
-// maxReplacements is the maximum number of attempts to change a watch or a document that other
-// requests change, too.
+// maxReplacements is the maximum number of attempts to change a watch or a document while other
+// requests change it, too.
 const maxReplacements = 8
 
 // Delete deletes a watch and cancels its outstanding deliveries. It fails with NotFound if the
@@ -211,7 +211,7 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Wa
 	return err
 }
 
-// Get returns a watch. It fails with NotFound if the owner has no such watch.
+// Get returns a watch of owner. It fails with NotFound if owner has no such watch.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error) {
 	w, err := s.ports.Watches.Watch(ctx, owner, id)
 	if err != nil {
@@ -220,18 +220,18 @@ func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.Watch
 	return s.viewWatch(ctx, w)
 }
 
-// Attempts has the last calls to a watch.
+// Attempts lists the last calls that were made for a watch.
 type Attempts struct {
 	Last []domain.Attempt // up to [domain.MaxRecent] attempts, in the order in which they ended
-	Next time.Time        // time of the next attempt for a failed delivery; zero: no delivery waits for an attempt
+	Next time.Time        // time of the next attempt for a failed delivery; zero: no failed delivery waits
 }
 
-// maxRetries is the maximum number of retries that are read to find the next attempt. If the cursor
-// has more retries, its standing has a lower bound for the time of the next attempt.
+// maxRetries is the maximum number of retries that are read to find the time of the next attempt.
+// If the cursor has more retries, the result is a lower bound that the cursor stores.
 const maxRetries = 100
 
-// Attempts returns the last calls to a watch, for display only. It fails with NotFound if the
-// owner has no such watch.
+// Attempts returns the last calls for a watch, only for display. It fails with NotFound if owner
+// has no such watch.
 func (s *Service) Attempts(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Attempts, error) {
 	w, err := s.ports.Watches.Watch(ctx, owner, id)
 	if err != nil {
@@ -262,8 +262,8 @@ func (s *Service) Attempts(ctx context.Context, owner domain.ActorID, id domain.
 	return a, err
 }
 
-// List returns up to limit watches of an owner, in the order in which they were created. It skips
-// the first offset watches.
+// List returns up to limit watches of owner, in the order of their creation. It skips the first
+// offset watches.
 func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error) {
 	found, err := s.ports.Watches.Watches(ctx, owner, offset, limit)
 	if err != nil {
@@ -278,8 +278,8 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit 
 	return all, nil
 }
 
-// viewWatch returns the state of w for its owner. If Create crashed before it created the
-// cursor, viewWatch creates it.
+// viewWatch returns the state of w for its owner. If Create crashed before it created the cursor,
+// viewWatch creates the cursor.
 func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, error) {
 	v := &Watch{ID: w.ID, Resource: s.opts.Base.URI(w.Resource), CallbackURL: w.CallbackURL, Created: w.Created}
 	standing, err := s.ports.Cursors.Standing(ctx, w.ID.Cursor(w.Owner))
@@ -296,7 +296,7 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	c := standing.Counters
 	v.Counters = Counters{Triggered: c.Triggered, Delivered: c.Delivered, Errored: c.Errored + c.Expired, Cancelled: c.Cancelled}
 	for _, p := range end.Positions {
-		if p.Priority == 0 { // add the changes that the cursor has not reached: its counters do not include them
+		if p.Priority == 0 { // the cursor's counters do not include changes that it has not reached
 			v.Triggered += max(p.Number-max(standing.Position(0).Number, w.After), 0)
 		}
 	}
@@ -304,7 +304,7 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 }
 
 // WatchOf returns the watch to which a cursor belongs. It fails with NotFound if the watch does not
-// exist. The read may be stale, unless isCurrent is set.
+// exist. The result may be stale, unless isCurrent is set.
 func (s *Service) WatchOf(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
 	owner, id, isWatch := domain.WatchOf(cursor)
 	if !isWatch {

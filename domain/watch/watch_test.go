@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The numbers in the names of these tests are the cases in the specification of watches. The tests
-// of the cases about HTTP are in other packages.
+// The numbers in the names of these tests refer to the specification of watches. The tests of its
+// HTTP cases are in other packages.
 func TestW1AndW5_EachWatchIsNotifiedOfEachChangeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -116,8 +116,8 @@ func TestW4_ADeletedWatchIsNotCalled(t *testing.T) {
 	})
 }
 
-// The entry of the shard shows that the watch has changed, but a stale read returns the watch before
-// the change.
+// The shard's entry records that the watch has changed, but stale reads still return the deleted
+// watch.
 func TestW4_AWatchThatAnotherNodeHasDeleted_IsRetiredAlthoughReadsAreStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -234,8 +234,8 @@ func TestW10AndW11_AttemptsFollowTheSchedule(t *testing.T) {
 	}
 }
 
-// storedCounts returns the number of outstanding deliveries of a watch and its counters, both from
-// the stored standing.
+// storedCounts returns the number of outstanding deliveries and the counters that the store
+// contains for a watch.
 func (w *world) storedCounts(id domain.WatchID) (int64, domain.Counters) {
 	standing, err := w.cursors.Standing(w.Context(), id.Cursor(w.owner))
 	require.NoError(w, err)
@@ -254,7 +254,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 			ids = append(ids, n.createWatch("a", callback))
 			w.answer(callback, status)
 		}
-		var seen domain.Counters // sum of the counters of all reads
+		var seen domain.Counters // sum of the counters that all reads returned
 		for hour := range 12 {
 			if hour < 5 {
 				n.putDocument("a")
@@ -285,7 +285,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 	})
 }
 
-// dyingCursors simulates that a node dies before it stores the outcome of a call.
+// A dyingCursors simulates a node that dies before it stores the outcome of a call.
 type dyingCursors struct{ repository.Cursors }
 
 func (dyingCursors) Settle(ctx context.Context, _ domain.CursorID, _ repository.CursorVersion, _ domain.Settlement) (repository.CursorVersion, error) {

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const hubURL = "https://hub.example.org"
 
-// A world is a store in memory for several nodes, and the receivers of watches. It is used in a
-// synctest bubble.
+// A world contains an in-memory store for several nodes, and receivers of watches. Tests use it in
+// a synctest bubble.
 type world struct {
 	*testing.T
 	streams   *memory.Streams
@@ -35,14 +35,14 @@ type world struct {
 	began     time.Time
 
 	mu     sync.Mutex
-	status map[string]int // HTTP status of the responses of a callback; default 200; noAnswer: no response
+	status map[string]int // HTTP status with which each callback responds; default 200; noAnswer: no response
 	calls  []call
 }
 
 // noAnswer is the status of a callback that cannot be reached, or that responds too late.
 const noAnswer = -1
 
-// A call is a recorded call of a watch.
+// A call records one call to the callback of a watch.
 type call struct {
 	callback string
 	event    domain.ChangeEvent
@@ -60,12 +60,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// A node serves the watches of a world until stop is called.
+// A node serves a world's watches until stop is called.
 type node struct {
 	*watch.Service
 	world *world
 	stop  func()
-	stale *repository.Watch // watch that stale reads return; nil: reads are not stale
+	stale *repository.Watch // watch that stale reads return; nil: reads return the current watch
 }
 
 // Receiver implements [delivery.Receivers].
@@ -101,11 +101,11 @@ func (n *node) Call(_ context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// startNode starts a node. Unless hasRelay is set, the node publishes no changes.
+// startNode starts a node. Unless hasRelay is set, the node does not publish changes.
 func (w *world) startNode(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
 
-// startOn starts a node on cursors. If nodes is not nil, the node shares the cursors with other
-// nodes.
+// startOn starts a node that uses cursors. If nodes is not nil, the node shares the cursors with
+// other nodes.
 func (w *world) startOn(cursors repository.Cursors, nodes repository.Nodes, hasRelay bool) *node {
 	n := &node{world: w}
 	base, err := domain.ParseResourceBase(hubURL)
@@ -132,7 +132,7 @@ func (w *world) answer(callback string, status int) {
 	w.status[callback] = status
 }
 
-// takeCalls returns the calls that were made since the last takeCalls.
+// takeCalls returns the calls since the previous takeCalls.
 func (w *world) takeCalls() []call {
 	synctest.Wait()
 	w.mu.Lock()
@@ -147,7 +147,7 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// createWatch creates a watch on a document with a callback.
+// createWatch creates a watch on a document, which calls callback.
 func (n *node) createWatch(document, callback string) domain.WatchID {
 	n.world.Helper()
 	id, err := n.Create(n.world.Context(), n.world.owner, watch.Draft{Resource: hubURL + "/v1/resources/" + document, CallbackURL: callback, MayBeAbsent: true})
@@ -173,10 +173,10 @@ func (n *node) deleteDocument(document string) {
 	require.NoError(n.world, n.DeleteDocument(n.world.Context(), n.world.documentNamed(document), watch.Condition{}))
 }
 
-// requireCounters waits a minute, and then requires that a watch has the counters want.
+// requireCounters waits a minute, and then requires that a watch's counters are want.
 func (n *node) requireCounters(id domain.WatchID, want watch.Counters) {
 	n.world.Helper()
-	sleep(time.Minute) // the cursor stores entries that do not match with a delay
+	sleep(time.Minute) // the cursor stores with a delay that entries do not match
 	found, err := n.Get(n.world.Context(), n.world.owner, id)
 	require.NoError(n.world, err)
 	require.Equal(n.world, want, found.Counters)
