@@ -15,8 +15,8 @@ import (
 // logLevelPath is the path at which operators read and change the log level of one node.
 const logLevelPath = "/v1/admin/log-level"
 
-// Minimum and maximum duration of a changed log level. There is a maximum because the most detailed
-// level logs each request to the store, and would fill a disk.
+// Limits and default of the time for which an operator changes the log level. There is a maximum
+// because the most detailed level logs each request to the store, and would eventually fill a disk.
 const (
 	minLogLevelSpan     = time.Second
 	defaultLogLevelSpan = 10 * time.Minute

@@ -73,8 +73,8 @@ func (p *memoryPool) abandon(w *memoryWaiter) {
 
 // The following methods must be called with the pool locked.
 
-// refuseNewest refuses the newest waiting request of the owner that has the most waiting requests,
-// if there are more than limit.
+// refuseNewest refuses the newest waiting request of the owner that has the most waiting requests.
+// If no owner has more than limit waiting requests, it refuses none and returns false.
 func (p *memoryPool) refuseNewest(limit int) bool {
 	var newest *memoryWaiter
 	for _, w := range p.queue {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Operators can repair a stuck mailbox. Each order requires the operator and a reason. The hub
-// records the order with its result.
+// Operators repair a stuck mailbox with orders, such as release and skip. Each order must have a
+// reason. The hub records the operator's name, the reason and what the order changed.
 
 // orderBytes is the maximum size of an order in bytes. It suffices for an operator and a reason in
 // which every character is escaped.

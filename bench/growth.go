@@ -74,9 +74,9 @@ type growthCost struct {
 // growthWeight is the weight of an event: growthBundle events of this weight fill a bundle.
 const growthWeight = domain.MaxBundleWeight / growthBundle
 
-// fillTo saves events without physics until size events are waiting in the queue. Its Saves are as
-// large as the measured Saves, so that the pages have the same size: the cost of a Peek depends on
-// the size of a page.
+// fillTo saves events until size events are waiting in the queue. Simulated latency and throughput
+// limits do not apply to its Saves. They are as large as the measured Saves, so that the pages have
+// the same size: the cost of a Peek depends on the size of a page.
 func (g *growingQueue) fillTo(ctx context.Context, size int) error {
 	s, err := hub.Open(ctx, g.account, g.account.Unmetered())
 	if err != nil {

@@ -20,9 +20,9 @@ const backlogScale = 100
 var backlogOptions = cosmos.Options{DrawerCapacity: 10_000 / backlogScale, IndexBytes: (64 << 20) / backlogScale}
 
 // measureLargeBacklog saves single events for one recipient with an increasing number of waiting
-// events, and for two recipients alternately, without physics. Sizes are scaled: drawers hold 100
-// events and the memory for ids is a hundredth of its default, so that 1,000 waiting events
-// correspond to 100,000.
+// events, and for two recipients alternately. The account simulates no latency and no throughput
+// limits. Sizes are scaled: drawers hold 100 events and the memory for ids is a hundredth of its
+// default, so that 1,000 waiting events correspond to 100,000.
 func measureLargeBacklog(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""

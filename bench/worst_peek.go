@@ -20,9 +20,10 @@ const worstEvents = domain.MaxBundleWeight
 const perContainer = 60_000
 
 // measureWorstPeek opens and confirms a bundle of 51,200 events of one cabinet, which are in six
-// drawers. It does so with each layout and with the bare requests, in alternating rounds; then over
-// HTTP with a domain that produces the content; and without physics, for the request units of the
-// standard profile.
+// drawers. First it does so in rounds, each with all layouts in turn, and compares the hub's
+// Peek with its bare requests. Then it peeks over HTTP, with a domain that produces the content.
+// If the account is embedded, it finally counts the request units of the standard profile, on an
+// account that simulates no latency and no throughput limits.
 func measureWorstPeek(ctx context.Context, r *scenarioRun) error {
 	return r.runInNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
 }

@@ -234,7 +234,7 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 	return open, nil
 }
 
-// readAgain reads the events again for the ids that did not fit into memory in earlier passes.
+// readAgain reads the events again, to check the ids that did not fit into memory in earlier passes.
 func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)

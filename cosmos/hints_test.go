@@ -93,7 +93,8 @@ func (l *hintLoad) quantile(share float64) time.Duration {
 	return l.peeks[int(share*float64(len(l.peeks)-1))]
 }
 
-// With only eight writers, the median Peek takes 124 ms, and three in four Peeks repair an entry.
+// If hintWriters were only 8, the median Peek would take 124 ms, and three in four Peeks would repair an
+// entry.
 func TestHints_KeepUpWith2000PeeksAndDequeuesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pairs, rate, each = 500, 2000, 5

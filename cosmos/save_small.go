@@ -13,9 +13,9 @@ import (
 )
 
 // A Save is small if its events fit into the tails of their cabinets. One conditional replacement of the
-// head makes the events visible, without an intent. If a tail has not enough room, its events are first
-// flushed to a page, and the replacement of the head removes them from the tail. All other Saves are
-// large: the tails of their cabinets are flushed before the intent is stored.
+// head makes the events visible, without an intent. If a tail does not have enough room, the events that
+// it contains are first flushed to a page, and the replacement of the head removes them from the tail. All
+// other Saves are large: the tails of their cabinets are flushed before the intent is stored.
 
 // The limits for the total size of a head and its tails. A head has up to about 8 KB, because each KB
 // increases the cost of a write.

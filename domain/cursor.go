@@ -254,10 +254,10 @@ type pendingWrite struct {
 	unlist   bool
 }
 
-// OpenCursor returns a cursor with the stored state, owned by o. The caller stores its first
-// settlement before any call. The write fails if the state is not current, and makes settlements of
-// earlier owners fail. OpenCursor fails with ErrIncomplete if the retries do not match the
-// standing.
+// OpenCursor returns a cursor with the stored state, owned by o. Before the caller calls the
+// receiver, it must store the cursor's first settlement. This write fails if the stored state has
+// changed in the meantime. Once it has succeeded, settlements of earlier owners fail. OpenCursor
+// fails with ErrIncomplete if the retries do not match the standing.
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,

@@ -301,7 +301,8 @@ func (u *ObjectUpdate) highestSpilled(inside *seenVersions) (highest *ObjectRow)
 			highest = r
 		}
 	}
-	// For these versions, the newest rows in the store may be outdated.
+	// This update may have changed which row of these versions is the newest, so the store's answer
+	// is not enough.
 	for v := range u.below.versions {
 		if r := u.newestSpilled(v); r != nil {
 			observe(r)

@@ -58,5 +58,6 @@ func (c *Cursor) CanWarn() bool {
 	return c.standing.Failures > 0 || c.standing.State == Paused || c.retries.len() > 0
 }
 
-// lateFrom returns the number of failed attempts at which at most a third of the attempts remains.
+// lateFrom returns the number of failed attempts from which a delivery is late: at most a third of
+// its attempts remain.
 func (p *Policy) lateFrom() int { return max((2*p.Attempts+2)/3, 1) }

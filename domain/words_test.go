@@ -24,7 +24,7 @@ func documentType(s string) domain.DocumentType { return must(domain.ParseDocume
 
 // A parser contains a Parse function of package domain. parse returns the text of the parsed value.
 type parser struct {
-	what  string // name of the value, as errors contain it
+	what  string // name of the value in error messages
 	parse func(s string) (string, error)
 }
 

@@ -27,9 +27,9 @@ type Answers interface {
 	// count only alerts operators.
 	Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error)
 
-	// MarkGone records that object, the content of bundle id, was deleted, and returns the stored
-	// bundle. It does not change a bundle with other content or without content. A bundle with the mark
-	// can be acknowledged.
+	// MarkGone marks the content of a bundle as deleted if it is the given object, and returns the
+	// stored bundle. It does not change a bundle with other content or without content. A marked bundle
+	// can still be acknowledged.
 	MarkGone(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string) (domain.Bundle, error)
 
 	// ReplaceAnswer replaces the content of bundle id, which is the object gone and is marked by MarkGone,

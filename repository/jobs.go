@@ -33,10 +33,10 @@ type Jobs interface {
 	// RunningJobs returns all running jobs, without their requests. The result may be stale.
 	RunningJobs(ctx context.Context) ([]domain.Job, error)
 
-	// ClaimJob assigns the lease of a job to owner until a time, and returns the job. It fails with
-	// Conflict if the job does not run, or if another owner has the lease at the time now, and with
-	// NotFound if the job does not exist. If owner already has the lease, the number of the lease does
-	// not change.
+	// ClaimJob assigns the lease of a job to owner until the given time, and returns the job. It fails
+	// with Conflict if the job is not running, or if the lease of another owner expires after now, and
+	// with NotFound if the job does not exist. If owner was already the owner of the lease, the number
+	// of the lease does not change.
 	ClaimJob(ctx context.Context, id domain.JobID, owner string, now, until time.Time) (domain.Job, error)
 
 	// SaveJob stores all members of a job, which may include a state that ends the job. It fails with

@@ -24,10 +24,10 @@ type Objects interface {
 	// stale. Object fails with NotFound if no event of the object is stored.
 	Object(ctx context.Context, name domain.ObjectName) (domain.Object, error)
 
-	// History returns up to limit rows of an object that are below an order, from the newest to the
-	// oldest. With the zero order, it begins with the newest row of the object. Fewer than limit rows
-	// mean that the oldest row was reached. The result may be stale. A row that is stored or moved
-	// between two calls may be missing in the results, or occur twice.
+	// History returns up to limit rows of an object, from the newest to the oldest. It returns only rows
+	// whose order is less than below; if below is zero, it begins with the newest row of the object.
+	// Fewer than limit rows mean that the oldest row was reached. The result may be stale. A row that is
+	// stored or moved between two calls may be missing from the results, or occur twice.
 	History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error)
 
 	// Row returns a row of an object. The result may be stale. Row fails with NotFound if the row does

@@ -10,7 +10,7 @@ type Setting struct {
 	Name      string
 	Value     string // value, unless it is secret
 	Origin    string // default, file, environment or flag
-	From      string // exact source of the value
+	From      string // source in detail, such as "hub.yaml line 3" or the name of a variable
 	Usage     string
 	IsDefault bool
 }

@@ -49,7 +49,7 @@ type seenFact struct {
 	Value string `json:"value"`
 }
 
-// textFact returns a fact for the state of a form.
+// textFact returns a fact whose value is text, so that a confirmation can detect that it changed.
 func textFact(name, value string) fact { return fact{name, textNode(value)} }
 
 // A textNode is a node whose text the program can read back.

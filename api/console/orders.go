@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An orderKind is a kind of order for the mailbox of an actor.
+// An orderKind is a kind of order that an operator can give for the mailbox of an actor, such as
+// freeze.
 type orderKind struct {
 	name, title string
 	button      string

@@ -14,7 +14,7 @@ import (
 // the actor and the number of stored events. Only hubs without real users should have one.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
-// showSample shows the form that sends sample traffic, and the events once the form was submitted.
+// showSample shows the form that sends sample traffic, and below it the mailbox of the sample actor.
 func (v *visit) showSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Secret signs messages according to Standard Webhooks. A secret that the receiver shares (v1)
-// has the text whsec_ and the Base64 of 24 to 64 bytes. A private Ed25519 key (v1a) has the text
-// whsk_ and the Base64 of the key. A Secret prints as asterisks.
+// A Secret signs messages according to Standard Webhooks. It is either a secret shared with the
+// receiver (v1), written as whsec_ followed by the Base64 of 24 to 64 bytes, or a private Ed25519
+// key (v1a), written as whsk_ followed by the Base64 of the key. A Secret prints as asterisks.
 type Secret struct {
 	shared []byte
 	key    ed25519.PrivateKey

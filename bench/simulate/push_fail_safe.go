@@ -56,9 +56,9 @@ func newFailSafe(rng random.Source) failSafe {
 
 func (f *failSafe) hasDisabled() bool { return slices.Contains(f.isDisabled[:], true) }
 
-// beginOutage returns true, a single time, when a node must be killed and stay down until the last fault. It waits
-// until both nodes have run for so long that a surviving node without fail-safe does not take the shards of the dead
-// node.
+// beginOutage reports whether a node must be killed now and stay down until the last fault. It returns true at most
+// once, and only after both nodes have run for some time: a node without fail-safe that has just started may still
+// take the shards of the dead node.
 func (p *pushSimulation) beginOutage() bool {
 	f := &p.failSafe
 	nodes, _ := p.runningNodes()

@@ -175,8 +175,8 @@ func (x *httpExchange) partitionName() string {
 	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
 }
 
-// connectionError returns the error of a broken connection. The error has no details, as with an HTTP/2 stream, or it is
-// a socket error, which decides whether Azure's client retries.
+// connectionError returns the error of a broken connection. Depending on the plan, the error has no details, as with an
+// HTTP/2 stream, or it is a socket error. Whether Azure's client retries depends on the kind of socket error.
 func (sim *simulation) connectionError(f faulty.Fault) error {
 	switch {
 	case !sim.plan.hasSocketErrors:

@@ -94,7 +94,7 @@ func (k *backupKills) killBackup(n int) {
 	// The hub must notice that its client has disconnected, so that another
 	// backup succeeds.
 	require.Eventually(k.t, func() bool {
-		return !strings.Contains(messagehub(k.t, "", "backup", "--url", k.url, file).err, "A backup is under way")
+		return !strings.Contains(messagehub(k.t, "", "backup", "--url", k.url, file).err, "A backup already runs")
 	}, patience, 10*time.Millisecond)
 	got := messagehub(k.t, "", "restore", "--list", file)
 	require.Equal(k.t, 0, got.status, got.err)

@@ -291,7 +291,7 @@ func (s *scriptedCheck) check(_ context.Context, opts hub.CheckOptions) (hub.Che
 			return report, errors.New("out of reach")
 		}
 		report.Recipients += 100
-		opts.Progress(report) // reported in the middle of a page, which a resumed check reads again
+		opts.Progress(report) // a report in the middle of a page; a resumed check reads the whole page again
 		report.Found++
 		report.Findings = append(report.Findings, hub.Finding{Kind: "entry-high", Where: fmt.Sprint(at)})
 		report.Resume = fmt.Sprint(at + 1)

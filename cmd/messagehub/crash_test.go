@@ -24,7 +24,8 @@ import (
 //
 // MESSAGEHUB_CRASH_RUNS and MESSAGEHUB_CRASH_KILLS set the number of runs and
 // the number of kills in each run, as `make crash` does; the defaults are 1 and
-// 15. MESSAGEHUB_CRASH_SEED repeats the same times and events.
+// 15. To repeat a run's events, and its random choices of when to kill the hub,
+// set MESSAGEHUB_CRASH_SEED to the seed of that run.
 func TestCrashLosesNothing(t *testing.T) {
 	runs, kills := number(t, "MESSAGEHUB_CRASH_RUNS", 1), number(t, "MESSAGEHUB_CRASH_KILLS", 15)
 	seed := number(t, "MESSAGEHUB_CRASH_SEED", time.Now().UnixNano())

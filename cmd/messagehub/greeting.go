@@ -96,9 +96,9 @@ func accessFlags(hubURL, certificate string) string {
 	return flags
 }
 
-// urlOfCertificate replaces the host of hubURL by a host name in the hub's
-// certificate. It returns hubURL if the certificate is valid for the host, or
-// contains no usable host name.
+// urlOfCertificate replaces the host in hubURL with a host name from the hub's
+// certificate. It returns hubURL unchanged if the certificate is valid for that
+// host, contains no usable host name, or cannot be read.
 func urlOfCertificate(hubURL, file string) string {
 	text, err := os.ReadFile(file)
 	u, urlErr := url.Parse(hubURL)

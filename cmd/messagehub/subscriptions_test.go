@@ -26,8 +26,8 @@ const (
 	subscriptionB = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 )
 
-// subscriptionHub starts an in-memory hub. changes records the requests that
-// change a subscription.
+// subscriptionHub starts an in-memory hub. It returns the hub's URL, and a list
+// to which the hub's server appends each request that is not a GET.
 func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())

@@ -19,7 +19,7 @@ import (
 // nextLevels contains the levels of a fictitious next version.
 var nextLevels = level.Table{{Since: "v1"}, {Since: "v2", Changes: []string{"Mailboxes may have a colour."}}}
 
-// upgrade runs the command upgrade of a version that supports these levels.
+// upgrade runs `messagehub upgrade` as a version that supports these levels.
 func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	d.Helper()
 	var out, errs bytes.Buffer

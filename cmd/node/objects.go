@@ -131,7 +131,7 @@ func provisionObjects(ctx context.Context, cfg *config.Config, documents *object
 			return fmt.Errorf("check the containers: %w", err)
 		}
 	}
-	return documents.CheckContainers(ctx) // fails as well if the container could not be created
+	return documents.CheckContainers(ctx) // also reports a container that Provision could not create
 }
 
 // warnings returns the warning of /readyz that the node runs without objects.

@@ -8,9 +8,9 @@ import (
 )
 
 // noDiagnosticsPolicy stops azcosmos from recording diagnostics of each request. The hub does not read
-// the diagnostics, and they take about a quarter of the memory that a request allocates. azcosmos cannot
-// disable them, but records them in a value of the request's context. So the policy replaces this
-// context by the context of the call.
+// the diagnostics, and they take about a quarter of the memory that a request allocates. azcosmos has no
+// option to disable them, but it records them in a value of the request's context. So the policy replaces
+// that context with the context of the call.
 type noDiagnosticsPolicy struct{}
 
 func (noDiagnosticsPolicy) Do(req *policy.Request) (*http.Response, error) {

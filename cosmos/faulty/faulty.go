@@ -30,12 +30,12 @@ const (
 	RetryWith                 // 449
 	TimeoutAfter              // 408
 	Unavailable               // 503
-	UnavailableAfter          // 503 of a front end that does not know the outcome
+	UnavailableAfter          // 503 from a front end that does not know the outcome
 	ForeignPrecondition       // 412 although the caller's condition holds
 	Timeout                   // 408; the call was not carried out
 	Gone                      // 410: the partition is being split
 	Failed                    // 500
-	FailedAfter               // 500 of a front end that does not know the outcome
+	FailedAfter               // 500 from a front end that does not know the outcome
 	Truncated                 // the response breaks off in the middle
 	Moving                    // 403/3: the write region is changing
 	SessionBehind             // 404/1002: the replica does not have the writes of the session yet

@@ -159,7 +159,7 @@ func (m *Member) storeBeat(ctx context.Context) error {
 	return m.removeDead(ctx, d)
 }
 
-// removeDead removes other nodes whose numbers of beats have been unchanged for forgetAfter.
+// removeDead removes every other node whose number of beats has not changed for forgetAfter.
 func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	var dead []Node
 	for _, n := range m.seen.observeNodes(nodesOf(d), time.Now()) {

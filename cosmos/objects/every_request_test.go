@@ -87,8 +87,8 @@ func (r *trial) ingestScript(key, script string) {
 	}
 }
 
-// prepareCrawl creates a bucket, and stores objects that differ from the bucket in each possible way. A
-// crawl reads the bucket in three pages.
+// prepareCrawl fills a bucket and the ledger so that they differ in every possible way. A crawl reads the
+// bucket in three pages.
 func prepareCrawl(r *trial) {
 	r.ingestScript("a", "[C@10]")
 	r.ingestScript("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled

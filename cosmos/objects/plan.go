@@ -146,10 +146,10 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 	}
 	for _, p := range plans {
 		if p.change != nil {
-			h.store.observe(*p.change) // Unpublished later finds a change whose outcome is unknown
+			h.store.observe(*p.change) // if the outcome of the write is unknown, a later call of Unpublished finds the change
 		}
 		if p.state != nil {
-			h.store.topic.observe(*p.state) // Topic.Unpublished later finds a change whose outcome is unknown
+			h.store.topic.observe(*p.state) // if the outcome of the write is unknown, a later call of Topic.Unpublished finds the change
 		}
 	}
 	return nil

@@ -272,8 +272,8 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 }
 
 // noteChange increments the number of changes in the shard entry of a cursor. The owner of the cursor
-// reads this entry whenever it reads the shard, so it detects the change even without a signal. A change
-// that is counted twice only makes the owner load the cursor.
+// reads this entry whenever it reads the shard, so it detects the change even without a signal. If a
+// change is counted twice, the owner may needlessly look up the receiver of the cursor again.
 func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		err := s.patchChanges(ctx, c, id)

@@ -50,9 +50,9 @@ func (a *creation) tryCreate(ctx context.Context) error {
 		a.created = doc.CreatedBy == a.writeID
 		return err
 	}
-	// A crash after this write leaves a reservation without a subscription. A repeated call uses the
-	// reservation; otherwise, another creation refuses it when the owner reaches the limit for
-	// reservations.
+	// A crash after this write leaves a reservation without a subscription. If the call is repeated, it
+	// uses the reservation. If not, the reservation remains until the owner reaches the limit for
+	// reservations; then another creation refuses and removes it.
 	reserved, err := a.reserveID(ctx, doc.Refused)
 	if err != nil {
 		return err

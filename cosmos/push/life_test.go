@@ -204,7 +204,7 @@ func (l *life) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules requires, on a new node, the rules that hold after every step.
+// checkRules checks, through a new node, the rules that must hold after every step.
 func (l *life) checkRules() {
 	l.Helper()
 	s := l.node(l.opts)

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -44,6 +45,26 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	listed, err := r.node(Options{}).Sync(t.Context(), stream)
 	require.NoError(t, err)
 	require.Len(t, listed, 2*each)
+}
+
+// Another node lists a cursor between the read and the write of the list. Both cursors must be listed.
+func TestAddSync_KeepsACursorListedSinceTheRead(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	stream, first, second := repositorytest.NewStream(), repositorytest.NewCursorID(), repositorytest.NewCursorID()
+	_, err := r.node(Options{}).Append(t.Context(), stream, repositorytest.Messages(1))
+	require.NoError(t, err)
+	other, isOvertaken := r.node(Options{}), false
+	slow := New(r.account.ConnectBy(&hookTransport{r.line, func(req *http.Request) {
+		if req.Method == http.MethodPut && !isOvertaken {
+			isOvertaken = true
+			require.NoError(t, other.AddSync(t.Context(), stream, second))
+		}
+	}}), r.content, Options{})
+	require.NoError(t, slow.AddSync(t.Context(), stream, first))
+	require.True(t, isOvertaken)
+	listed, err := r.node(Options{}).Sync(t.Context(), stream)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []domain.CursorID{first, second}, listed)
 }
 
 // In spite of faults and stale reads, the list of sync cursors is the one that its last caller requested.

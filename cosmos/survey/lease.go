@@ -222,7 +222,7 @@ func (s *Survey) loseOwnership() {
 	s.owning.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = replica{} // the table may contain lines that were never stored, so the next list loads it again
+	s.known = replica{} // the table may contain lines that were never stored; Surveyed must load all lines again
 	s.own = ownership{seen: s.own.seen, failure: s.own.failure}
 }
 

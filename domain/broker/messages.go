@@ -259,8 +259,8 @@ func (l *lister) firstUntaken(priority int) int64 {
 	return first
 }
 
-// hasChanged reports whether the status of a message may have changed since StatusChangedSince: the message was stored,
-// or its last consumer took it.
+// hasChanged reports whether the status of a message may have changed since StatusChangedSince. It changes when the
+// message is stored, and when the last of its consumers takes it.
 func (l *lister) hasChanged(e *repository.Entry) bool {
 	since := l.query.StatusChangedSince
 	if since.IsZero() || !e.Published.Before(since) {

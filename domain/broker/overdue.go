@@ -127,7 +127,7 @@ func (l *overdueLister) findRetry(ctx context.Context, consumer domain.PartyID, 
 		return Job{}, false, nil
 	}
 	after := domain.EntryID{Number: -1}
-	for range maxOverdueRetries / listBatch { // later retries are listed after the earlier ones were delivered
+	for range maxOverdueRetries / listBatch { // retries beyond this limit are examined once earlier ones have ended
 		retries, err := l.service.ports.Cursors.Retries(ctx, consumer.Cursor(), after, listBatch)
 		if err != nil {
 			return Job{}, false, err

@@ -36,7 +36,7 @@ type cursorQueue struct {
 	running int                 // number of permits
 	ready   [2]readyList        // cursors of healthy receivers, and of suspects
 	last    int                 // index in ready of the list of the last pick
-	turn    domain.PriorityTurn // decides the priority while no other queue may be served
+	turn    domain.PriorityTurn // decides the priority of the next delivery if this is the only queue that may be served
 }
 
 // A readyList has cursors by priority. Cursors of one priority are served in turn.

@@ -24,7 +24,7 @@ type loadResult struct {
 // a settlement that is under way has ended.
 func (s *service) loadCursor() {
 	now := s.engine.opts.Clock()
-	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // also if the clock was set back since the cursor was in memory
+	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // also due if the clock was set back after the cursor was removed from memory
 	isNeeded := s.wanted || isDue || s.cursor != nil
 	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil || !s.engine.mayLoad(s.shard) {
 		return
@@ -131,8 +131,9 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 }
 
-// retakeCalled takes the entries again that this node took and called before the cursor was loaded
-// again. Until then, the results of these calls cannot be settled.
+// retakeCalled is needed after the cursor was loaded again, in a state from before this node took
+// entries that it has already called. It takes these entries again. Until then, the results of
+// these calls cannot be settled.
 func (s *service) retakeCalled() {
 	end, _ := s.topic.knownEnds()
 	for p := 0; p < domain.Priorities && s.retaking; p++ {

@@ -81,8 +81,8 @@ func (s *service) endProofs(isProved bool) {
 	}
 }
 
-// abandonVisits ends the visits of a service that ends. The watch is visited again, unless its
-// cursor was removed.
+// abandonVisits ends all visits of s, because s ends. The watch that s served is visited again,
+// unless its cursor does not exist.
 func (s *service) abandonVisits() {
 	result := visitAbandoned
 	switch {

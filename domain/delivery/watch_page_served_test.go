@@ -31,8 +31,8 @@ func (s oldEnds) End(ctx context.Context, stream domain.StreamName) (repository.
 	return end, err
 }
 
-// P7: a page is marked as served, and the node that serves one of its watches knows an old end
-// of the stream.
+// A page is marked as served up to an entry. Then a node whose view of the stream ends before this
+// entry serves a watch of the page.
 func TestAWatchThatHasRecovered_GetsTheEntriesUpToTheMarkOfItsPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var missing atomic.Int64

@@ -53,7 +53,7 @@ type bound struct {
 // TestNoAcceptedExpression_AllocatesMoreThanItsBound checks them.
 const (
 	perElement = 100 // bytes for each element of a list that grows by appending
-	perSelect  = 48  // bytes for a list or an argument list, and the same for each element
+	perSelect  = 48  // bytes for a list or an argument list, and again as many for each element that is selected or passed
 	perHash    = 352 // bytes for an object of up to 8 members
 	perMember  = 160 // bytes for each member of a larger object
 	perNode    = 24  // bytes for a number or a comparison

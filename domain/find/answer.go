@@ -130,8 +130,8 @@ type Step struct {
 // A Detail is a name and a value that describe a step.
 type Detail struct{ Name, Value string }
 
-// sortSteps sorts steps by time. A step without a time, or with a time earlier than its cause, stays behind the step in
-// front of it.
+// sortSteps sorts steps by time. A step that has no time, or an earlier time than the step before it, is sorted as if it
+// had the time of that step, because a cause stands before its effects.
 func sortSteps(steps []Step) {
 	at := make(map[int]time.Time, len(steps))
 	order := make([]int, len(steps))

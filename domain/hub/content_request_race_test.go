@@ -141,7 +141,7 @@ func TestContentRequest_CountsALateFailureOnce(t *testing.T) {
 		}
 		w.sendNew(1, charges)
 		require.Equal(t, 1, w.requireUnanswered(hub.NoAnswer).ContentFailure.Failures)
-		<-time.After(time.Minute) // by now, the failure is too late
+		<-time.After(time.Minute) // the failure arrives in this minute, too late to be counted
 		require.Equal(t, 2, w.requireUnanswered("internal-error").ContentFailure.Failures, "the second is that of the second request")
 	})
 }

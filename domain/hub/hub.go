@@ -5,9 +5,9 @@
 //
 // It connects the rules of package domain with the ports of package repository, and adds the
 // rules that involve both: which events of a request are valid, how a Peek continues after a
-// concurrent Peek won, and how the body of a bundle is composed. Its only state in memory are the
-// Listeners and the fetches of content. So any number of nodes may run it over one store, and a
-// node that dies leaves no state behind.
+// concurrent Peek won, and how the body of a bundle is composed. It keeps only temporary state in
+// memory, such as the Listeners and the fetches of content. So any number of nodes may run it over
+// one store, and a node that dies leaves no state behind.
 package hub
 
 import (

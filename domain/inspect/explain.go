@@ -46,7 +46,7 @@ type Explanation struct {
 
 	Behind       int64     // number of earlier messages that the cursor has not reached, whether or not they match the filter
 	HeldUntil    time.Time // end of a pause that the receiver requested, or zero
-	BreakerUntil time.Time // end of a pause because calls failed, or zero
+	BreakerUntil time.Time // end of a pause that began because calls failed, or zero
 	PausedFor    string    // why the subscription is paused, or ""
 	NextAttempt  time.Time // earliest time of the next attempt; zero if unknown, or if there is none
 	AttemptsLeft int

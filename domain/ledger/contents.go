@@ -10,14 +10,14 @@ import (
 
 // A Contents is notified when an object is deleted in which the hub stored its own data.
 type Contents interface {
-	// Gone is called when the object called key no longer exists. It may be called several times
+	// Gone is called when the object with this key no longer exists. It may be called several times
 	// for the same object, for example again after a failure.
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents wraps objects to notify contents of deletions. If an event reports that an object
-// in bucket no longer exists, Ingest stores the event and then calls contents.Gone. The event may
-// come from the store, from a crawl or from an inventory.
+// WatchContents returns a wrapper of objects that calls contents.Gone for each deleted object. If an
+// event reports that an object in bucket no longer exists, Ingest stores the event and then calls
+// Gone. The event may come from the store, from a crawl or from an inventory.
 //
 // If Gone fails temporarily, Ingest returns an Uncertain error for the event, although the event is
 // stored. When the event is delivered again, Ingest finds a duplicate and calls Gone again. If the

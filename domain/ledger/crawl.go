@@ -31,9 +31,9 @@ type CrawlRequest struct {
 //  1. List a page. The events that result from the page have the time at which the page was
 //     requested, minus [domain.ClockMargin], so that later events of the store have later times. A
 //     crash in step 1 or 2 has no effect.
-//  2. Require that the keys ascend, within the page and after the previous page, and list the next
-//     page. The crawl uses a page only after this step, because a listing that is not in order
-//     does not prove that an object is absent.
+//  2. Require that the keys ascend, within the page and after the previous page. List the next
+//     page, and require the same of its keys. The crawl uses a page only after this step, because
+//     a listing that is not in order does not prove that an object is absent.
 //  3. Read the known objects from the last key of the previous page to the last key of this page,
 //     and store the resulting events; see [domain.Object.EventsOfListing]. After a crash, some of
 //     the events are stored.

@@ -42,8 +42,9 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 	return repository.ObjectPage{Objects: objects[:limit], More: true, After: objects[limit-1].Name.Key()}, err
 }
 
-// Some keys are longer than OrderedKey, so they are ordered by a hash. In one key, a character
-// extends across byte OrderedKey. Crawls find all differences nevertheless.
+// Some keys are longer than OrderedKey bytes. The repository orders those with the same first
+// OrderedKey bytes by a hash. In some keys, the first OrderedKey bytes end within a character.
+// Crawls find all differences nevertheless.
 func TestCrawlIsCorrectForAnyOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{

@@ -35,7 +35,8 @@ const (
 	settleDeadline = 2 * time.Minute
 )
 
-// NewDoubts returns a Doubts that stores events in objects, and requests states from source.
+// NewDoubts returns a Doubts that stores events in the store objects, and requests the states of
+// objects in doubt from source.
 func NewDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),

@@ -28,8 +28,8 @@ const (
 	maxRecord    = 1 << 20  // maximum length of a row, in bytes
 )
 
-// A fileRecord is a row of a file. It contains the text in each column, by the column's name as
-// columnName returns it.
+// A fileRecord is a row of a file. It maps the name of each column, as columnName returns it, to the
+// text in the column.
 type fileRecord map[string]string
 
 // openFile opens an object in a store for reading.

@@ -226,8 +226,8 @@ func TestPatchJob_ThatIsStoppedPatchesNoMore(t *testing.T) {
 	})
 }
 
-// A row that a crawl adds for the same content retains the attributes. So it must also retain the
-// ids of the patch jobs.
+// If a crawl adds a row with the same content as a known row, it copies the attributes of that
+// row. So it must also copy the ids of the patch jobs.
 func TestPatchJob_IsRememberedByTheRowsThatKeepTheAttributes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})

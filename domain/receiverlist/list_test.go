@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a list of the receivers in a store in memory.
+// A fixture contains a Service that lists receivers, and its stores, which are in memory.
 type fixture struct {
 	*testing.T
 	now           time.Time

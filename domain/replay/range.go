@@ -65,8 +65,8 @@ func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domai
 	return n, expression, err
 }
 
-// Get returns the progress of a replay that was requested, is running or was the last to run. It
-// fails with NotFound for any other replay.
+// Get returns the progress of a replay. It fails with NotFound unless the replay waits to begin, is
+// running, or was the last to run.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) (*Progress, error) {
 	n, err := s.findSubject(ctx, owner, id)
 	if err != nil {

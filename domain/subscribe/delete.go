@@ -19,7 +19,7 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	case err == nil:
 		isRequest = d.Topic == domain.DequeuedTopic
 		if err = s.deleteDefinition(ctx, d, m); err == nil && d.IsSync {
-			err = s.unlistCursor(ctx, d) // after a crash before this write, a sender removes the cursor from the list of sync cursors
+			err = s.unlistCursor(ctx, d) // if a crash prevents this write, the next sender removes the cursor from the list of sync cursors
 		}
 	case domain.KindOf(err) == domain.NotFound: // an earlier deletion may have been interrupted by a crash
 		isRequest = true

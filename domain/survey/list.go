@@ -26,7 +26,7 @@ type Order string
 // The orders of a list. Mailboxes with equal sort keys are in the order of their recipients.
 const (
 	ByAge    Order = "age"    // descending age of the oldest waiting event; a mailbox of unknown age comes first
-	ByEvents Order = "events" // descending number of waiting events
+	ByEvents Order = "events" // mailboxes with the most waiting events come first
 )
 
 // Orders lists all orders; the first is the default.

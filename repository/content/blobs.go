@@ -75,8 +75,8 @@ const (
 	maxDelay       = 2 * time.Second
 )
 
-// OpenBlobs returns the blobs of a container. It reads the container's properties, or creates the
-// container, so that it fails if the account is unusable.
+// OpenBlobs returns the blobs of a container. To detect an unusable account, it sends one request:
+// it creates the container if o.Create is set, and reads the container's properties otherwise.
 func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 	b, err := newBlobs(o)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Benchmark measures the operations that cost time and money: a Save of 1, 125 and 10,000 events of one
-// cabinet, a Peek that finds no event, and a Peek with its Dequeue of 1, 2,000 and 51,200 events. An
-// implementation that knows the cost of its requests reports the cost from a wrapper around open.
+// cabinet, a Peek that finds no event, and a Peek with its Dequeue of 1, 2,000 and 51,200 events.
+// It does not report what requests cost: a store that knows this can report it in a wrapper of open.
 func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 	for _, n := range []int{1, 125, 10_000} {
 		b.Run(fmt.Sprintf("Save/%d", n), func(b *testing.B) {

@@ -90,7 +90,7 @@ func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	return version
 }
 
-// requireChanges requires that want are all unpublished changes of a resource.
+// requireChanges requires that the unpublished changes of a resource are exactly want, in this order.
 func (f *pushFixture) requireChanges(r domain.Resource, want ...*domain.Change) {
 	f.Helper()
 	got, err := f.Changes.Changes(f.ctx, r)

@@ -30,7 +30,7 @@ type SourceStore struct {
 	HasETags    bool          // each object has an ETag and the time of its last change
 	HasAnyKey   bool          // keys may be any UTF-8, not only names of repository.Content
 	HasLinks    bool          // the store has links, and HTTP follows them
-	HTTP        *http.Client  // client with which rules follow links
+	HTTP        *http.Client  // the tests follow links with this client
 	Faults      *SourceFaults // breaks requests; nil if the store makes no requests
 }
 

@@ -154,8 +154,8 @@ func (e *elements) syntaxFault(want string) error {
 }
 
 // valueEnd returns the end of the JSON value at the start of b. It returns -1 if b is too short to
-// determine the end, and 0 if b does not start with a value. final reports whether b ends at the
-// end of the input, where a number or a word may end as well.
+// determine the end, and 0 if b does not start with a value. final reports whether the input ends
+// with b; if so, a number or a literal that reaches the end of b ends there.
 func valueEnd(b []byte, final bool) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {

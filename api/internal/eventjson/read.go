@@ -24,8 +24,8 @@ type Events struct {
 	Faults Faults
 	Count  int // number of all events, including faulty ones
 
-	// Causes are the spans in the extension traceparent of the CloudEvents, as [domain.AddCause]
-	// collects them.
+	// Causes are the spans that the traceparent extensions of the CloudEvents name, collected with
+	// [domain.AddCause].
 	Causes []domain.TraceContext
 
 	numbers []int        // index of each of Events among all events of the input

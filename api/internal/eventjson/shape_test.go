@@ -102,8 +102,8 @@ func TestCloudEvent_AttributesAreCheckedLikePayloads(t *testing.T) {
 	}
 }
 
-// The checker and a slow check based on encoding/json agree about texts that consist of difficult
-// pieces.
+// The checker and a slow check based on encoding/json agree about random JSON values with
+// surrogates, escaped names, repeated names, long numbers and deep nesting.
 func TestPayload_RefusesWhatAnotherReaderRefuses(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 64))
 	limits := Limits{Events: 1, Payload: megabyte, PayloadDepth: 3, PayloadNumber: 4}

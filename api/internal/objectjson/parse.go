@@ -23,8 +23,8 @@ type Events struct {
 	Ignored      int
 	IgnoredNames []string // names of the first few ignored events, shortened for the log
 
-	// Causes are the spans in the extension traceparent of the CloudEvents, as [domain.AddCause]
-	// collects them.
+	// Causes are the spans that the traceparent extensions of the CloudEvents name, collected with
+	// [domain.AddCause].
 	Causes []domain.TraceContext
 
 	// Handshake is set if the text is the validation request of Event Grid.

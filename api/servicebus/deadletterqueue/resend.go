@@ -43,7 +43,7 @@ func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver
 	return nil
 }
 
-// send sends a copy to a queue.
+// send sends m, a copy of a dead letter, to a queue.
 func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnotatedMessage) error {
 	isSending := false
 	err := callClient(ctx, func(ctx context.Context) error {

@@ -129,8 +129,8 @@ func TestASessionKeepsItsOrderOverASlowConnection(t *testing.T) {
 	require.Zero(t, s.metric("inversions_total"))
 }
 
-// In a queue without sessions, a message can be stored after a later message to the same recipient.
-// Its event is stored, and reported as late.
+// In a queue without sessions, a message can be overtaken by later messages to the same recipient.
+// The event of the overtaken message is stored, and reported as late.
 func TestOrderMonitor_ReportsALateEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, withLocks("PT30S", 10))

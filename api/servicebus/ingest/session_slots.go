@@ -89,10 +89,10 @@ func (p *sessionSlots) Wanted() <-chan struct{} {
 	return p.scarce
 }
 
-// MakeWay reports whether a session that has used up its time or messages must end. The session
-// then counts as moving until its slot is returned. The number of moving sessions is limited,
-// because ending a session and accepting another one is expensive, and a few free slots are enough
-// for the waiting sessions.
+// MakeWay reports whether a session that has used up its time or messages must end. If so, the
+// session counts as moving (about to end) until its slot is returned. The number of moving sessions
+// is limited, because ending a session and accepting another one is expensive, and a few free slots
+// are enough for the waiting sessions.
 func (p *sessionSlots) MakeWay() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -257,7 +257,7 @@ func (g *gateDocument) advance(b *peekedBundle) {
 	}
 }
 
-// bundles is the partition of the gate and its bundles.
+// bundles is the partition that contains the gate and its bundles.
 type bundles struct {
 	gate gateDocument
 	all  [maxBundles]peekedBundle

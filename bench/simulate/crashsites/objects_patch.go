@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	patchedKeys = 16 // number of keys: they have more rows than a job patches before it saves its cursor
+	patchedKeys = 16 // number of keys; together they have 112 rows, but a job saves its cursor after 100
 	singlyKeys  = 3  // number of keys whose rows are also patched one by one
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An effectStore computes the effects of requests, once for each request and content of its partition. It loads the
-// content into an engine and executes the request there.
+// An effectStore computes the effects of requests. The effect of a request depends on the content of the partition, so
+// the store computes it once for each content: it loads the content into an engine and executes the request there.
 type effectStore struct {
 	engine  *embedded.Engine
 	commits []commitChanges // commits of the current request, as the engine reports them

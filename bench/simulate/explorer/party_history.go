@@ -20,7 +20,7 @@ type partyHistory struct {
 
 	pending   []*partyRequest // pending requests, in a fixed order
 	since     []string        // trace of the history in which the party made each pending request
-	facts     []string        // sorted digests, one for each answered request, of the request, its answer, and the trace at which the party made it
+	facts     []string        // a digest of each answered request with its answer, and with the trace at the time of the request; sorted if the order does not matter
 	trace     string          // digest of facts
 	done      bool
 	sights    []sight

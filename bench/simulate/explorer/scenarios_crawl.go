@@ -21,8 +21,8 @@ type Crawl struct {
 	Current string                    // text, or a part of it, that describes the final current row; "" means no current row
 }
 
-// crawledAt is the time of a crawl. Its clock is ahead of the events' clock by domain.ClockMargin. So the crawl is
-// before events with the time +40, and after events with earlier times.
+// crawledAt is the time of a crawl. The ledger subtracts domain.ClockMargin from it, so the crawl counts as 30 seconds
+// after FirstMoment: before events at +40 seconds, and after the other events of the scenarios.
 func crawledAt() time.Time { return objecttest.FirstMoment.Add(30*time.Second + domain.ClockMargin) }
 
 // startedCrawl returns the job that the preparation starts.

@@ -16,7 +16,7 @@ type Broker struct {
 	MaxRetry      int           // retries of a job after its first attempt; after the last one, the job is dead
 	RetryDelay    time.Duration // pause before the first retry; it doubles with each retry
 	FailSafe      string        // FailSafeOn, FailSafeOff or FailSafeWorker
-	RationalDelay time.Duration // the worker re-triggers jobs that are overdue by this time
+	RationalDelay time.Duration // how long a job must be overdue before the worker re-triggers it
 	RetriggerURL  string        // URL of the hub whose jobs the worker re-triggers; "" for this hub
 	TokenHeader   string        // header of calls that contains the consumer's token
 

@@ -20,7 +20,7 @@ type Config struct {
 	InMemory    bool
 	Insecure    bool          // accept requests from other machines although the hub does not authenticate actors
 	DrainDelay  time.Duration // how long a stopping hub continues to serve requests while /readyz returns 503
-	Production  bool          // reject keys of Azure accounts and developers' identities
+	Production  bool          // reject keys of Azure accounts, and also reject developers' identities
 	Cosmos      Cosmos
 	Survey      Survey
 

@@ -8,8 +8,8 @@ import (
 )
 
 // A spanQueue limits the number of spans that wait for the receiver, and counts
-// dropped spans. The SDK's processor drops spans without reporting it. It has
-// the same limit, so with a spanQueue it never drops any.
+// the spans that it drops. The SDK's processor would drop spans without
+// counting them, but it has the same limit, so a spanQueue always drops first.
 type spanQueue struct {
 	sdktrace.SpanProcessor
 	limit   int64

@@ -10,10 +10,10 @@
 //	IsHost           yes         yes                yes           no
 //	IsDestination    yes         yes                no            no
 //
-// A name below localhost is accepted as a Host header, as development servers do: RFC 6761
-// reserves these names and browsers resolve them to loopback, so no web page of another machine
-// can have such a name. The name is not a safe destination for a secret, because a resolver that
-// does not follow the RFC queries the network.
+// Like many development servers, IsHost accepts names below localhost: RFC 6761 reserves these
+// names and browsers resolve them to loopback, so no web page of another machine can have such a
+// name. IsDestination does not accept them, because a resolver that does not follow the RFC
+// queries the network, and a secret could be sent to another machine.
 package loopback
 
 import (

@@ -52,7 +52,7 @@ var unreadRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		w.Publish(n, 1)
 		<-time.After(30 * time.Minute)
-		n.Kill() // the next owner serves the cursor carefully
+		n.Kill() // after a crash, the next owner claims the delivery before it calls the receiver
 		n = w.Start(delivery.Options{})
 		<-time.After(31 * time.Minute)
 		require.Less(w, tries.Load(), int64(300), "it backs off")

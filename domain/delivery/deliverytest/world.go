@@ -96,7 +96,7 @@ func (r *Receiver) Calls() []RecordedCall {
 	return append([]RecordedCall(nil), r.calls...)
 }
 
-// Taken returns how often each entry was answered with success.
+// Taken returns the number of successful calls for each entry.
 func (r *Receiver) Taken() map[domain.EntryID]int {
 	taken := make(map[domain.EntryID]int)
 	for _, c := range r.Calls() {

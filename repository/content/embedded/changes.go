@@ -14,7 +14,7 @@ type BlobEvent struct {
 	ETag        string // quoted
 	ContentType string
 	Size        int64  // size of the blob, if it was written
-	Sequencer   string // 48 hexadecimal digits that increase from event to event of a blob
+	Sequencer   string // 48 hexadecimal digits; a blob's later events have greater ones
 	Time        time.Time
 }
 

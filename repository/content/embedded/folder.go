@@ -195,8 +195,8 @@ func (f *folderStore) makeContainer(container string, about *version) error {
 	return publishContainer(f, container, about)
 }
 
-// removeContainer moves the folder of a container to the drafts. cleanUp deletes the moved folder; opening the account
-// does so, too.
+// removeContainer moves the folder of a container into the folder for drafts. The returned function deletes the moved
+// folder; if it fails or is not called, the folder is deleted when the account is next opened.
 func (f *folderStore) removeContainer(container string) (func(), error) {
 	trash := path.Join(unfinished, strings.ToLower(rand.Text()))
 	if err := f.remover.Remove(container, func(name string) error { return f.files.renameFile(name, trash) }); err != nil {

@@ -162,7 +162,8 @@ func (c *tlsHeadConn) ConnectionState() tls.ConnectionState {
 	return secure.ConnectionState()
 }
 
-// refusePlainHTTP responds with 400 to a client that did not use TLS, as http.Server does.
+// refusePlainHTTP responds with 400 if err says that the client sent plain HTTP instead of TLS. http.Server does the
+// same.
 func refusePlainHTTP(err error) {
 	record, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || record.Conn == nil {

@@ -200,7 +200,7 @@ func TestLoop_BatchesMessagesThatArriveDuringAStore(t *testing.T) {
 		done := make(chan error, 1)
 		l := b.newLoopOf(queue, m, onlySession{})
 		go func() { done <- b.runLoop(ctx, l) }()
-		<-time.After(2 * time.Second) // fake time advances while the first store waits at the gate
+		<-time.After(2 * time.Second) // fake time advances while the first Store waits for m.gate
 		for n := range 14 {
 			b.sendMessages(queue, strconv.Itoa(n+1))
 		}

@@ -24,7 +24,7 @@ type write struct {
 	etag *azcore.ETag // expected etag of the replaced item
 }
 
-// Create adds the creation of an item that must not exist.
+// Create adds the creation of an item. The batch fails if the item already exists.
 func (b *Batch) Create(item any) { b.writes = append(b.writes, write{item: item}) }
 
 // Replace adds the replacement of an existing item with an etag.

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// expectAccepted returns a check that sends a call changed by alter. The
-// receiver must accept the call.
+// expectAccepted returns a check that signs a call, applies alter to it, and
+// sends it. The check passes if the receiver accepts the call.
 func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		a, err := s.sendNew(ctx, s.client, nil, alter...)
@@ -21,8 +21,8 @@ func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certify
 	}
 }
 
-// expectRefused returns a check that sends a call changed by alter. The
-// receiver must refuse the call.
+// expectRefused returns a check that signs a call, applies alter to it, and
+// sends it. The check passes if the receiver refuses the call.
 func expectRefused(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
 	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		return s.mustRefuse(s.sendNew(ctx, s.client, nil, alter...))

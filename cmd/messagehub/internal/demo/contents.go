@@ -59,8 +59,8 @@ func newContentDomain(n *node.Node) (*contentDomain, error) {
 	return c, err
 }
 
-// makeContent returns the content of a bundle: a text that counts the contents
-// created so far.
+// makeContent returns the content of a bundle: a text that says how many times
+// the domain has created content.
 func (c *contentDomain) makeContent(context.Context, *domainclient.Request) (io.Reader, error) {
 	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
 }

@@ -77,7 +77,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 		return cmp.Compare(a.seq, b.seq)
 	}
 	start := sortCandidate{key: r.at.keys, seq: r.at.seq}
-	full := false // the first n candidates are sorted, and are the smallest so far
+	full := false // true if the first n candidates are sorted and are the smallest so far
 	inOrder = r.q.Scoped
 	var key, previous []query.Value
 	r.scanAll(func(seq uint64, s storedDocument, doc []byte) bool {

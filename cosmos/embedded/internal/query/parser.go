@@ -115,7 +115,7 @@ func (p *queryParser) parseList(closing string) ([]exprNode, error) {
 	}
 }
 
-// parseOperand parses a value without subsequent steps.
+// parseOperand parses a value, but not the steps (such as .name or [0]) that follow it.
 func (p *queryParser) parseOperand() (exprNode, error) {
 	t := p.nextToken()
 	at := textPosition(t.at)

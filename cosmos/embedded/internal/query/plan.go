@@ -45,7 +45,7 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 type indexedPart struct {
 	condition expr // is true wherever the whole condition is true
 	paths     []rawjson.Path
-	isAll     bool // true if this is the whole condition
+	isAll     bool // true if the part is the whole condition
 }
 
 // indexedPart returns the part of a condition that indexes can answer. ok is false if there is none. Indexes answer

@@ -191,7 +191,7 @@ func (l *Link) Refuse(why *amqp.Error) {
 
 func (l *Link) sendRefusal(why *amqp.Error) {
 	a := l.attachAnswer(Terms{})
-	if l.Wants.Role == amqp.RoleReceiver { // AMQP refuses a link by a null source or target
+	if l.Wants.Role == amqp.RoleReceiver { // a null terminus of the server means that it refuses the link
 		a.Source = nil
 		first := uint32(0)
 		a.InitialDeliveryCount = &first
