@@ -93,6 +93,8 @@ type recordedEvent struct {
 	bundle   *Bundle // latest bundle with the event; nil before the first one
 	isGone   bool    // true after a bundle with the event was confirmed
 	times    int     // number of confirmed bundles with the event; set by Check
+
+	isExpired bool // the next bundle may contain the event although an earlier bundle did
 }
 
 func (e *recordedEvent) streamOf() senderStream {
@@ -215,7 +217,7 @@ func (l *Ledger) checkBundle(b *Bundle) error {
 	var errs []error
 	l.order.rewindBefore(b)
 	for _, e := range b.events {
-		if e.bundle == b || e.bundle != nil && !e.bundle.isWithdrawn {
+		if e.bundle == b || e.bundle != nil && !e.bundle.isWithdrawn && !e.isExpired {
 			l.found.Duplicated = append(l.found.Duplicated, e.Recipient+" "+e.ID)
 			errs = append(errs, &Violation{RuleOnce, fmt.Sprintf("event %s is in bundle %s and in bundle %s", e.ID, e.bundle.ID, b.ID)})
 		}
@@ -224,6 +226,9 @@ func (l *Ledger) checkBundle(b *Bundle) error {
 	for _, text := range l.order.addBundle(b) {
 		l.found.Disorder = append(l.found.Disorder, text)
 		errs = append(errs, &Violation{RuleOrder, fmt.Sprintf("bundle %s: %s", b.ID, text)})
+	}
+	for _, e := range b.events {
+		e.isExpired = false
 	}
 	return errors.Join(errs...)
 }
@@ -234,6 +239,15 @@ func (l *Ledger) Withdraw(actor, id string, isWithdrawn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bundles[bundleKey{actor, id}].isWithdrawn = isWithdrawn
+}
+
+// Expire records that one more bundle may contain an event, at any position: the hub no longer
+// stores the id of the event, so a late repetition of the event is new to the hub. Only a ledger
+// with Options.InOrder uses this.
+func (l *Ledger) Expire(recipient, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events[eventKey{recipient, id}].isExpired = true
 }
 
 // Reopen records that a bundle may be received again, although its Dequeue was

@@ -258,6 +258,19 @@ func TestWithdrawnEvents_MayBeDeliveredAgain(t *testing.T) {
 	require.ErrorContains(t, s.receive("a", "b4", s.Now(), elements(4, 3)), "event 4 comes where event 3 should")
 }
 
+func TestExpiredEvent_MayBeInOneMoreBundle(t *testing.T) {
+	s := newStory(ledger.Options{InOrder: true})
+	s.take(t, "b1", 0, 1)
+	s.Expire("a", "e0")
+	require.NoError(t, s.receive("a", "b2", s.Now(), []ledger.Element{{ID: "e0", Sequence: 50}}))
+	require.NoError(t, s.receive("a", "b3", s.Now(), []ledger.Element{{ID: "e2", Sequence: 51}}), "the order of the other events is unchanged")
+	s.Confirm("a", "b2", true)
+	s.Confirm("a", "b3", true)
+	v := s.Check()
+	require.Empty(t, v.Duplicated, v.Details())
+	require.ErrorContains(t, s.receive("a", "b4", s.Now(), []ledger.Element{{ID: "e0", Sequence: 52}}), "event e0 is in bundle b2 and in bundle b4")
+}
+
 func TestReopenedBundle_MayBeReceivedAgain(t *testing.T) {
 	s := newStory(ledger.Options{InOrder: true})
 	s.take(t, "b1", 0, 1)

@@ -47,7 +47,7 @@ func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 		if n := b.Elements[i].Sequence; n > 0 {
 			found = append(found, o.addSequence(e, n)...)
 		}
-		if e.AnyOrder {
+		if e.AnyOrder || e.isExpired {
 			continue
 		}
 		s := e.streamOf()

@@ -35,6 +35,7 @@ type referenceLedger struct {
 type sentEvent struct {
 	sentData
 	confirmedAt time.Time // zero until the event is confirmed
+	isExpired   bool      // true if a bundle contains the event again after the retention; false after its Dequeue
 }
 
 // A receivedBundle is a bundle that an actor received.
@@ -110,7 +111,11 @@ func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, start ledger
 		l.checker.Reopen(actor, id)
 	}
 	b := &receivedBundle{id: id, actor: actor, body: body, hub: r.by}
-	_, err := l.checker.Receive(actor, id, body, start, func() ([]ledger.Element, error) { return l.readEvents(b) })
+	elements, unreadable := l.readEvents(b)
+	if known == nil {
+		l.expireEvents(b.events, sim.plan.retention)
+	}
+	_, err := l.checker.Receive(actor, id, body, start, func() ([]ledger.Element, error) { return elements, unreadable })
 	switch {
 	case err != nil && known != nil:
 		return fmt.Errorf("%w; before, it was %s, and now it is %s", withRule(err), known.body, body)
@@ -183,6 +188,18 @@ func (l *referenceLedger) readEvents(b *receivedBundle) (all []ledger.Element, e
 	return all, nil
 }
 
+// expireEvents allows one more bundle for the events that were confirmed longer than the retention ago: the hub no
+// longer stores their ids. If the completion of a message fails, the bus delivers the message again, and an outage can
+// delay its next Save for longer than a short retention. The caller holds mu.
+func (l *referenceLedger) expireEvents(events []*sentEvent, retention time.Duration) {
+	for _, e := range events {
+		if retention > 0 && !e.confirmedAt.IsZero() && time.Since(e.confirmedAt) >= retention {
+			l.checker.Expire(e.Recipient, e.ID)
+			e.isExpired = true
+		}
+	}
+}
+
 func isSameEvent(a, b *sentData) bool {
 	x, _ := json.Marshal(a) // both values were decoded from JSON
 	y, _ := json.Marshal(b)
@@ -219,6 +236,11 @@ func (l *referenceLedger) noteDequeued(actor, id string) error {
 func (l *referenceLedger) confirmBundle(b *receivedBundle) {
 	for _, id := range l.checker.Confirm(b.actor, b.id, false) {
 		l.events[id].confirmedAt = time.Now()
+	}
+	for _, e := range b.events {
+		if e.isExpired {
+			e.confirmedAt, e.isExpired = time.Now(), false
+		}
 	}
 	b.isConfirmed, b.confirmedAt = true, l.checker.Now()
 	l.closeIfDrained()
