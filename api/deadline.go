@@ -56,7 +56,7 @@ type pace struct {
 	timer *time.Timer
 	last  time.Time // latest possible deadline for writing
 	out   throughput
-	hold  *memoryHold            // memory of the request while its client sends or reads; nil if there is none
+	hold  *memoryHold            // memory of the request while its client sends or reads; nil if none exists
 	slow  *prometheus.CounterVec // counts disconnected slow clients by action: send or read
 }
 

@@ -175,7 +175,7 @@ func checkJSONText(text []byte) error {
 	return nil
 }
 
-// eventFaults returns the problem for the faults of events, or nil if there are none.
+// eventFaults returns the problem for the faults of events, or nil if none exist.
 func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	if len(found) == 0 {
 		return nil

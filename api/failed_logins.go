@@ -109,7 +109,7 @@ func (l *failedLogins) fail(address string, now time.Time) {
 	f.add(now)
 }
 
-// forget removes the addresses whose windows have ended. If there is none, it removes the address
+// forget removes the addresses whose windows have ended. If none exists, it removes the address
 // whose window started first.
 func (l *failedLogins) forget(now time.Time) {
 	oldest := ""

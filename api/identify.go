@@ -19,13 +19,13 @@ type requestRecord struct {
 	problem problemType
 	err     error
 
-	principal string // sender whose identity was verified; "" if there is none
+	principal string // sender whose identity was verified; "" if none exists
 
 	start    time.Time
-	poll     *poll // parked request that this request resumes; nil if there is none
+	poll     *poll // parked request that this request resumes; nil if none exists
 	isParked bool  // whether the request was parked and has no response yet
 
-	span trace.Span // span of the request; nil if there is none
+	span trace.Span // span of the request; nil if none exists
 }
 
 // note adds attributes to the log line of the request.

@@ -19,7 +19,7 @@ const (
 // transfers measures how fast the client of one hold transfers bytes. The time between two
 // transfers, in which the request works or waits for memory, does not count.
 type transfers struct {
-	since time.Time // start of the current transfer; zero if there is none
+	since time.Time // start of the current transfer; zero if none exists
 	lag   time.Duration
 	moved int64
 	took  time.Duration

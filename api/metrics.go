@@ -151,7 +151,7 @@ func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 }
 
 // observeRequest counts a request and its problem. trace is the id of the request's trace, and
-// becomes an exemplar; "" means that there is none.
+// becomes an exemplar; "" means that none exists.
 func (m *edgeMetrics) observeRequest(route string, problem problemType, o responseFacts, trace string) {
 	if problem != "" {
 		m.problems.WithLabelValues(string(problem)).Inc()

@@ -15,7 +15,7 @@ const (
 	expiresParameter     = "expires"
 )
 
-// A linkDocument contains a link to the content of an object, or the reason why there is none.
+// A linkDocument contains a link to the content of an object, or the reason why none exists.
 type linkDocument struct {
 	Link    *string    `json:"link"`
 	Expires *time.Time `json:"expires,omitempty"`

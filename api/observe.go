@@ -71,7 +71,7 @@ func (s *Server) report(r *http.Request, o responseFacts) {
 	s.reportRecord(r.Context(), rec, domain.Shorten(r.Method), route, path, o)
 }
 
-// routeOf returns the pattern of the route that serves r, or "" if there is none.
+// routeOf returns the pattern of the route that serves r, or "" if none exists.
 func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).RoutePattern() }
 
 // reportPoll reports a parked request that ends without a response.

@@ -151,9 +151,9 @@ type poll struct {
 	actor    string
 	route    string
 
-	principal string // verified sender; "" if there is none
+	principal string // verified sender; "" if none exists
 	start     time.Time
-	span      trace.Span // span of the request; nil if there is none
+	span      trace.Span // span of the request; nil if none exists
 	until     time.Time  // time at which the wait ends
 
 	mu       sync.Mutex

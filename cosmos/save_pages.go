@@ -139,7 +139,7 @@ func pagesOf(it *intent, object string, part *drawerPart, events []numberedEvent
 	return pages
 }
 
-// payloadsOf returns a reader of the concatenated payloads of events, or nil if there are none.
+// payloadsOf returns a reader of the concatenated payloads of events, or nil if none exist.
 func payloadsOf(events []numberedEvent) io.Reader {
 	var readers []io.Reader
 	for _, e := range events {

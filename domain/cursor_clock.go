@@ -55,7 +55,7 @@ func (c *Cursor) bound(t *time.Time, latest time.Time) {
 
 // HasBounded reports whether a stored time that was limited is still in the future. Times are
 // limited only in memory, so a cursor that is loaded again would limit the stored time again, and
-// the wait would begin anew.
+// the wait would begin again.
 func (c *Cursor) HasBounded(now time.Time) bool { return now.Before(c.ahead) }
 
 // delay returns the time between a retry's last failure and its next attempt. It is 0 if the retry

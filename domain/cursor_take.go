@@ -185,7 +185,7 @@ func (c *Cursor) isCallingClaimed() bool {
 }
 
 // suspectRetry returns a retry that is a suspect, is due and is not being called. It returns nil if
-// there is none.
+// none exists.
 func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	for _, e := range c.standing.Caution.Suspects {
 		r := c.retries.get(e)

@@ -167,7 +167,7 @@ func (f *seenVersions) observe(v VersionID) bool {
 func (f *seenVersions) count() int { return max(len(f.few), len(f.many)) }
 
 // highestLive returns the index of the highest row that is live and the newest row of its version.
-// It returns -1 if there is none. rows are in ascending order.
+// It returns -1 if none exists. rows are in ascending order.
 func (f *seenVersions) highestLive(rows []ObjectRow) int {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if f.observe(rows[i].Version) && rows[i].IsLive() {

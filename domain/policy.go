@@ -94,7 +94,7 @@ func doubleTimes(d time.Duration, n int) time.Duration {
 // A RetryDecision determines what happens after a failed attempt.
 type RetryDecision struct {
 	Dead  bool      // the last attempt failed, so the delivery becomes a dead letter
-	Due   time.Time // time of the next attempt; zero: there is none
+	Due   time.Time // time of the next attempt; zero: none exists
 	Hold  time.Time // the receiver must not be called before this time; zero: no hold
 	Pause bool      // the receiver requested no further calls
 }

@@ -323,7 +323,7 @@ func (c *Cursor) isOutstanding(e EntryID) bool {
 }
 
 // deadLetter returns the dead letter of a delivery that the current or the next settlement stores.
-// If there is none, it returns stored, which the caller has read from the store.
+// If none exists, it returns stored, which the caller has read from the store.
 func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	if dead := c.changes[e].dead; dead != nil {
 		return dead

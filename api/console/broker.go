@@ -82,7 +82,7 @@ func (v *visit) brokerOverview() error {
 	}})
 }
 
-// overdueJobs returns a notice about jobs that no node works on, or nil if there are none.
+// overdueJobs returns a notice about jobs that no node works on, or nil if none exist.
 func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	if len(jobs) == 0 {
 		return nil

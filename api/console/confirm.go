@@ -104,7 +104,7 @@ func (v *visit) confirm(c *confirmation) error {
 }
 
 // changedFacts returns the differences between the current state and saw, the state in the
-// submitted form. It returns nil if there are none.
+// submitted form. It returns nil if none exist.
 func (c *confirmation) changedFacts(saw string) []g.Node {
 	var before []seenFact
 	if json.Unmarshal([]byte(saw), &before) != nil {

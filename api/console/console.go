@@ -67,7 +67,7 @@ type Operator interface {
 	// Notices returns the notices in the outbox of the actor.
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
 	// PendingRequest returns this node's pending content request for a bundle. It returns false if
-	// there is none.
+	// none exists.
 	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
 	// Records returns up to limit records of orders, newest first.
 	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)

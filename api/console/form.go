@@ -43,9 +43,9 @@ func dangerButton(text string) g.Node {
 // A field is an input with its label.
 type field struct {
 	name, label  string
-	hint         string // hint below the field, as a sentence; "" if there is none
+	hint         string // hint below the field, as a sentence; "" if none exists
 	value        string
-	fault        string // fault of the value, as a sentence; "" if there is none
+	fault        string // fault of the value, as a sentence; "" if none exists
 	kind         string // text (default), password, search or lines
 	autocomplete string // default: off
 	limit        int    // maximum number of characters; 0 means no limit
@@ -110,7 +110,7 @@ func (c choiceField) render() g.Node {
 }
 
 // faults returns a summary of the faults in a form, with a link to each faulty field. It returns
-// nil if there are none.
+// nil if none exist.
 func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 type view struct {
 	status    int    // default: 200
 	title     string // title of the window, and heading of the page
-	about     string // object that the page describes, such as an actor; "" if there is none
+	about     string // object that the page describes, such as an actor; "" if none exists
 	body      []g.Node
 	hasCharts bool
 	refresh   string // path to which the browser is redirected without a click; "" for no redirect

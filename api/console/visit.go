@@ -22,7 +22,7 @@ type visit struct {
 
 	operator *identity.Principal // nil if no operator has signed in
 	form     url.Values          // fields of a submitted form
-	kept     url.Values          // stored text of a form whose session had ended; nil if there is none
+	kept     url.Values          // stored text of a form whose session had ended; nil if none exists
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }

@@ -106,7 +106,7 @@ func (b *Bundle) readSome(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readOnce reads at least one byte from the connection. If there is none, it opens a new
+// readOnce reads at least one byte from the connection. If none exists, it opens a new
 // connection. After an error it closes the connection.
 func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	if b.conn == nil {

@@ -163,7 +163,7 @@ func Bearer(r *http.Request) (string, error) {
 // IsSigned reports whether a token has the format of a signed token: three parts separated by dots.
 func IsSigned(raw string) bool { return strings.Count(raw, ".") == 2 }
 
-// clientCertificate returns the client certificate of a request, or nil if there is none. The
+// clientCertificate returns the client certificate of a request, or nil if none exists. The
 // certificate was verified when the connection was opened, perhaps long ago, so clientCertificate
 // checks its validity period again.
 func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error) {

@@ -25,7 +25,7 @@ const domainPrefix = "domain:"
 
 // A Principal is the sender of a request. It must not be modified.
 type Principal struct {
-	Issuer  string // issuer of the token; "" if there is none
+	Issuer  string // issuer of the token; "" if none exists
 	Subject string
 	Client  string
 	Tenant  string

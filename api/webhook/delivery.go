@@ -18,7 +18,7 @@ type Delivery struct {
 	Subscription string // id of the subscription
 	Settings     *domain.Subscription
 	Message      *domain.Message
-	Attachments  json.RawMessage   // JSON object with the values of the attachments; nil if there are none
+	Attachments  json.RawMessage   // JSON object with the values of the attachments; nil if none exist
 	Headers      map[string]string // headers that the owner of the subscription has chosen; see CheckHeaders
 
 	// Secrets sign the message, each with a separate signature. There are two secrets while one

@@ -16,7 +16,7 @@ import (
 type seenBundles struct {
 	bundles map[string]*seenBundle
 	order   []string // ids of dequeued bundles, in order
-	open    string   // id of the received bundle that no client has begun to dequeue; "" if there is none
+	open    string   // id of the received bundle that no client has begun to dequeue; "" if none exists
 }
 
 // A seenBundle is a bundle that a client has received.

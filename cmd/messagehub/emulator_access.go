@@ -31,7 +31,7 @@ func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 }
 
 // readKey returns the key from the flag, the file or the environment, or "" if
-// there is none.
+// none exists.
 func (a *emulatorAccess) readKey(p *process) (string, error) {
 	switch {
 	case a.key != "" && a.keyFile != "":

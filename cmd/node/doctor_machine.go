@@ -26,7 +26,7 @@ import (
 // singleFinding returns a slice with one finding.
 func singleFinding(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
 
-// passedUnless returns findings. If there are none, it returns a finding that
+// passedUnless returns findings. If none exist, it returns a finding that
 // the check passed, with this text.
 func passedUnless(findings []doctor.Finding, format string, args ...any) []doctor.Finding {
 	if len(findings) == 0 {

@@ -16,7 +16,7 @@ import (
 )
 
 // A tokenClaims contains the claims of a Microsoft Entra token that tell an
-// operator whose token it is. None of them is secret.
+// operator whose token it is. These values are not secret.
 type tokenClaims struct {
 	Audience    audiences `json:"aud"`
 	Issuer      string    `json:"iss"`
@@ -75,7 +75,7 @@ func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding
 	return d.tokenFindings(e, &c)
 }
 
-// tokenFindings returns a finding for each fault of a token. If there is none,
+// tokenFindings returns a finding for each fault of a token. If none exists,
 // it returns a finding that describes the token's claims.
 func (d *diagnosis) tokenFindings(e endpoint, c *tokenClaims) []doctor.Finding {
 	now := d.clock()

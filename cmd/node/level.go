@@ -68,7 +68,7 @@ func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatc
 }
 
 // run watches the level until ctx ends. It fails if this version does not
-// support the level any more, because the node must then no longer write.
+// support the level, because the node must no longer write.
 func (w *levelWatch) run(ctx context.Context) error {
 	if w.member == nil {
 		<-ctx.Done()

@@ -301,13 +301,13 @@ func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	requireChild(t, peek, actorTrace, aSpan)
 	requireLinks(t, peek, process)
 	requireLinks(t, dequeue, peek)
-	asked, told := r.spanNamed(t, "send charges"), r.spanNamed(t, "send charges-dequeue")
-	requireChild(t, asked, actorTrace, idOf(peek))
-	requireChild(t, told, actorTrace, idOf(peek))
-	require.Contains(t, r.childNames(asked), "settle charges-reply")
-	require.Equal(t, "00-"+actorTrace+"-"+idOf(asked)+"-01", request.TraceParent)
+	requested, notified := r.spanNamed(t, "send charges"), r.spanNamed(t, "send charges-dequeue")
+	requireChild(t, requested, actorTrace, idOf(peek))
+	requireChild(t, notified, actorTrace, idOf(peek))
+	require.Contains(t, r.childNames(requested), "settle charges-reply")
+	require.Equal(t, "00-"+actorTrace+"-"+idOf(requested)+"-01", request.TraceParent)
 	require.Equal(t, "00-"+actorTrace+"-"+idOf(told)+"-01", notice.TraceParent)
-	require.Equal(t, "servicebus", attribute(asked, "messaging.system"))
+	require.Equal(t, "servicebus", attribute(requested, "messaging.system"))
 }
 
 func TestTrace_OfAPeekThatWaitsIsOneSpan(t *testing.T) {

@@ -27,7 +27,7 @@ const (
 	maxOverdueRetries = 1000 // maximum number of retries that are read for one cursor
 )
 
-// Overdue returns jobs that nobody processes, because the node that served the consumer has died and no other node has
+// Overdue returns jobs that no node processes, because the node that served the consumer has died and no other node has
 // taken over. They are untried, were under way when the node died, or have an attempt that is due. A job is not overdue
 // while its call is under way, while its message is in a bundle, or while its consumer is paused.
 //
@@ -96,7 +96,7 @@ func (l *overdueLister) listNext(ctx context.Context, from OverduePosition) (nex
 	return next, false, nil
 }
 
-// findOverdue returns an overdue job of a consumer. It returns false if there is none.
+// findOverdue returns an overdue job of a consumer. It returns false if none exists.
 func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID, entry *repository.ShardEntry) (Job, bool, error) {
 	standing, err := l.service.ports.Cursors.Standing(ctx, entry.Cursor)
 	switch {

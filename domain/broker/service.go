@@ -42,7 +42,7 @@ type Options struct {
 	CheckStream func(domain.StreamName)
 	// IsCalling reports whether this node is calling a consumer with a message. By default, it never is.
 	IsCalling func(domain.CursorID, domain.EntryID) bool
-	// Orphaned returns the shards that no node serves, because their owner has died. By default, there are none.
+	// Orphaned returns the shards that no node serves, because their owner has died. By default, none exist.
 	Orphaned func() []int
 	// Settled returns a channel that is closed when this node next stores a settlement of a cursor. By default, it is
 	// never closed.

@@ -130,7 +130,7 @@ func TestFind_ReturnsTheBundlesOfSeveralActorsUpToALimit(t *testing.T) {
 	require.Len(t, a.Scope.Notes, 2, "%q", a.Scope.Notes)
 }
 
-// noBundles is a store that has no bundles any more.
+// noBundles is a store that no longer has bundles.
 type noBundles struct{ repository.Finder }
 
 func (noBundles) FindBundle(context.Context, domain.BundleID, domain.ActorID, int) (repository.BundleSearch, error) {

@@ -70,7 +70,7 @@ type Query struct {
 	After string // Answer.After of the last answer; "" begins the search
 }
 
-// Find searches for the objects that an id identifies. If there are none, it returns an answer without results;
+// Find searches for the objects that an id identifies. If none exist, it returns an answer without results;
 // [Answer.IsUnknown] tells whether the search was complete. It fails with Invalid if the text cannot be an id, or if
 // After comes from a different search.
 func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {

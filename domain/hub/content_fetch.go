@@ -62,7 +62,7 @@ func (q *contentFetches) close() {
 	q.running.Wait()
 }
 
-// joinFetch returns the running fetch for the bundle of i. If there is none, it starts i. The caller must call
+// joinFetch returns the running fetch for the bundle of i. If none exists, it starts i. The caller must call
 // leaveFetch. At most limit Peeks can wait for one bundle; no other limit applies to them.
 func (q *contentFetches) joinFetch(i *contentFetch, limit int) (*contentFetch, error) {
 	q.mu.Lock()

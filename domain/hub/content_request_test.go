@@ -130,7 +130,7 @@ func TestContentRequest_KeepsALateReplyForTheNextPeek(t *testing.T) {
 		}
 		w.sendNew(1, charges)
 		w.requireUnanswered(hub.NoAnswer)
-		<-time.After(15 * time.Second) // when the reply arrives, no Peek waits any more
+		<-time.After(15 * time.Second) // when the reply arrives, no Peek is waiting
 		require.Equal(t, "late", w.body(w.peekBundle()))
 		require.Len(t, d.requests(), 1)
 	})

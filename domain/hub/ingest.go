@@ -114,7 +114,7 @@ func (u *UnstoredError) Unwrap() []error {
 	return errs
 }
 
-// unstoredError returns failures as an *UnstoredError with a kind. It returns nil if there are none.
+// unstoredError returns failures as an *UnstoredError with a kind. It returns nil if none exist.
 func unstoredError(failures []SaveFailure) error {
 	if len(failures) == 0 {
 		return nil

@@ -192,7 +192,7 @@ func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		ids := w.dequeueNew(2)
-		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // this relay was not told of any Dequeue
+		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified this relay
 		defer stop()
 		<-time.After(2 * time.Minute) // in this time, the relay looks for notices
 		require.Equal(t, ids, box.bundles())

@@ -30,7 +30,7 @@ type PendingRequest struct {
 	Peeks int       // number of Peeks that wait for the content
 }
 
-// PendingRequest returns the pending content request of this node for a bundle. It returns false if there is none.
+// PendingRequest returns the pending content request of this node for a bundle. It returns false if none exists.
 func (o *Operator) PendingRequest(actor domain.ActorID, id domain.BundleID) (PendingRequest, bool) {
 	q := o.hub.fetches
 	q.mu.Lock()

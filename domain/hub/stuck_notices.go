@@ -58,7 +58,7 @@ func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notic
 	r.stuck[recipient] = s
 }
 
-// forgetStuck forgets all recipients that are not in except, because they have no notices any more.
+// forgetStuck forgets all recipients that are not in except, because they no longer have notices.
 func (r *NoticeRelay) forgetStuck(except []domain.ActorID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,7 +48,7 @@ type Explanation struct {
 	HeldUntil    time.Time // end of a pause that the receiver requested, or zero
 	BreakerUntil time.Time // end of a pause that began because calls failed, or zero
 	PausedFor    string    // why the subscription is paused, or ""
-	NextAttempt  time.Time // earliest time of the next attempt; zero if unknown, or if there is none
+	NextAttempt  time.Time // earliest time of the next attempt; zero if unknown, or if none exists
 	AttemptsLeft int
 }
 

@@ -48,7 +48,7 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports: ports, opts: opts}
 }
 
-// A Reader is whoever sends a query. An actor may read its own subscriptions, an operator may read all.
+// A Reader is the sender of a query. An actor may read its own subscriptions, an operator may read all.
 type Reader struct {
 	Actor      domain.ActorID
 	IsOperator bool

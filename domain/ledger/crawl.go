@@ -145,7 +145,7 @@ func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
 
-// readPage returns the first page with objects at or after a cursor. If there is none, it returns
+// readPage returns the first page with objects at or after a cursor. If none exists, it returns
 // the last page.
 func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, error) {
 	requested := l.requestTime(l.job.Bucket)

@@ -60,7 +60,7 @@ func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	return n.members, nil
 }
 
-// findMember returns the member called name. If there is none, it returns a node without text.
+// findMember returns the member called name. If none exists, it returns a node without text.
 func (n *jsonNode) findMember(name string) *jsonNode {
 	child := &jsonNode{parent: n, name: name, event: n.event}
 	members, _ := n.splitMembers() // after an error, members is nil

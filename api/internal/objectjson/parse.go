@@ -11,7 +11,7 @@ import (
 // Options are the options of Parse.
 type Options struct {
 	MaxEvents int    // maximum number of events in the text; 0 means no limit
-	MessageID string // id of the message that contains the text; "" if there is none
+	MessageID string // id of the message that contains the text; "" if none exists
 }
 
 // Events are the events of one text.

@@ -38,8 +38,8 @@ type Options struct {
 	// that new credentials take effect.
 	Open func() (*azservicebus.Client, error)
 
-	SessionQueue string // name of the queue with a session for each recipient; "" if there is none
-	Queue        string // name of the queue without sessions; "" if there is none
+	SessionQueue string // name of the queue with a session for each recipient; "" if none exists
+	Queue        string // name of the queue without sessions; "" if none exists
 	DomainQueues []DomainQueue
 
 	Sessions int // maximum number of concurrent sessions of a queue; default 64

@@ -81,7 +81,7 @@ func (s *sessions) acceptSessions(ctx, work context.Context) {
 	}
 }
 
-// acceptSession returns the next session that has a message. If there is none within the time wait,
+// acceptSession returns the next session that has a message. If none exists within the time wait,
 // it fails with CodeTimeout.
 func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
 	const forTheAnswer = 10 * time.Second

@@ -33,7 +33,7 @@ type clientLoad struct {
 	content string // folder of the hub in which the content of open bundles is deleted; "" means that no content is deleted
 }
 
-// actors are the recipients. There are so many that some can continue while the events of others wait for the lease of
+// actors are the recipients. Their number is large enough that some can continue while the events of others wait for the lease of
 // a dead hub's Save to end.
 var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
 

@@ -49,7 +49,7 @@ type Traces struct {
 func Open(ctx context.Context, opts Options) (*Traces, error) {
 	env := newEnvironment(opts.Environ)
 	if !env.isOn() {
-		return nil, nil //nolint:nilnil // there are none
+		return nil, nil //nolint:nilnil // none exist
 	}
 	s, err := env.settings()
 	if err != nil {

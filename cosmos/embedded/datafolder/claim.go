@@ -110,7 +110,7 @@ func hasEntries(dir string) (bool, error) {
 	return false, nil
 }
 
-// readMark returns the id in the MarkFile of a store, or "" if there is none.
+// readMark returns the id in the MarkFile of a store, or "" if none exists.
 func readMark(dir string) (string, error) {
 	text, err := readSmallFile(dir, MarkFile)
 	if errors.Is(err, fs.ErrNotExist) {

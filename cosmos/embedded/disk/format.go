@@ -66,7 +66,7 @@ func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	return false, nil
 }
 
-// readNumber returns the stored format number, or 0 if there is none.
+// readNumber returns the stored format number, or 0 if none exists.
 func (f *Format) readNumber(s State) uint64 {
 	text := s.Get(f.Key)
 	if len(text) != 8 {

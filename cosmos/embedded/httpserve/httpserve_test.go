@@ -91,7 +91,7 @@ func slowHandler(d time.Duration) http.Handler {
 }
 
 // stopDuringRequest ends the context of Serve one second after a request began. It returns the status of the response
-// (0 if there is none) and how long Serve took to return.
+// (0 if none exists) and how long Serve took to return.
 func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

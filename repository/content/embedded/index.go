@@ -28,7 +28,7 @@ type blobContainer struct {
 	key   string                  // unique in the process; a container that is deleted and created again gets a new key
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
-	// locks guard the blobs. Whoever changes a blob or opens its content must hold the lock for the blob's name.
+	// locks guard the blobs. A caller that changes a blob or opens its content must hold the lock for the blob's name.
 	// Several names share a lock.
 	locks [64]sync.RWMutex
 
@@ -62,7 +62,7 @@ func (c *blobContainer) lockBlob(blob string) (unlock func(), err error) {
 	return lock.Unlock, nil
 }
 
-// lockBlobToRead locks a blob so that nobody changes it. It fails if the container was deleted.
+// lockBlobToRead locks a blob so that no other caller changes it. It fails if the container was deleted.
 func (c *blobContainer) lockBlobToRead(blob string) (unlock func(), err error) {
 	lock := c.lockOf(blob)
 	lock.RLock()
@@ -94,7 +94,7 @@ func containerNotFound() error {
 	return newBlobError(http.StatusNotFound, "ContainerNotFound", "the container does not exist")
 }
 
-// findBlob returns the current version of a blob, or nil if there is none.
+// findBlob returns the current version of a blob, or nil if none exists.
 func (c *blobContainer) findBlob(name string) *version {
 	v, _ := c.blobs.Get(&version{Name: name})
 	return v

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A blobResponse is the response to a request. Its body is nil or has length bytes; whoever sends the response closes
+// A blobResponse is the response to a request. Its body is nil or has length bytes; the sender of the response closes
 // the body.
 type blobResponse struct {
 	status int

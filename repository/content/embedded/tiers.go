@@ -23,7 +23,7 @@ func (a *Account) applyTier(v *version, h http.Header) (err error) {
 	return err
 }
 
-// readTier reads the tier from the request headers. It returns "" if there is none.
+// readTier reads the tier from the request headers. It returns "" if none exists.
 func readTier(h http.Header) (string, error) {
 	text := h.Get("X-Ms-Access-Tier")
 	if text == "" {

@@ -127,7 +127,7 @@ func newReport(only string) *report {
 	return r
 }
 
-// exploreAll explores the scenarios concurrently, one on each processor, but no more than two at a
+// exploreAll explores the scenarios concurrently, one on each processor, up to two at a
 // time.
 func (r *report) exploreAll(ctx context.Context, o options) {
 	var next, output sync.Mutex

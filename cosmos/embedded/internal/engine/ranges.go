@@ -127,7 +127,7 @@ func (c *Container) RangesVersion() (newest uint64) {
 	return newest
 }
 
-// Range returns the range with this id. If there is none, for example because it was split, the error makes the client
+// Range returns the range with this id. If none exists, for example because it was split, the error makes the client
 // read the ranges again.
 func (c *Container) Range(id string) (*Range, error) {
 	for i := range c.ranges {

@@ -48,7 +48,7 @@ type indexedPart struct {
 	isAll     bool // true if the part is the whole condition
 }
 
-// indexedPart returns the part of a condition that indexes can answer. ok is false if there is none. Indexes answer
+// indexedPart returns the part of a condition that indexes can answer. ok is false if none exists. Indexes answer
 // predicates, and AND, OR and NOT of predicates. If they answer only some terms of an AND, documents are loaded to test
 // the remaining terms.
 func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {

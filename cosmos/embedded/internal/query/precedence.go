@@ -139,7 +139,7 @@ func (p *queryParser) parseComparison() (exprNode, error) {
 	return unaryNode{textPosition(t.at), "NOT", test}, err
 }
 
-// parseTest parses IN, BETWEEN or LIKE. It returns nil if the next token is none of these.
+// parseTest parses IN, BETWEEN or LIKE. It returns nil if the next token is another one.
 func (p *queryParser) parseTest(left exprNode) (exprNode, error) {
 	at := textPosition(p.peekToken().at)
 	switch {

@@ -47,7 +47,7 @@ func (e subqueryExpr) rawValue(slots *Slots) []byte {
 	return e.singleResult(slots)
 }
 
-// singleResult returns the only result of the subquery, or nil if there is none. It records a failure if there are
+// singleResult returns the only result of the subquery, or nil if none exists. It records a failure if there are
 // more.
 func (e subqueryExpr) singleResult(slots *Slots) (found []byte) {
 	e.body.eachResult(slots, func(raw []byte) bool {

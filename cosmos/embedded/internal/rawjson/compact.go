@@ -196,7 +196,7 @@ func (c *compactor) compactString() error {
 	}
 }
 
-// escapeLen returns the length of the escape at the start of b, or 0 if there is none.
+// escapeLen returns the length of the escape at the start of b, or 0 if none exists.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0

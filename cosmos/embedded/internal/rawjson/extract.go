@@ -152,7 +152,7 @@ func (w *extraction) visitObject(s *pathNode, i int) int {
 	return skipClosing(doc, i, '}')
 }
 
-// skipClosing returns the index after the closing bracket at i, or -1 if there is none.
+// skipClosing returns the index after the closing bracket at i, or -1 if none exists.
 func skipClosing(doc []byte, i int, bracket byte) int {
 	if i >= len(doc) || doc[i] != bracket {
 		return -1

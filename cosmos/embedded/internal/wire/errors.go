@@ -70,7 +70,7 @@ func errorResponse(r *serverRequest, err error) Response {
 		}
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	default:
-		// After a failed commit, for example, nobody knows whether the write is on disk.
+		// After a failed commit, for example, it is unknown whether the write is on disk.
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if known.SubStatus != 0 {

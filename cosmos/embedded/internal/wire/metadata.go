@@ -29,7 +29,7 @@ func metadataResponse(r *serverRequest, status int, body []byte) (Response, erro
 // regions are the names of the account's regions.
 type regions struct{ write, read []string }
 
-// listRegions returns the regions in o, or a default region if there are none.
+// listRegions returns the regions in o, or a default region if none exist.
 func listRegions(o *Options) regions {
 	one := []string{"South Central US"}
 	r := regions{write: o.WriteRegions, read: o.ReadRegions}

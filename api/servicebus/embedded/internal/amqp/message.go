@@ -160,7 +160,7 @@ func sectionMap(b []byte, code uint64) (Map, error) {
 	return m, nil
 }
 
-// ReadHeader decodes the header, or returns the zero value if there is none.
+// ReadHeader decodes the header, or returns the zero value if none exists.
 func (s *Sections) ReadHeader() (MessageHeader, error) {
 	f, err := sectionList(s.Header, sectionHeader)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Sections) ReadHeader() (MessageHeader, error) {
 	return h, f.err
 }
 
-// ReadProperties decodes the properties, or returns the zero value if there are none.
+// ReadProperties decodes the properties, or returns the zero value if none exist.
 func (s *Sections) ReadProperties() (Properties, error) {
 	f, err := sectionList(s.Properties, sectionProperties)
 	if err != nil {

@@ -228,7 +228,7 @@ func (b *Bus) serveCommitted(g *generation) {
 // Broken returns a channel that receives an error after a failed commit.
 func (b *Bus) Broken() <-chan error { return b.broke }
 
-// endService makes all operations fail with err. After a failed commit, nobody knows which writes are stored, so memory
+// endService makes all operations fail with err. After a failed commit, it is unknown which writes are stored, so memory
 // may differ from the store.
 func (b *Bus) endService(err error) {
 	if b.broken != nil {

@@ -66,7 +66,7 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 	})
 }
 
-// CancelScheduled removes scheduled messages. If one of them is not scheduled (any more), it fails with ErrNotFound and
+// CancelScheduled removes scheduled messages. If one of them is not scheduled, it fails with ErrNotFound and
 // removes none.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
 	b.runOperation(done, func() error {

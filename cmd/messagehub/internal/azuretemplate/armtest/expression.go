@@ -371,7 +371,7 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 }
 
 func (e *evaluation) checkDeclared(id string) error {
-	if e.declared[id] == nil && len(e.declared) == len(e.document.Resources) { // all resources are declared, so none of them has the id
+	if e.declared[id] == nil && len(e.declared) == len(e.document.Resources) { // all resources are declared, so no resource has the id
 		return fmt.Errorf("no resource %s", id)
 	}
 	return nil

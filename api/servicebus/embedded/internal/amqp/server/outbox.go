@@ -13,7 +13,7 @@ type outbox struct {
 	spare   []byte        // memory that has been written and can be reused
 	writing int           // number of bytes that are being written to the socket
 	wake    chan struct{} // holds one
-	sealed  bool          // after sealed is set, nobody adds frames; the writer writes the rest and ends
+	sealed  bool          // after sealed is set, no frames are added; the writer writes the rest and ends
 	failed  error
 }
 
