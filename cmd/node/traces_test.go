@@ -306,7 +306,7 @@ func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	requireChild(t, notified, actorTrace, idOf(peek))
 	require.Contains(t, r.childNames(requested), "settle charges-reply")
 	require.Equal(t, "00-"+actorTrace+"-"+idOf(requested)+"-01", request.TraceParent)
-	require.Equal(t, "00-"+actorTrace+"-"+idOf(told)+"-01", notice.TraceParent)
+	require.Equal(t, "00-"+actorTrace+"-"+idOf(notified)+"-01", notice.TraceParent)
 	require.Equal(t, "servicebus", attribute(requested, "messaging.system"))
 }
 
