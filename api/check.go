@@ -19,16 +19,10 @@ var errDraining = errors.New("the hub is about to stop")
 
 // A checkLine is one line of the response to a check. Exactly one of its fields is set.
 type checkLine struct {
-	Progress *checkProgress   `json:"progress,omitempty"` // progress of the check
+	Progress *hub.CheckReport `json:"progress,omitempty"` // counts so far, without Findings
 	Finding  *hub.Finding     `json:"finding,omitempty"`  // a new finding
 	Report   *hub.CheckReport `json:"report,omitempty"`   // last line of a complete check
 	Problem  *problemDocument `json:"problem,omitempty"`  // last line of a check that ended early
-}
-
-// A checkProgress is a report whose findings are omitted, because each has a separate line.
-type checkProgress struct {
-	hub.CheckReport
-	Findings *struct{} `json:"findings,omitempty"` // omits the findings of the embedded report
 }
 
 // check checks the invariants of the stored data. It responds with JSON lines: progress, findings
@@ -135,7 +129,7 @@ func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLin
 	w.Header().Set("Cache-Control", "no-store")
 	return &checkLines{
 		w: w, flush: http.NewResponseController(w).Flush, rec: recordOf(r.Context()),
-		last: checkLine{Progress: &checkProgress{}},
+		last: checkLine{Progress: &hub.CheckReport{}},
 	}
 }
 
@@ -151,7 +145,9 @@ func (l *checkLines) progress(report *hub.CheckReport) error {
 	if err := l.findings(report); err != nil {
 		return err
 	}
-	l.last = checkLine{Progress: &checkProgress{CheckReport: *report}}
+	counts := *report
+	counts.Findings = nil // each finding has a line of its own
+	l.last = checkLine{Progress: &counts}
 	return l.repeatLast()
 }
 
@@ -168,7 +164,7 @@ func (l *checkLines) findings(report *hub.CheckReport) error {
 
 // end writes the last line: the report, or the problem for err if err is not nil.
 func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error) error {
-	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("mended", report.Repaired))
+	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("repaired", report.Repaired))
 	if broken := l.findings(report); broken != nil {
 		l.rec.err = broken
 		panic(http.ErrAbortHandler)

@@ -133,7 +133,8 @@ func (v *validatingTransport) validate(req *http.Request, resp *http.Response, b
 	}
 }
 
-// showsToken accepts every security scheme.
+// showsToken returns an error if the request lacks the header or bearer token that its security scheme
+// requires. It does not verify the value.
 func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	if header := in.SecurityScheme.Name; in.SecurityScheme.Type == "apiKey" {
 		if in.RequestValidationInput.Request.Header.Get(header) == "" {

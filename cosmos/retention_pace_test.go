@@ -64,8 +64,9 @@ func (a *throttledAccount) prepareRemovablePages(actors, pages int) {
 	<-time.After(8 * day)
 }
 
-// saveP95 makes one Save of batch events in each interval, for 20 actors in turn, until ctx ends, at most
-// 400 Saves. It returns the 95th percentile of their durations. The node knows the actors from earlier Saves.
+// saveP95 starts a Save at the given interval, for 20 actors in turn, until ctx ends or 400 Saves were
+// started. Each Save contains batch events. saveP95 returns the 95th percentile of the durations and the
+// number of Saves. Earlier Saves have made the actors known to the node.
 func (a *throttledAccount) saveP95(ctx context.Context, batch int, every time.Duration) (p95 time.Duration, saves int) {
 	actors := make([]domain.ActorID, 20)
 	for i := range actors {

@@ -104,7 +104,8 @@ func (o *Object) Clone() Object {
 	return c
 }
 
-// hasSpilled reports whether rows of the given version may be spilled.
+// hasSpilled reports whether the object may have spilled rows of the given version. If it returns false, there are
+// none.
 func (o *Object) hasSpilled(v VersionID) bool {
 	return o.Spilled > 0 && (len(o.SpilledVersions) == MaxSpilledVersions || slices.Contains(o.SpilledVersions, v))
 }

@@ -19,8 +19,8 @@ type CheckReport struct {
 	Objects    int64     `json:"objects,omitempty"`
 	Rows       int64     `json:"rows,omitempty"` // number of rows of objects
 	Found      int64     `json:"found"`
-	Repaired   int64     `json:"mended"`
-	Findings   []Finding `json:"findings"` // the first findings; Found is the number of all findings
+	Repaired   int64     `json:"repaired"`
+	Findings   []Finding `json:"findings,omitzero"` // the first findings; Found is the number of all findings; nil: not in the JSON
 	Resume     string    `json:"resume,omitempty"`
 }
 
@@ -53,7 +53,7 @@ type Finding struct {
 	Where     string `json:"where"`            // the document that the finding is about
 	Text      string `json:"text"`
 	Damage    bool   `json:"damage"` // no repair can restore the data
-	Repaired  bool   `json:"mended"`
+	Repaired  bool   `json:"repaired"`
 }
 
 func (f *Finding) String() string {

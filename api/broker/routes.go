@@ -65,7 +65,7 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	r.Post("/broker/channel/{channelId}/message/{messageId}/re-trigger", e.handle(e.retriggerMessage))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/job/{jobId}/re-trigger", e.handle(e.retriggerJob))
 
-	// The worker of the fail-safe reads overdue jobs.
+	// The worker of package failsafe lists overdue jobs, in order to re-trigger them.
 	r.Get("/broker/overdue", e.handle(e.listOverdue))
 
 	// Consumers fetch messages, instead of or in addition to being called.

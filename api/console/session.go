@@ -16,7 +16,7 @@ const (
 
 	sessionIdle   = 30 * time.Minute // maximum time between two requests of a session
 	sessionTime   = 8 * time.Hour    // maximum duration
-	accountTime   = time.Hour        // maximum duration of a session for an issuer's account, which may lose its roles meanwhile
+	accountTime   = time.Hour        // maximum duration for an issuer's account, whose roles are read only at sign-in
 	renewalPeriod = time.Minute      // minimum interval between two renewals of a session cookie
 )
 

@@ -38,8 +38,9 @@ const (
 // oddName breaks or reorders a page that does not escape and isolate it.
 const oddName = "a\"b'<script>alert(1)</script>\u202eevil"
 
-// systems contains the stores of a hub in memory, except for its mailboxes. No engine calls the
-// receivers.
+// systems contains in-memory stores for everything that a hub stores except the mailboxes, and the
+// services that use these stores. Nothing sends calls to the receivers; tests store the results of
+// calls instead.
 type systems struct {
 	t             *testing.T
 	clock         func() time.Time
@@ -178,8 +179,8 @@ func (s *systems) addObject(bucket, key, script string) {
 	s.object = ledger.RowID{Name: name}.String()
 }
 
-// call calls the receiver of a cursor as a node does. The receiver gives each of the answers once.
-// attempts limits how often a delivery is attempted.
+// call stores the results of calls of a cursor, as a node does after the calls. Each of the answers is
+// the result of one call. attempts is the maximum number of attempts of a delivery.
 func (s *systems) call(id domain.CursorID, attempts int, answers ...domain.Answer) {
 	policy := domain.QueuePolicy(slices.Repeat([]time.Duration{24 * time.Hour}, attempts), attempts)
 	c, version, err := s.cursors.Load(s.t.Context(), id, domain.Owner{Incarnation: "node", Limit: 8, Policy: policy}, s.clock)

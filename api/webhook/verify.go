@@ -203,8 +203,8 @@ func (s Secret) VerifyKey() VerifyKey {
 	return VerifyKey{public: public}
 }
 
-// verify returns the scheme of a signature that is valid for head and body, and "" if it is not
-// valid. A signature starts with its version. Unknown versions are not valid.
+// verify checks a signature of head and body, and returns its scheme. It returns "" if the signature
+// is invalid. A signature starts with its version; a signature of an unknown version is invalid.
 func (k VerifyKey) verify(signature, head string, body []byte) Scheme {
 	version, text, _ := strings.Cut(signature, ",")
 	got, err := base64.StdEncoding.DecodeString(text)

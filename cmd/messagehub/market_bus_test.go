@@ -110,8 +110,8 @@ func (r *busRun) stderrText() string {
 	return strings.Join(all, "\n")
 }
 
-// newEngines starts the engine, the bus and the account that the hubs share.
-// Each runs in a separate process.
+// newEngines starts the emulators of Cosmos DB, Service Bus and Blob Storage
+// that the hubs share. Each emulator runs in a separate process.
 func (r *busRun) newEngines(t *testing.T) {
 	top := t.TempDir()
 	entities := filepath.Join(top, "entities.json")

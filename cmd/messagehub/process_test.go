@@ -158,8 +158,8 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 // word ready.
 var readyRecord = regexp.MustCompile(`"msg":"ready"|msg=ready |^ready\n`)
 
-// read appends the hub's output to into. It closes seen at the first line that
-// matches want.
+// read copies the hub's output from r to the builder. It closes seen at the
+// first line that matches want.
 func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want *regexp.Regexp) {
 	lines, isSeen := bufio.NewReader(r), false
 	for {

@@ -29,7 +29,7 @@ type process struct {
 	levels level.Table // store levels for the command upgrade; nil for the levels of this version
 
 	access       access // token and certificates of the command
-	hasDevIssuer bool   // hasDevIssuer means that the hub of serve has a development issuer
+	hasDevIssuer bool   // hasDevIssuer means that the command serve also runs a development issuer
 
 	running bool // running means that the command's body has begun, so its errors are not about the command line
 }

@@ -345,8 +345,8 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	return token
 }
 
-// adminTokens returns the operators' tokens of which the configuration contains
-// only hashes.
+// adminTokens returns the operators' tokens that the configuration contains only
+// as hashes.
 func adminTokens(cfg *config.Config) []api.AdminToken {
 	tokens := make([]api.AdminToken, len(cfg.Admin.Tokens))
 	for i, t := range cfg.Admin.Tokens {

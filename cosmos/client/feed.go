@@ -22,7 +22,7 @@ type Feed struct {
 	token     string
 
 	drained time.Time            // time of the last request that returned no more changes; all changes before it were read
-	read    map[string]time.Time // for each range of keys, by lower bound: time up to which changes were read since drained
+	read    map[string]time.Time // time of the last change read, by lower bound of the key range; cleared when drained is set
 }
 
 // Feed returns a feed that continues at the token of an earlier feed. If the earlier feed read nothing,
@@ -95,9 +95,9 @@ func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, sent time.Time) {
 	}
 }
 
-// ReadUpTo returns a time before which all changes were read, or the zero time if it is unknown. The
-// time is by the clock of the client while the feed has no more changes, otherwise by the clock of the
-// account.
+// ReadUpTo returns a time before which all changes were read, or the zero time if no such time is known.
+// The result is either the time of the last request that returned no changes, by the clock of the client,
+// or the time of a change, by the clock of the account.
 func (f *Feed) ReadUpTo() time.Time {
 	if len(f.read) == 0 || len(f.read) < strings.Count(f.token, `"minInclusive"`) {
 		return f.drained

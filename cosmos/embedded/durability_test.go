@@ -145,7 +145,7 @@ func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 	return acknowledged
 }
 
-// checkWriter checks that the newest batch of a writer is complete, and that no part of a later batch exists.
+// checkWriter checks that the newest batch of a writer is complete, and returns the number of that batch.
 func checkWriter(t *testing.T, c *azcosmos.ContainerClient, w int) int {
 	t.Helper()
 	read, err := c.ReadItem(t.Context(), pk, fmt.Sprintf("newest-%d", w), nil)

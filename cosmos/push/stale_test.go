@@ -137,8 +137,8 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
 }
 
-// A node reads a current definition after it found a noted change. With a stale definition, it would
-// remove the note without applying the change.
+// When the shard entry of a cursor records a change, a node reads the current definition. With a stale
+// definition, it could delete the entry without applying the change.
 func TestACurrentWatchOrSubscription_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})

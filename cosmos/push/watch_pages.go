@@ -50,8 +50,8 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 	}
 	if err == nil && (etag == "" || len(page.Cursors) == 1) {
-		// The shard's document is written after the page. So a concurrent call that found the page empty
-		// does not remove the shard's document.
+		// A concurrent removeFromPage may have deleted the previous page and may be about to delete the
+		// shard's document. This write creates the document or changes its etag, so the delete is refused.
 		watched.Pages = max(watched.Pages, 1)
 		_, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched)
 	}

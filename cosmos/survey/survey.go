@@ -56,8 +56,8 @@ const (
 	minSnapshot = 256_000 // size of the log in bytes at which a new snapshot begins if the last snapshot is smaller
 )
 
-// A Survey surveys the mailboxes of a store if this node has the lease. It returns the lines on any node.
-// Its methods are safe for concurrent use. Run must be called only once.
+// A Survey maintains a line for each mailbox of a store while this node has the lease. Any node can read
+// the lines. The methods of a Survey are safe for concurrent use. Run must be called only once.
 type Survey struct {
 	client  *client.Client // client for surveys, whose requests Options.Units limits
 	readers *client.Client // client for lists, whose requests are not limited

@@ -24,7 +24,7 @@ const (
 const (
 	maxPeekTries  = 4
 	maxBundleID   = 64                     // bytes
-	standingEvery = 100 * time.Millisecond // interval between reads of the standing, because a different node may change it
+	standingEvery = 100 * time.Millisecond // interval at which the standing is polled for changes by other nodes
 )
 
 // Peek returns a bundle of up to limit messages that wait for a consumer: failed ones first, then untried ones. It

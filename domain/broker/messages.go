@@ -22,7 +22,7 @@ const (
 // A Message is a message of a channel.
 type Message struct {
 	ID          string
-	ProducerID  string // id that the producer has chosen
+	ProducerID  string // id that the producer gave the message
 	Producer    string // name of the producer
 	Priority    int
 	ContentType string

@@ -29,7 +29,7 @@ type Options struct {
 	For      time.Duration // time after which Run returns; no call begins that could take longer. 0: no limit
 	Grace    time.Duration // time for calls under way to end after the context of Run ends; default 10 s
 
-	CheckInterval time.Duration                            // interval between looks for changes that other nodes have stored; default 30 s
+	CheckInterval time.Duration                            // interval between checks for other nodes' changes; default 30 s
 	Idle          time.Duration                            // time after which an idle cursor is removed from memory; default 5 minutes
 	Window        int64                                    // limit for the bytes of stream entries in memory; default 32 MB
 	Marked        int                                      // minimum number of watches in a page for which the engine stores how far the page was served; default 16

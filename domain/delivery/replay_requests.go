@@ -7,14 +7,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A replayRequest is a request that was not carried out yet, with the dead letter of its
-// delivery.
+// A replayRequest is a request that has not been carried out yet. If the request names a delivery
+// that is a dead letter, dead is that dead letter.
 type replayRequest struct {
 	domain.ReplayRequest
 	dead *domain.Retry
 }
 
-// loadReplays reads the requests that were not carried out yet. It reads the dead letters after
+// loadReplays reads the requests that have not been carried out yet. It reads the dead letters after
 // the cursor was loaded, because from then on only this owner changes them.
 func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *domain.Cursor) ([]replayRequest, error) {
 	all, err := e.Shards.Replays(ctx, id)
@@ -72,8 +72,8 @@ func (s *service) followReplays() bool {
 	return true
 }
 
-// noteDead copies the dead letters of a settlement to the requests and entries of replays that
-// were read before it.
+// noteDead records the dead letters of a settlement for the requests and the replay that are in
+// memory, because these may have been read before the settlement was stored.
 func (s *service) noteDead(t *domain.Settlement) {
 	for _, list := range [][]domain.Retry{t.Create, t.Replace, t.Put} {
 		for i := range list {

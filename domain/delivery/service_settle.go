@@ -20,7 +20,8 @@ const (
 // settlement share it.
 const maxGather = 10 * time.Millisecond
 
-// gatherUntil returns the time at which results are settled although other calls are under way.
+// gatherUntil returns the time from which results are settled even if other calls are still under
+// way.
 func (s *service) gatherUntil() time.Time {
 	since := s.dirty
 	if s.settledAt.After(since) {

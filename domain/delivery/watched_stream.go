@@ -275,7 +275,7 @@ func (w *watchedStream) visitPage(ctx context.Context, n int, end int64) (isFull
 	}
 	known.missed = 0
 	if len(page.Cursors) < e.opts.Marked {
-		if len(waiting) > 0 { // the read of the page may be stale and lack a watch
+		if len(waiting) > 0 { // the page that was read may be stale, so that a new watch is missing
 			w.visitAtNextLook()
 		}
 		return isFull, nil
@@ -291,7 +291,7 @@ func (w *watchedStream) visitPage(ctx context.Context, n int, end int64) (isFull
 	return isFull, nil
 }
 
-// withoutCursors returns the cursors of a that b does not have.
+// withoutCursors returns the cursors that are in list a but not in list b.
 func withoutCursors(a, b []domain.CursorID) []domain.CursorID {
 	known := make(map[domain.CursorID]struct{}, len(b))
 	for _, id := range b {

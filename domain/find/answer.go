@@ -77,7 +77,7 @@ type Result struct {
 	Actor domain.ActorID // recipient of the event or bundle; zero for a delivery
 	Title string         // short description
 	Steps []Step         // history, oldest step first
-	Waits []Wait         // reasons why the result waits, in the order in which they must end
+	Waits []Wait         // reasons why the result waits; the first must end first
 	Notes []string       // sentences about unknown data
 }
 

@@ -21,7 +21,7 @@ const (
 	CauseNotice        Cause = "notice"         // a notice is not delivered
 )
 
-// Causes are the causes for events and bundles, in the order in which they must end.
+// Causes lists all causes for which an event or a bundle can wait.
 var Causes = []Cause{
 	CauseSaving, CauseFrozen, CauseDamaged, CauseDomainSilent, CauseDomainFailing, CauseContentGone,
 	CauseOtherBundle, CauseNotDequeued, CauseOlderCabinet, CauseOlderEvents, CauseNotPeeked, CauseNotice,

@@ -1,15 +1,15 @@
 // Package find searches for the objects that an id identifies: an event, a bundle, a content
 // request to a domain, a delivery, or a trace. Its users are people who have only the id.
 //
-// The answer has the stored history in order of time, such as accepted, opened, answered and
+// An answer contains the stored history in chronological order, for example accepted, opened, answered and
 // dequeued. It also says what the event, bundle or delivery waits for. Each wait has a [Cause]
 // from a fixed list, and tells the reader what to do next. A command or a page can show the texts
 // of steps and waits unchanged.
 //
-// It promises that the answer lists what was searched, and what could not be read. If an event
-// may be in any mailbox, an answer searches as many mailboxes as its limits allow, and the next
-// answer continues there. [Answer.IsUnknown] is true if everything was searched and read, without
-// a result.
+// Every answer lists what was searched, and what could not be read. If an event may be in any
+// mailbox, a query searches mailboxes until it reaches a limit. Another query, with [Answer.After],
+// continues the search. [Answer.IsUnknown] returns true if everything was searched and read, and
+// nothing was found.
 //
 // Answers may be outdated: while a mailbox is in use, a read may be stale, and the parts of an
 // answer may be from different times. No decision of the hub depends on an answer. The package

@@ -94,7 +94,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // free this memory, because the domain may take long
+	i.list, i.run = nil, nil // free this memory, because the domain may take a long time to reply
 	type answer struct {
 		reply Reply
 		err   error

@@ -28,10 +28,10 @@ type Record = repository.Record
 type Operator struct {
 	hub *Hub
 	ops repository.Admin
-	log *slog.Logger // nil discards log lines
+	log *slog.Logger
 }
 
-// NewOperator returns an Operator for the queues of h.
+// NewOperator returns an Operator for the queues of h. If log is nil, it logs nothing.
 func NewOperator(h *Hub, ops repository.Admin, log *slog.Logger) *Operator {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -37,7 +37,7 @@ type PeekRequest struct {
 // ManyEvents is how many events a bundle may have so that it needs little memory.
 const ManyEvents = 1500
 
-// maxLinks is how many spans are passed to Opened at most.
+// maxLinks is the maximum number of spans that Peek passes to PeekRequest.Opened.
 const maxLinks = 64
 
 // peekWithin is the default time limit of a Peek, including a content request.

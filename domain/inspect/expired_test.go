@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// skipExpired makes the node skip the entries of priority 0 before number to, which have expired.
+// skipExpired moves the cursor past the entries of priority 0 whose numbers are less than to. These entries have
+// expired.
 func (w *world) skipExpired(to int64) {
 	w.Helper()
 	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy}, func() time.Time { return w.now })

@@ -130,7 +130,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// Attempts of later deliveries have replaced the stored ones, so the state of an old delivery must be inferred.
+// A cursor stores only the latest attempts, so the state of an old delivery must be inferred.
 func TestAnOldDelivery_HasAnInferredState(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
 	stream := w.stream()

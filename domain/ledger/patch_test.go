@@ -44,7 +44,7 @@ func TestPatch_AppliesEachOperation(t *testing.T) {
 	}
 }
 
-// If an operation in a patch fails, the earlier operations in the patch change nothing, either.
+// A patch is atomic: if one of its operations is invalid or fails, the row does not change.
 func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	const before = `{"a":1,"list":[1],"none":null}`

@@ -67,7 +67,7 @@ func TestAnInterruptedDeletion_IsCompletedWhenItIsRepeated(t *testing.T) {
 	require.False(t, w.isRequested(t, s.ID))
 }
 
-// If a subscription is deleted while its dequeues are being requested, no request remains.
+// If a subscription is deleted just before a node requests the Dequeues of its owner, the node withdraws the request.
 func TestARequestOfADeletedSubscription_IsWithdrawn(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	d := w.draft()

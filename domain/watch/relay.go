@@ -120,7 +120,7 @@ const turnDuration = 8 * time.Second
 func (r *Relay) publishOverdue(ctx context.Context) bool {
 	const limit, minAge = 1000, 10 * time.Second
 	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turnDuration); {
-	case err != nil: // search anyway: no other node may have searched
+	case err != nil: // search anyway, in case no other node does
 		r.logWarning(ctx, "take the turn to look for changes", err)
 	case !isTurn:
 		return false

@@ -113,8 +113,8 @@ func (d *Dir) tryWrite() error {
 	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), datafolder.SyncIn(d.root, "."))
 }
 
-// Hold starts a hold: until the hold is released, the files of deleted objects are retained for
-// [datafolder.Hold.Each]. The deleted objects are not readable.
+// Hold starts a hold. Until the hold is released, the files of deleted objects are retained. These
+// objects can no longer be read, but [datafolder.Hold.Each] visits their files.
 func (d *Dir) Hold() (*datafolder.Hold, error) { return d.remover.Hold(d.root) }
 
 // Temporary returns the names of files and folders that a copy of the folder must omit.

@@ -44,7 +44,7 @@ type deadLetter struct {
 	stored time.Time
 }
 
-// NewCursors returns an empty Cursors. clock is not nil.
+// NewCursors returns an empty Cursors. clock must not be nil.
 func NewCursors(clock func() time.Time) *Cursors {
 	return &Cursors{
 		clock: clock, cursors: make(map[domain.CursorID]*storedCursor), shards: make(map[int][]repository.ShardEntry),

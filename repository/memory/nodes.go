@@ -29,7 +29,7 @@ type storedNode struct {
 	stored time.Time
 }
 
-// NewNodes returns an empty Nodes. clock is not nil.
+// NewNodes returns an empty Nodes. clock must not be nil.
 func NewNodes(clock func() time.Time) *Nodes {
 	return &Nodes{clock: clock, nodes: make(map[string]storedNode)}
 }

@@ -39,7 +39,7 @@ type watchedResource struct {
 	changes   []domain.Change
 }
 
-// NewResources returns an empty Resources. clock is not nil.
+// NewResources returns an empty Resources. clock must not be nil.
 func NewResources(clock func() time.Time) *Resources {
 	return &Resources{clock: clock, observe: func(domain.Change) {}, all: make(map[domain.Resource]*watchedResource)}
 }

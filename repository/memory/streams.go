@@ -35,7 +35,7 @@ type sentID struct {
 	sent     time.Time
 }
 
-// NewStreams returns an empty Streams. clock is not nil.
+// NewStreams returns an empty Streams. clock must not be nil.
 func NewStreams(retention time.Duration, clock func() time.Time) *Streams {
 	return &Streams{retention: retention, clock: clock, streams: make(map[domain.StreamName]*storedStream)}
 }

@@ -80,8 +80,8 @@ var topics = []topic{
 	{"Traces", traceRules},
 }
 
-// Run tests an implementation by the contracts of all ports except Content. If stores must be closed,
-// open registers a Cleanup of its t.
+// Run tests whether an implementation fulfills the contracts of all ports except Content. Each test
+// calls open with its own t. If the stores must be closed, open calls t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T, o Options) Stores) { run(t, topics, open) }
 
 func run(t *testing.T, topics []topic, open func(t *testing.T, o Options) Stores) {

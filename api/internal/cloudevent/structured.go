@@ -94,8 +94,8 @@ func isCore(name string) bool {
 	return false
 }
 
-// setData sets the data of the event. value is the member data, and encoded is the member
-// data_base64.
+// setData sets the data of the event. value is the JSON of the "data" member, and encoded is the
+// JSON of the "data_base64" member; a missing member is nil.
 func (b *builder) setData(value, encoded []byte) {
 	m := &b.message
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxShells = 4 // maximum number of messages inside each other; SNS inside SQS counts as two
+	maxShells = 4 // maximum nesting of messages; SNS inside SQS counts as two
 	maxLists  = 2 // maximum nesting of lists in a message; a list of messages that contain Records counts as two
 )
 
@@ -92,8 +92,8 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 	return true
 }
 
-// innerMessage returns the text inside an SQS or SNS message, and the message as a carrier. If the
-// value is no such message, it returns nil.
+// innerMessage returns the text inside an SQS or SNS message, and the carrier that represents the
+// message. It returns nil, nil if the value is neither an SQS nor an SNS message.
 func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
 	if n.hasMember("Sns") { // Lambda wraps an SNS message in this member

@@ -84,8 +84,8 @@ func TestRequest_SucceedsInSpiteOfLostConnections(t *testing.T) {
 	t.Logf("%d answered, %d failed", answered.Load(), failed.Load())
 }
 
-// Microsoft's client panics on a property of an unexpected type. The request fails with a failure
-// of the domain.
+// Microsoft's client panics if a property of the domain's reply has an unexpected type. The request
+// then returns a Failure, which says that the reply is malformed.
 func TestReply_OnWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	for _, property := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
 		t.Run(property, bustest.InBubble(func(t *testing.T) {

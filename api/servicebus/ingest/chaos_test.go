@@ -82,8 +82,8 @@ func (c *jumpyClock) moveAhead(d time.Duration) {
 
 const pastLocks = 61 * time.Second
 
-// A loop loses its lock during a save, and another receiver processes the same session. No event is
-// lost or duplicated.
+// Locks expire during a save, and the bus delivers the messages again. No event is lost or stored
+// twice.
 func TestIngest_LosesAndDuplicatesNothingWhenLocksExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}

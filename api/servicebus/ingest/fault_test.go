@@ -22,7 +22,7 @@ type faultyHub struct {
 	mu       sync.Mutex
 	saves    [][]domain.EventID // ids of the events in each successful save
 	accepted int                // number of events that the hub has accepted
-	changed  chan struct{}      // closed when accepted changes
+	changed  chan struct{}      // closed at the next change of accepted; nil if nothing waits for it
 }
 
 type storeFault = func(context.Context, []domain.Event) error

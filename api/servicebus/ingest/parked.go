@@ -15,9 +15,9 @@ func isNewerFormat(err error) bool {
 	return err != nil && domain.KindOf(err) == domain.NewerFormat
 }
 
-// parkedMessages are messages of a queue without sessions that only a node of a newer version can
-// store. They stay locked, so that the bus does not count further deliveries. Meanwhile, messages
-// for other recipients are stored.
+// parkedMessages holds the messages that only a node of a newer version can store. It is used only
+// for queues without sessions. The messages stay locked, so that the bus does not count further
+// deliveries. Meanwhile, messages for other recipients are stored.
 type parkedMessages struct {
 	messages   []*busMessage
 	recipients map[domain.ActorID]bool // recipients whose events failed; a later message to only these recipients waits as well

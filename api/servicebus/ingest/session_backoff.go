@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// doubtful is the number of consecutive setbacks that are not attributed to the session,
-	// because a link can be lost without a fault of the session.
+	// doubtful is the number of consecutive suspected setbacks that are ignored, because the session
+	// is not always the cause of a lost link.
 	doubtful = 2
 
 	// watchedSessions is the maximum number of sessions that a sessionBackoff tracks. If a session

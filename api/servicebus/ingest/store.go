@@ -53,7 +53,9 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents, weight int, _ *rejection) {
-	const perEvent = 400 // approximate size of an event in memory; the sum of the sizes also limits how long a save takes
+	// perEvent is the approximate size of an event in memory. The total size of the messages in hand
+	// is limited, so perEvent also limits the number of events in a save, and thus its duration.
+	const perEvent = 400
 	events, causes, rejected := s.in.decoder.decode(raw)
 	if rejected == nil {
 		rejected = checkOrigin(s.origin, events)

@@ -137,7 +137,7 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
-		<-time.After(20 * time.Second) // the lock of a session whose link was lost expires
+		<-time.After(20 * time.Second) // the lock of the session outlives the lost link; wait until it expires
 		s.removeFirstMessage(stricken)
 		stop = s.startIngestion(func(o *ingest.Options) { o.Registerer = nil })
 		s.waitUntilStored(len(others) + len(events))

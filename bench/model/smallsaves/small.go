@@ -179,7 +179,8 @@ func (m *model) appendSmall(s *modelState, i int, j *job) *violation {
 	return nil
 }
 
-// loseSaveReply is loseReply for a write that completes a Save: the Save has not returned yet.
+// loseSaveReply is loseReply for the write that completes a Save. If the reply is lost, the Save has not returned, so
+// the step does not record that the Save succeeded.
 func (m *model) loseSaveReply(s, t *modelState, format string, args ...any) {
 	u := *t
 	u.history.answered = s.history.answered

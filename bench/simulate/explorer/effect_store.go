@@ -123,7 +123,8 @@ func doOn(engine *embedded.Engine, method, path string, h http.Header, body []by
 	return &engineReply{resp.StatusCode, resp.Header, text}, err
 }
 
-// applyRequest returns the effect of r on the content with number from. mutate may change the request; it may be nil.
+// applyRequest returns the effect of r on s.contents[from]. If mutate is not nil, it may change a copy of the request
+// before the copy is executed.
 func (s *effectStore) applyRequest(from int, r *partyRequest, mutate func(*partyRequest)) (*effect, error) {
 	key := effectKey{from, r.key}
 	if e := s.effects[key]; e != nil {

@@ -45,7 +45,7 @@ type Scenario struct {
 	Leases bool          // parties respect the leases of the intents of other parties
 	Wait   time.Duration // time that a party waits when it has no pending request; 0 means until its next timer
 
-	left []domain.ObjectChange // changes for the topic that the preparation did not publish
+	left []domain.ObjectChange // changes that the preparation stored for the topic but did not publish
 
 	mutateRequest      func(*partyRequest) // changes the requests of the hub, for tests of the explorer
 	distinguishesOrder bool                // the order of answers to concurrent requests distinguishes histories

@@ -14,7 +14,8 @@ func (o *Observer) Deleted(object string) {
 	o.deleted[object] = true
 }
 
-// checkContent checks a change of the content of a bundle. was and is are the same bundle.
+// checkContent checks a change of the content of a bundle. Its last parameters are the bundle before the
+// commit, or nil if the bundle is new, and the bundle after the commit.
 func (o *Observer) checkContent(r *recipientState, key Key, was, is *bundleDocument) {
 	if was == nil {
 		was = &bundleDocument{}

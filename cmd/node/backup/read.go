@@ -81,14 +81,14 @@ func readArchive(ctx context.Context, from io.Reader, to destination, progress f
 
 // An archiveReader reads an archive and verifies its digests.
 type archiveReader struct {
-	body    *sealedReader
-	frame   *zstd.Decoder
-	tar     *tar.Reader
-	to      destination
-	report  func(Progress)
-	done    Progress
-	digests []string // digests of the files since the last digests member, one line per file
-	names   int      // number of digests members so far
+	body        *sealedReader
+	frame       *zstd.Decoder
+	tar         *tar.Reader
+	to          destination
+	report      func(Progress)
+	done        Progress
+	digests     []string // digests of the files since the last digests member, one line per file
+	digestFiles int      // number of digest files (digests/000001 and so on) read so far
 }
 
 func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*archiveReader, error) {
@@ -222,8 +222,8 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 }
 
 func (r *archiveReader) readDigests(member *tar.Header) error {
-	r.names++
-	if want := fmt.Sprintf("%s%06d", digestFolder, r.names); member.Name != want {
+	r.digestFiles++
+	if want := fmt.Sprintf("%s%06d", digestFolder, r.digestFiles); member.Name != want {
 		return damagedError("it has %.80q in the place of %s", member.Name, want)
 	}
 	text, err := r.readSmall(member)

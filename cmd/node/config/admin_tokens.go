@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An AdminToken is an operator's token, of which the configuration contains
-// only the hash.
+// An AdminToken is an operator's token. The configuration contains only its
+// hash.
 type AdminToken struct {
 	Name   string // identifies the operator in records
 	SHA256 [32]byte

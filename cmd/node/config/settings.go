@@ -26,7 +26,8 @@ const (
 
 var origins = map[layer]Origin{byDefault: ByDefault, byFile: ByFile, byEnvironment: ByEnvironment, byFlag: ByFlag}
 
-// Settings describes all keys, in the order of the table. Secrets are redacted.
+// Settings describes all keys, in the order of the handbook. Secrets are
+// redacted.
 func (c *Config) Settings() []Setting {
 	settings := make([]Setting, len(keys))
 	for i, k := range keys {

@@ -8,8 +8,8 @@ import (
 )
 
 // ContainerArguments returns the arguments of `az cosmosdb sql container
-// create` for the properties of a container. They do not name the account and
-// the database.
+// create` for the properties of a container. The caller adds the arguments for
+// the account and the database.
 func ContainerArguments(c *client.ContainerSpec) string {
 	ttl := ""
 	if c.Expires {

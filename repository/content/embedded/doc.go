@@ -1,5 +1,6 @@
-// Package embedded is a Blob Storage account inside the process. The azblob client uses the account
-// through Transport as it uses Azure. Other clients use a listener, with the URLs of Azurite:
+// Package embedded implements a Blob Storage account that runs inside the process. The azblob client
+// sends its requests to the account through Transport, without a network. Other clients connect to a
+// listener. Its URLs have the form that Azurite uses:
 // http://127.0.0.1:10000/devstoreaccount1/container/blob.
 //
 //	account, err := embedded.Open(embedded.Options{Dir: dir, Containers: []string{"exchange"}})

@@ -110,8 +110,8 @@ type ServeOptions struct {
 	// HTTP is the handler. Default: Account.Handler.
 	HTTP http.Handler
 
-	// AnyHost accepts every Host header, so HTTP must check the header itself. By default, a loopback address accepts
-	// only loopback host names.
+	// AnyHost disables the check of the Host header; the handler must then check the header itself. By default, a
+	// listener on a loopback address accepts only loopback host names.
 	AnyHost bool
 
 	// MaxConnections limits the connections. At the limit, a new connection replaces the one that has been idle

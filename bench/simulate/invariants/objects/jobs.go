@@ -90,7 +90,7 @@ func (o *Observer) checkJobChange(k key, before, after *job) {
 	}
 }
 
-// isBehind reports whether the cursor of a crawl is before the position of the cursor than.
+// isBehind reports whether the first cursor of a crawl is at an earlier position than the second.
 func isBehind(cursor, than string) bool {
 	var a, b struct {
 		Last []byte `json:"last"`

@@ -154,7 +154,7 @@ func (o *Observer) checkPublishedChange(stream string, c partitionChange, number
 		o.addViolation("P14", c, "entry %d is a change of %s, which belongs to another stream", number, key)
 	}
 	if !strings.HasPrefix(key, documentKey("")) {
-		return // the changes of a bundle are in the container bundles
+		return // o.events contains only the changes of clients' documents
 	}
 	events := o.events[stream]
 	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {

@@ -73,8 +73,8 @@ func evaluate(t *testing.T, text []byte, parameters map[string]any) *armtest.Dep
 	return d
 }
 
-// everyParameter returns parameters for which a deployment creates every
-// resource.
+// everyParameter returns parameters with which a deployment creates all
+// resources, including the optional ones.
 func everyParameter(cfg *config.Config) map[string]any {
 	all := map[string]any{
 		"privateEndpointSubnetId": "/subnets/private", "cosmosDnsZoneId": "/zones/cosmos", "serviceBusDnsZoneId": "/zones/bus", "blobDnsZoneId": "/zones/blob",

@@ -84,9 +84,10 @@ func (c *Client) Close() { c.client.Close() }
 // HTTP returns the underlying HTTP client.
 func (c *Client) HTTP() *http.Client { return c.client.HTTP() }
 
-// As returns a public client that uses the token of an actor or, for "", the
-// token for requests without an actor. The public client's errors are for
-// programs; [Client.ExplainError] turns them into errors for a person.
+// As returns a client of package api/hubclient that uses the actor's token or,
+// if actor is "", the token for requests without an actor. The errors of this
+// client are for programs; [Client.ExplainError] turns them into errors for a
+// person.
 func (c *Client) As(actor string) *hubclient.Client {
 	token := c.Token
 	if c.TokenOf != nil {

@@ -60,8 +60,8 @@ func (c *Client) Objects(ctx context.Context, params url.Values, limit int) ([]j
 	return c.objectPages(ctx, objectsPath+"?"+params.Encode(), limit)
 }
 
-// ObjectHistory returns up to limit rows of the same object as the row id,
-// newest first, and whether more rows may exist.
+// ObjectHistory returns up to limit ledger rows of one object, newest first, and
+// whether more rows may exist. id is the id of any row of the object.
 func (c *Client) ObjectHistory(ctx context.Context, id string, limit int) ([]json.RawMessage, bool, error) {
 	path := objectsPath + "/" + url.PathEscape(id) + "/history"
 	return c.objectPages(ctx, fmt.Sprintf("%s?limit=%d", path, min(limit, maxObjectsPage)), limit)

@@ -105,8 +105,9 @@ func (p *subscriptionParser) addFault(at *yaml.Node, format string, args ...any)
 	p.faults = append(p.faults, fmt.Errorf("%s line %d: %s", p.name, at.Line, fmt.Sprintf(format, args...)))
 }
 
-// readMembers calls, for each member of a mapping, the function that known
-// contains for its name. It reports unknown and repeated members.
+// readMembers passes the value of each member of a mapping to the function for
+// this member. known maps names of members to these functions. readMembers adds
+// a fault for each unknown or repeated member.
 func (p *subscriptionParser) readMembers(where string, n *yaml.Node, known map[string]func(value *yaml.Node)) {
 	n = resolveAlias(n)
 	if n.Kind != yaml.MappingNode {

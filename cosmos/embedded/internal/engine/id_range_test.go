@@ -16,8 +16,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// The documents of these tests repeat their id as copy and their partition key as own. The engine indexes neither. A
-// query on c.copy and c.own therefore scans, but must return the same results as the query on c.id and c.pk.
+// The documents of these tests repeat their id as copy and their partition key as own. The engine looks documents up by
+// id and partition key, but not by copy and own. A query on c.copy and c.own therefore scans, but must return the same
+// results as the query on c.id and c.pk.
 
 // An idFixture is a container whose documents repeat their keys.
 type idFixture struct {
@@ -26,7 +27,8 @@ type idFixture struct {
 	now time.Time
 }
 
-// idPolicies index both id and copy. The last two exclude n.
+// idPolicies are indexing policies under which id and copy are indexed: every policy indexes id, even the last one,
+// which does not list it. The last two policies do not index the property n.
 var idPolicies = []string{
 	`{"includedPaths":[{"path":"/*"},{"path":"/id/?"},{"path":"/copy/?"}]}`,
 	`{"includedPaths":[{"path":"/copy/?"},{"path":"/id/?"},{"path":"/kind/?"}],"excludedPaths":[{"path":"/*"}]}`,
