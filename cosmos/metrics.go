@@ -11,6 +11,7 @@ type repairMetrics struct {
 	repairs *prometheus.CounterVec
 	dropped prometheus.Counter
 	swept   *prometheus.CounterVec
+	sweeps  *prometheus.CounterVec
 
 	refusedFormats prometheus.Counter
 	newerMailboxes prometheus.Gauge
@@ -35,6 +36,12 @@ const (
 	sweptBundle   = "bundle"
 )
 
+// These are the results of a sweep, as values of a metric's label.
+const (
+	completeSweep   = "complete"
+	incompleteSweep = "incomplete"
+)
+
 // newMetrics registers the metrics. Every counter has all its series from the start.
 func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	m := &repairMetrics{
@@ -50,12 +57,19 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 			Name: "messagehub_swept_total",
 			Help: "Objects that sweeps have removed after the retention: drawer, document (a page or filter of a drawer), cabinet (without any drawers), or watched bundle.",
 		}, []string{"what"}),
+		sweeps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_sweeps_total",
+			Help: "Sweeps of mailboxes that this node has ended, by result: complete, or incomplete (it failed).",
+		}, []string{"result"}),
 	}
 	for _, what := range append([]string{rollbackRepair, sealRepair, pointerRepair, raiseRepair}, repairedKinds...) {
 		m.repairs.WithLabelValues(what)
 	}
 	for _, what := range []string{sweptCabinet, sweptDrawer, sweptDocument, sweptBundle} {
 		m.swept.WithLabelValues(what)
+	}
+	for _, result := range []string{completeSweep, incompleteSweep} {
+		m.sweeps.WithLabelValues(result)
 	}
 	m.refusedFormats = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "messagehub_newer_format_documents_total",
@@ -78,7 +92,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 		Help: "Start of the last sweep by any node, as this node has read it, in seconds since 1970.",
 	}, nil)
 	if reg != nil {
-		reg.MustRegister(m.lastSweep, m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes, m.inFront, m.lostPages)
+		reg.MustRegister(m.lastSweep, m.repairs, m.dropped, m.swept, m.sweeps, m.refusedFormats, m.newerMailboxes, m.inFront, m.lostPages)
 	}
 	return m
 }

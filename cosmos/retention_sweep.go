@@ -395,20 +395,26 @@ func (r *Repository) isDue(ctx context.Context) bool {
 func (r *Repository) runSweeps(ctx context.Context) {
 	const checks = 4 // number of checks in each interval between sweeps
 	for client.Sleep(ctx, r.opts.SweepEvery/(2*checks)+r.client.Jitter(r.opts.SweepEvery/checks)) {
-		if !r.isDue(ctx) {
-			continue
+		if r.isDue(ctx) {
+			r.runSweep(ctx)
 		}
-		began := r.opts.Clock()
-		c := r.beginCall("sweep")
-		c.SetBackground()
-		swept, err := r.sweep(ctx, c)
-		log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,
-			"documents", swept.Documents, "bundles", swept.Bundles, "watched", swept.Watched, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
-		switch {
-		case err == nil:
-			log.InfoContext(ctx, "swept what was acknowledged")
-		case ctx.Err() == nil:
-			log.ErrorContext(ctx, "the sweep was not complete; the next one continues", "error", err)
-		}
+	}
+}
+
+// runSweep runs one sweep, and records its result. A sweep that ends because ctx ends has no result.
+func (r *Repository) runSweep(ctx context.Context) {
+	began := r.opts.Clock()
+	c := r.beginCall("sweep")
+	c.SetBackground()
+	swept, err := r.sweep(ctx, c)
+	log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,
+		"documents", swept.Documents, "bundles", swept.Bundles, "watched", swept.Watched, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
+	switch {
+	case err == nil:
+		r.metrics.sweeps.WithLabelValues(completeSweep).Inc()
+		log.InfoContext(ctx, "swept what was acknowledged")
+	case ctx.Err() == nil:
+		r.metrics.sweeps.WithLabelValues(incompleteSweep).Inc()
+		log.ErrorContext(ctx, "the sweep was not complete; the next one continues", "error", err)
 	}
 }

@@ -1,6 +1,8 @@
 package cosmos
 
 import (
+	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
 func TestSweep_OfAnyNodeIsInTheMetricsOfAll(t *testing.T) {
@@ -24,4 +27,23 @@ func TestSweep_OfAnyNodeIsInTheMetricsOfAll(t *testing.T) {
 	for _, node := range []*Repository{one, other} {
 		require.EqualValues(t, began.Unix(), testutil.ToFloat64(node.metrics.lastSweep))
 	}
+}
+
+func TestSweep_ResultsAreCounted(t *testing.T) {
+	inBubble(t, "a sweep fails, and the next one is complete", func(t *testing.T) {
+		rig := newRig(t, embedded.Options{})
+		node := rig.node(Options{}, false)
+		rig.line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost })
+		node.runSweep(t.Context())
+		require.EqualValues(t, 1, testutil.ToFloat64(node.metrics.sweeps.WithLabelValues(incompleteSweep)))
+		require.Zero(t, testutil.ToFloat64(node.metrics.sweeps.WithLabelValues(completeSweep)))
+		rig.line.Break(nil)
+		node.runSweep(t.Context())
+		require.EqualValues(t, 1, testutil.ToFloat64(node.metrics.sweeps.WithLabelValues(completeSweep)))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		node.runSweep(ctx)
+		require.EqualValues(t, 1, testutil.ToFloat64(node.metrics.sweeps.WithLabelValues(incompleteSweep)), "a node that stops has not failed")
+	})
 }
