@@ -324,40 +324,68 @@ func (r *appendRound) completeMessages(positions []domain.Position) {
 }
 
 // isAppended reports whether an attempt with an unknown outcome has appended the messages of r before
-// base was written. It reads the entry at the position that the attempt chose for the first message,
-// because later appends do not change this entry. If base is stale, the next attempt is refused. If base
-// is current, and the entry belongs to another write, all attempts have failed.
+// base was written. If base is stale, the next attempt is refused. If base is current, and no attempt has
+// succeeded, no attempt can succeed later.
 func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) (bool, error) {
 	for _, positions := range r.tried {
-		at, h := positions[0], base
-		if at.Segment != base.segment {
-			var err error
-			h, err = a.store.readHead(ctx, c, a.stream, at.Segment)
-			if err == nil && (h == nil || at.Segment < base.segment && !h.Sealed) {
-				err = client.ErrNotYetVisible
-			}
-			if err != nil {
-				return false, err
-			}
-		}
-		t := h.tailOf(at.Priority)
-		runs, first := t.Runs, t.First
-		if at.Number < first {
-			p, err := a.store.readPage(ctx, c, a.stream, at)
-			if err == nil && p == nil {
-				err = client.ErrNotYetVisible
-			}
-			if err != nil {
-				return false, err
-			}
-			runs, first = p.Runs, p.First
-		}
-		if stored := runAt(runs, first, at.Number); stored != nil && stored.WriteID == r.writeID {
+		if done, err := a.hasSucceeded(ctx, c, r, positions, base); err != nil {
+			return false, err
+		} else if done {
 			r.completeMessages(positions)
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// hasSucceeded reports whether the attempt that chose the given positions has appended the messages of r.
+// It reads the first entry of each priority, because later appends do not change these entries. One
+// priority is not enough: two attempts may have chosen the same position in one priority, and different
+// positions in another.
+func (a *appender) hasSucceeded(ctx context.Context, c *client.Call, r *appendRound, positions []domain.Position, base *streamHead) (bool, error) {
+	seen := make(map[int]bool)
+	for _, at := range positions {
+		if seen[at.Priority] {
+			continue
+		}
+		seen[at.Priority] = true
+		if writeID, err := a.writeIDAt(ctx, c, at, base); err != nil || writeID != r.writeID {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// writeIDAt returns the id of the append that wrote the entry at a position, or "" if there is no entry.
+// base is the head of the last segment.
+func (a *appender) writeIDAt(ctx context.Context, c *client.Call, at domain.Position, base *streamHead) (string, error) {
+	h := base
+	if at.Segment != base.segment {
+		var err error
+		h, err = a.store.readHead(ctx, c, a.stream, at.Segment)
+		if err == nil && (h == nil || at.Segment < base.segment && !h.Sealed) {
+			err = client.ErrNotYetVisible
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	t := h.tailOf(at.Priority)
+	runs, first := t.Runs, t.First
+	if at.Number < first {
+		p, err := a.store.readPage(ctx, c, a.stream, at)
+		if err == nil && p == nil {
+			err = client.ErrNotYetVisible
+		}
+		if err != nil {
+			return "", err
+		}
+		runs, first = p.Runs, p.First
+	}
+	if run := runAt(runs, first, at.Number); run != nil {
+		return run.WriteID, nil
+	}
+	return "", nil
 }
 
 // resolveDuplicates searches one segment for the ids of the pending messages, and completes the messages
