@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -139,6 +140,26 @@ func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
 
 	s.save(other, 1, repositorytest.Events(4, s.actor))
 	s.drainAll()
+}
+
+// A read returns a drawer before it was full. The drawer is before the last one, so its count must be confirmed by a write.
+func TestAnUnsealedDrawer_IsNotTrustedAsItWasRead(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{DrawerCapacity: 10}, false)
+	events := repositorytest.Events(12, s.actor) // one full drawer and two slots of the next one
+	s.save(node, 0, events)
+	key, c := cabinetKey(events[0].Cabinet()), node.beginCall("test")
+	full, err := client.All[drawer](t.Context(), c.Query(node.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal = 1"))
+	require.NoError(t, err)
+	require.Len(t, full, 1)
+	require.True(t, full[0].Sealed)
+
+	old := *full[0]
+	old.Sealed, old.Count = false, 7
+	e, err := c.extentOf(t.Context(), key, &old)
+	require.NoError(t, err)
+	assert.Equal(t, 10, e.limit, "H1: the last three events must not be skipped")
+	assert.True(t, e.sealed)
 }
 
 func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
