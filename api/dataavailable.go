@@ -131,10 +131,17 @@ func tooLarge(limit int64) error {
 }
 
 // rejectionProblem returns the problem for a request of which nothing was stored. It lists the
-// faults that the decoder found and, if err is a RejectionError, those that the hub found, in the
-// order of the events.
+// faults that the decoder found, the unknown origins of these events and, if err is a
+// RejectionError, the faults that the hub found in other events, in the order of the events.
 func (s *Server) rejectionProblem(sent *eventjson.Events, err error) error {
 	faults, total, problem := faultsOf(sent.Faults.List), sent.Faults.Total, invalid
+	groups := s.opts.Hub.Groups()
+	for i := range sent.FaultyOrigins {
+		if _, err := groups.GroupOf(sent.FaultyOrigins[i].Origin); err != nil {
+			faults = append(faults, faultOf(sent.FaultyOrigins[i].Fault(err.Error())))
+			total++
+		}
+	}
 	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
 		for _, f := range rejection.Faults {
 			faults = append(faults, faultOf(sent.Fault(f.Index, f.Field, f.Err.Error())))

@@ -56,6 +56,11 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 		{"payload with a name twice", payload(`{"a":{"b":1,"b":2}}`), []string{"/0/payload/a/b: payload: want each name once in an object"}},
 		{"payload with half of a surrogate pair", payload(`{"a":"\ud800"}`), []string{`/0/payload/a: payload: want both halves of a surrogate pair, got only \ud800`}},
 		{
+			"an unknown origin together with the other faults of its event",
+			array(newEvent(1, "weight", 0), newEvent(2, "origin", "Gas", "weight", 0), newEvent(3, "origin", "a,b", "weight", 0)),
+			[]string{"/0/weight: at least 1", "/1/weight: at least 1", `/1/origin: "Gas" is unknown here`, "/2/origin: ", "/2/weight: at least 1"},
+		},
+		{
 			"every fault of every event, in order",
 			array(newEvent(1, "id", "x", "weight", 0), newEvent(2), newEvent(3, "origin", "Gas"), newEvent(4, "colour", "red"), newEvent(2, "weight", 2)),
 			[]string{"/0/id: UUID", "/0/weight: at least 1", "/1/id: stands for different contents", "/2/origin: unknown", "/3/colour: unknown field", "/4/id: stands for different contents"},

@@ -84,7 +84,7 @@ var problems = map[problemType]struct {
 	detail string
 }{
 	invalid:            {status: 400, title: "The request is not valid"},
-	notJSON:            {status: 400, title: "The body is not JSON"},
+	notJSON:            {status: 400, title: "The body is not the expected JSON"},
 	bodyCut:            {status: 400, title: "The body ended early"},
 	invalidActor:       {status: 400, title: "The actor id is not valid"},
 	missingActor:       {status: 401, title: "The request names no actor"},

@@ -43,7 +43,7 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekReque
 			return peeked, slot, err
 		}
 		if err := listener.TakePlace(!errors.Is(err, hub.ErrNoMailbox)); err != nil {
-			return nil, nil, err
+			return nil, nil, &problemError{problem: busy, detail: "This Peek cannot wait for data: " + err.Error() + ".", cause: err}
 		}
 		if s.park(w, r, listener, until, routeOf(r)) {
 			return nil, nil, errParked

@@ -130,6 +130,9 @@ func TestWait_LimitsTheRequestsOfAnActor(t *testing.T) {
 		refused := <-b.sendWaiting(waitRequest)
 		require.Equal(b.t, 429, refused.StatusCode)
 		require.NotEmpty(b.t, refused.Header.Get("Retry-After"))
+		detail, err := io.ReadAll(refused.Body)
+		require.NoError(b.t, err)
+		require.Contains(b.t, string(detail), "8 Peeks of actor "+actor+" wait on this node, which is the maximum")
 		other := b.sendWaiting("GET /v1/peek?wait=10 HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: other\r\n\r\n")
 		b.after(start, 10*time.Second, 204, other)
 

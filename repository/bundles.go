@@ -9,7 +9,7 @@ import (
 
 // ErrBundleIDInUse reports that the requested id belongs to an earlier or open bundle of the same
 // recipient. It is of kind Conflict.
-var ErrBundleIDInUse = domain.Errorf(domain.Conflict, "bundle id: %w", errors.New("already used for another bundle of this actor"))
+var ErrBundleIDInUse = domain.Errorf(domain.Conflict, "bundle id: %w", errors.New("already used for another bundle of this actor; give a new UUID, or none"))
 
 // ErrUnanswered reports that the domain has not produced the content of a bundle yet. It is of kind
 // Conflict.

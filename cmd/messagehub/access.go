@@ -24,6 +24,7 @@ type access struct {
 	tokenFlag     string // name of the flag that sets tokenFile; "" for --token-file
 	ca, cert, key string
 
+	url        string // prefix of the URLs to which the command sends requests
 	isOperator bool   // the command is for operators
 	shown      string // where the token comes from; "" if the command has no token
 }
@@ -58,6 +59,7 @@ func (p *process) newHub(url string) (*hubclient.Client, error) {
 	if err != nil {
 		return nil, p.usage("%w", err)
 	}
+	p.access.url = c.Base
 	if c.Token, err = p.userToken(); err != nil {
 		return nil, p.usage("%w", err)
 	}

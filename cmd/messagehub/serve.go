@@ -31,7 +31,8 @@ func (p *process) serveCommand() *cobra.Command {
 		Short: "Run the hub",
 		Long: "Run the hub. Without settings for Azure, everything is embedded and stored in one folder.\n\n" +
 			"Operators need a token: the setting admin.token or, without it, one that the hub generates and stores\n" +
-			"in the file admin.token in the data folder, even with --in-memory and with settings for Azure.\n\n" +
+			"in the file admin.token in the data folder, even with --in-memory and with settings for Azure.\n" +
+			"With --in-memory, MESSAGEHUB_DATA can name another folder; --data is refused.\n\n" +
 			"Every setting can be in a YAML file, in the environment as MESSAGEHUB_..., or a flag here. A flag overrides\n" +
 			"the environment, which overrides the file. SIGTERM and Ctrl-C complete the requests under way and stop;\n" +
 			"a second signal stops immediately.",

@@ -10,7 +10,8 @@ import (
 )
 
 // explainUnauthorized returns advice for an error with status 401: the
-// variables and flags that set the missing token. It names only flags that cmd
+// URL that was asked, because another hub may be there, and the variables and
+// flags that set the missing token. It names only flags that cmd
 // has. For other errors, it returns "".
 func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	problem, isProblem := errors.AsType[*hubclient.Problem](err)
@@ -20,6 +21,9 @@ func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	text := "this command sent no token"
 	if p.access.shown != "" {
 		text = "this command sent the token of " + p.access.shown
+	}
+	if p.access.url != "" {
+		text += " to " + p.access.url
 	}
 	tokenFlag := "token-file"
 	if cmd.Flags().Lookup("operator-token-file") != nil {

@@ -255,11 +255,11 @@ func (ls *listeners) takePlace(l *Listener, want listenerPlace, limit, newcomerL
 	case l.place == want, l.place == ordinaryPlace: // keep the place: mailboxes are never removed, so hasMailbox may come from a stale read
 		return nil
 	case want == newcomerPlace && ls.newcomers >= newcomerLimit:
-		return domain.Errorf(domain.Busy, "too many requests wait for data of actors without a mailbox; peek without waiting")
+		return domain.Errorf(domain.Busy, "too many Peeks of actors that never had data wait on this node; peek without wait")
 	case l.place == noPlace && ls.places >= limit:
-		return domain.Errorf(domain.Busy, "too many requests wait for data already; peek without waiting")
+		return domain.Errorf(domain.Busy, "too many Peeks wait on this node; peek without wait")
 	case l.place == noPlace && own.places >= actorLimit:
-		return domain.Errorf(domain.Busy, "%d requests of actor %s wait for data already; wait for one of them to end", actorLimit, l.actor)
+		return domain.Errorf(domain.Busy, "%d Peeks of actor %s wait on this node, which is the maximum; wait until one of them ends, or peek without wait", actorLimit, l.actor)
 	}
 	ls.leavePlace(l, own)
 	l.place = want

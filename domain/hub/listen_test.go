@@ -227,7 +227,7 @@ func TestListener_PlacesAreLimitedAndReleasedOnce(t *testing.T) {
 			one, two := w.newListener(), w.newListener()
 			err := place(w.actor)
 			require.Equal(t, domain.Busy, domain.KindOf(err))
-			require.ErrorContains(t, err, fmt.Sprintf("2 requests of actor %s", w.actor))
+			require.ErrorContains(t, err, fmt.Sprintf("2 Peeks of actor %s", w.actor))
 			third := w.hub.Listen(rt.NewActor(), nil)
 			require.NoError(t, third.TakePlace(true))
 			require.Equal(t, domain.Busy, domain.KindOf(place(rt.NewActor())))
@@ -256,7 +256,7 @@ func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
 	require.NoError(t, err)
 	_, err = listen(false)
 	require.Equal(t, domain.Busy, domain.KindOf(err))
-	require.ErrorContains(t, err, "without a mailbox")
+	require.ErrorContains(t, err, "actors that never had data")
 
 	require.NoError(t, first.TakePlace(true), "something was saved for it")
 	require.NoError(t, first.TakePlace(false), "by a stale read")

@@ -28,8 +28,23 @@ type Events struct {
 	// [domain.AddCause].
 	Causes []domain.TraceContext
 
+	// FaultyOrigins are the valid origins of the events with faults. The caller checks whether the
+	// hub knows them, so that a sender receives this fault together with the others.
+	FaultyOrigins []FaultyOrigin
+
 	numbers []int        // index of each of Events among all events of the input
 	runs    []eventPlace // places of the first event of each array, and of each single event
+}
+
+// A FaultyOrigin is the origin of an event that has a fault elsewhere.
+type FaultyOrigin struct {
+	domain.Origin
+	place eventPlace
+}
+
+// Fault returns a fault of the origin.
+func (o *FaultyOrigin) Fault(detail string) Fault {
+	return Fault{Pointer: o.place.pointer(fieldNames[fieldOrigin]), Detail: detail, Index: o.place.number}
 }
 
 // Fault returns a fault that the hub has found in a field of Events[i]. If field is "", the fault
@@ -122,6 +137,8 @@ func (t *eventReader) readEvent(text []byte, offset int64, p eventPlace, default
 	if t.events.Faults.Total == before {
 		t.events.Events = append(t.events.Events, event)
 		t.events.numbers = append(t.events.numbers, p.number)
+	} else if event.Origin != (domain.Origin{}) {
+		t.events.FaultyOrigins = append(t.events.FaultyOrigins, FaultyOrigin{event.Origin, p})
 	}
 	return nil
 }

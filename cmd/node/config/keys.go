@@ -32,7 +32,7 @@ type value interface {
 // keys lists all keys, in the order of the help and the handbook.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 for any free port", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen serves only the probes. The default is 127.0.0.1:8081, or 127.0.0.1:0 if the port of listen is 0. If it is empty or the same as listen, listen serves everything", func(c *Config) value { return (*listenerValue)(&c.AdminListen) }},
+	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen serves only the probes. The default is 127.0.0.1:8081 or, if the port of listen is 0, 127.0.0.1:0. If it is empty or the same as listen, as with 127.0.0.1:0 for listen, listen serves everything", func(c *Config) value { return (*listenerValue)(&c.AdminListen) }},
 	{"tls.cert", false, "PEM file with the hub's certificate and the certificates of its issuers; with it, the hub speaks HTTPS and HTTP/2. A changed file takes effect without a restart", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
 	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
 	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, but also accepts clients without one. A changed file takes effect without a restart", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
@@ -61,7 +61,7 @@ var keys = []key{
 	{"servicebus.fifo-queue", true, "`QUEUE` from which the hub receives events, with a session for each recipient; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
 	{"servicebus.plain-queue", true, "`QUEUE` without sessions from which the hub receives events; none: do not receive from such a queue", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
 	{"servicebus.sessions", true, "maximum number of concurrent sessions, `N`", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
-	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty: domains cannot reach it", func(c *Config) value { return (*listenerValue)(&c.BusListen) }},
+	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty: domains cannot reach it. If the default port is in use, the hub logs a warning and starts without it", func(c *Config) value { return (*listenerValue)(&c.BusListen) }},
 	{"bus.key", false, "secret of the key RootManageSharedAccessKey of the embedded bus, in base64; with it and tls.cert, bus-listen may be an address that other machines can reach, over TLS only", func(c *Config) value {
 		return &secretValue{&c.Bus.Key, "leave it out to have the well-known key"}
 	}},
@@ -71,7 +71,7 @@ var keys = []key{
 	}},
 	{"blob.key-file", false, "file with the account key, in place of blob.key", fileKey("blob.key-file")},
 	{"blob.container", true, "`PREFIX` of the names of the containers for content and exchange", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
-	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty: domains cannot reach it", func(c *Config) value { return (*listenerValue)(&c.BlobListen) }},
+	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty: domains cannot reach it. If the default port is in use, the hub logs a warning and starts without it", func(c *Config) value { return (*listenerValue)(&c.BlobListen) }},
 	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, blob-listen may be an address that other machines can reach, over HTTPS only", func(c *Config) value {
 		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
 	}},
