@@ -152,8 +152,8 @@ var refusals = map[string]wantedRefusal{
 }
 
 // A refused request has stored nothing, unless its problem contains the member accepted. In that
-// case, it has stored and counted all events except those that errors lists. README and
-// openapi.yaml state this rule.
+// case, it has stored and counted all events except those that errors lists. openapi.yaml states this
+// rule.
 func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {

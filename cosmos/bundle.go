@@ -48,7 +48,7 @@ type bundleDoc struct {
 	List           string             `json:"list,omitempty"`
 	Object         string             `json:"object,omitempty"`  // name of the object with the content, once the domain has answered
 	Gone           bool               `json:"gone,omitempty"`    // the object is known to be deleted
-	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // never nil
+	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // not nil in this mode
 	Opening        int64              `json:"opening,omitempty"` // generation of the gate when it last opened the bundle
 	client.Document
 

@@ -2,11 +2,13 @@
 // the same API that azcosmos can use.
 //
 // Cosmos changes several documents atomically only within one logical partition, and reading a full
-// bundle from one partition would take too long. So events are spread over drawers, partitions of up
-// to 10,000 events each. The decisions about a recipient are conditional writes of a few documents:
-// its head records which events were received, and a gate for each group records which events were
-// acknowledged. Pages and notices are written once. Entries, filters and the positions of drawers
-// are hints: a hint makes a later read cheaper, and a wrong hint costs a repair.
+// bundle from one partition would take too long. So the events of a cabinet, which have the same
+// recipient, origin and content type, are spread over drawers of up to 10,000 events each. A drawer
+// is one document with its count, in the partition of its cabinet, and a partition with its pages.
+// The decisions about a recipient are conditional writes of a few documents: its head records which
+// events were received, and a gate for each group records which events were acknowledged. Pages and
+// notices are written once. Entries, filters and the positions of drawers are hints: a hint makes a
+// later read cheaper, and a wrong hint costs a repair.
 //
 // # Documents
 //
@@ -26,7 +28,8 @@
 //	|   ^               |                 +---|----+ +--------+ +--------+
 //	|   | open          |                     v
 //	| gate  gate        |                 content store
-//	| notice  record    |                 payloads/<drawer>/<slot>-<intent>, or /<Save>
+//	| notice  record    |                 payloads/<drawer>/<slot>-<intent>, or
+//	|                   |                 payloads/<drawer>/<random id> after a small Save
 //	+-------------------+
 //
 //	head    numbers reserved and visible; the intent of the Save in flight; for each
@@ -46,6 +49,10 @@
 //	        recipient, that a bundle was dequeued; or to the watches of a bundle, that it
 //	        was dequeued or removed
 //	record  an operator's order, and the reason for it
+//
+// The container cabinet has the drawers and pages of all cabinets. Some members keep the names of older
+// versions: operation is the id of the last write, trouble counts the failures of a domain to produce
+// content, and intent in a page is the id of the Save or the flush that wrote the page.
 //
 // Two documents of the catalog belong to no recipient: one has the group of each origin, the other
 // the start of the last sweep. Package level also stores the level of the store in the catalog, and

@@ -10,8 +10,9 @@ import (
 //
 // A version that only adds members to documents does not raise a Format. An older node retains unknown
 // members, at every level, as long as it retains the object that contains them. It drops them with the
-// object: a deleted entry, an intent that has ended, a milestone that the floor has passed. Marks, the
-// events in a page and the name of a cabinet are not objects and cannot be extended in this way.
+// object: a deleted entry, an intent that has ended, a milestone that the floor has passed. Marks,
+// fronts, the events in a page or a tail, trace spans and the name of a cabinet are not objects and cannot
+// be extended in this way. The section "How to add a stored member" of CONTRIBUTING lists the steps.
 //
 // If older nodes must not write while a new version runs, the new version raises the Format of a kind,
 // which is the member v of its documents. An older node that reads such a document fails with NewerFormat,

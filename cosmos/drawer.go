@@ -45,7 +45,7 @@ func (e *catalogEntry) statePatch() azcosmos.PatchOperations {
 }
 
 // replacementFor returns a copy of e that can replace old: it has the format and the unknown members of
-// old.
+// old. A member that is added to the type must be copied here, unless every caller sets it.
 func (e catalogEntry) replacementFor(old *catalogEntry) *catalogEntry {
 	e.Document = old.Document
 	return &e

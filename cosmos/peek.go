@@ -356,11 +356,12 @@ func (c *call) repairEntry(ctx context.Context, cabinet domain.CabinetKey, seen 
 		if err != nil && !client.IsNotFound(err) || err == nil && e.NextSequence >= first {
 			return
 		}
-		seen = &catalogEntry{ETag: etag, Document: e.Document}
+		e.ETag = etag
+		seen = &e
 	}
-	repaired := &catalogEntry{
+	repaired := catalogEntry{
 		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
-		Ordinal: s.Ordinal, NextSequence: first, Document: seen.Document,
+		Ordinal: s.Ordinal, NextSequence: first,
 	}
-	_, _ = c.Put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, repaired)
+	_, _ = c.Put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, repaired.replacementFor(seen))
 }

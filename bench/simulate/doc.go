@@ -145,6 +145,28 @@
 // the seed still fails. The remaining faults are printed with the command that repeats the failure. go test runs the
 // simulation without package seeded; a seed then repeats its trace nearly always.
 //
+// # How to read a trace
+//
+// A replay prints one trace for each simulation of the seed. Above each trace is a heading such as === 7022/mailboxes,
+// which -replay accepts. In each trace, steps and simulated times begin at 0. A line such as
+//
+//	263 1m53.5s hub-0.8 read head [503 #17] → 503
+//
+// has these parts:
+//
+//   - The number of the step. A line that is no step has the number of the step before it: a part of a handshake with
+//     the bus, a fault that replaces no turn, time that passes, or a line of a hub's log ("says").
+//   - The simulated time.
+//   - The process or the client. hub-0.8 is the eighth process of hub 0.
+//   - The turn: the purpose of a request (see package steps; "other" is a request for an account or a container, or
+//     without a known purpose), an action of a client, or frames on an AMQP connection of the process ("2 sends begin").
+//   - The fault that replaces the turn, and its number: -drop 17 omits it. Other faults have only a number, [#18], after
+//     the words that describe them: a stale read ("200, 3 old"), a delayed response ("on its way for 2s"), or the end of
+//     a process ("is killed").
+//   - The outcome. A number is the status of the response. "goes": the client acts. "carried": the bus or the hub gets
+//     the frames. "no answer": the sender gets a connection error. "nobody hears of it": the request is lost, and its
+//     sender gets a connection error after two minutes. "arrived": the sender gets a delayed response.
+//
 // The names of turns, faults and clients take part in the draws. So they keep their first form even where the code now
 // uses a different word: maker is a [contentDomain], crowd a [loadBurst], keeper a [busMisconfigurer], vandal a
 // [corruptor], ward a [corruptedMailbox], and night a wait for the retention.

@@ -65,24 +65,24 @@ func (sim *simulation) injectProcessFaults() {
 	}
 	switch {
 	case happens(sim.Profile.Kills):
-		sim.Log(h.who + " is killed")
+		sim.LogFault(h.who + " is killed")
 		h.kill()
 		sim.MarkReached("a hub was killed")
 	case happens(sim.Profile.Stops):
-		sim.Log(h.who + " is told to stop")
+		sim.LogFault(h.who + " is told to stop")
 		h.stopGracefully()
 		sim.MarkReached("a hub was stopped, and started again")
 	case sim.Profile.RareRequests > 0 && happens(100):
-		sim.Log(h.who + " loses its listener")
+		sim.LogFault(h.who + " loses its listener")
 		h.closeListener()
 		sim.MarkReached("a hub lost its listener")
 	case happens(sim.Profile.Pauses):
 		d := time.Duration(1+sim.FaultRNG.IntN(90)) * time.Second
-		sim.Log(h.who + " is paused for " + d.String())
+		sim.LogFault(h.who + " is paused for " + d.String())
 		sim.Pause(h.who, d)
 		sim.MarkReached("a hub was paused")
 	case happens(sim.Profile.BusDrops):
-		sim.Log("the bus drops its connections")
+		sim.LogFault("the bus drops its connections")
 		sim.env.bus.DropConnections()
 		sim.MarkReached("the bus dropped its connections")
 	case happens(sim.Profile.Throttlings):
@@ -90,24 +90,24 @@ func (sim *simulation) injectProcessFaults() {
 		sim.faults.throttledUntil = time.Now().Add(d)
 		if sim.plan.hasHotPartition && sim.FaultRNG.IntN(2) == 0 {
 			sim.faults.throttledPartition = sim.faults.lastPartition
-			sim.Log("partition " + sim.faults.throttledPartition + " is throttled for " + d.String())
+			sim.LogFault("partition " + sim.faults.throttledPartition + " is throttled for " + d.String())
 			sim.MarkReached("one partition was throttled for a while")
 			return
 		}
 		sim.faults.throttledPartition = ""
-		sim.Log("the account throttles everybody for " + d.String())
+		sim.LogFault("the account throttles everybody for " + d.String())
 		sim.MarkReached("the account throttled all requests for a while")
 	case sim.plan.revokesKeys && happens(150):
 		d := time.Duration(1+sim.FaultRNG.IntN(40)) * time.Second
-		sim.Log("the accounts refuse everybody for " + d.String())
+		sim.LogFault("the accounts refuse everybody for " + d.String())
 		sim.faults.refusedUntil = time.Now().Add(d)
 		sim.MarkReached("the accounts refused all requests for a while")
 	case h.isMisconfigured && happens(sim.repairRate()):
-		sim.Log(h.who + " is to get its right settings")
+		sim.LogFault(h.who + " is to get its right settings")
 		h.kill()
 	case happens(sim.Profile.ClockJumps):
 		d := time.Duration(sim.FaultRNG.IntN(7200)-3600) * time.Second
-		sim.Log(h.who + " has its clock moved by " + d.String())
+		sim.LogFault(h.who + " has its clock moved by " + d.String())
 		h.skew.Store(int64(d))
 		sim.MarkReached("a clock jumped")
 	}

@@ -127,18 +127,18 @@ func (sim *objectSimulation) injectNodeFaults() {
 	}
 	switch {
 	case happens(4 * sim.Profile.Kills):
-		sim.Log(n.who + " is killed")
+		sim.LogFault(n.who + " is killed")
 		n.kill()
 		sim.MarkReached("a hub was killed")
 	case happens(4 * sim.Profile.Pauses):
 		d := time.Duration(1+sim.FaultRNG.IntN(90)) * time.Second
-		sim.Log(n.who + " is paused for " + d.String())
+		sim.LogFault(n.who + " is paused for " + d.String())
 		sim.Pause(n.who, d)
 		sim.MarkReached("a hub was paused")
 	case happens(2 * sim.Profile.Throttlings):
 		d := time.Duration(1+sim.FaultRNG.IntN(60)) * time.Second
 		sim.faults.throttledUntil, sim.faults.throttledPartition = time.Now().Add(d), ""
-		sim.Log("the account throttles everybody for " + d.String())
+		sim.LogFault("the account throttles everybody for " + d.String())
 		sim.MarkReached("the account throttled all requests for a while")
 	case happens(sim.Profile.ClockJumps):
 		limit := maxObjectSkew
@@ -146,7 +146,7 @@ func (sim *objectSimulation) injectNodeFaults() {
 			limit = domain.ClockMargin
 		}
 		d := time.Duration(sim.FaultRNG.IntN(2*int(limit/time.Second)))*time.Second - limit
-		sim.Log(n.who + " has its clock moved by " + d.String())
+		sim.LogFault(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
 		sim.hasSkew, sim.hasJumped = true, sim.hasJumped || d.Abs() > domain.ClockMargin
 		sim.MarkReached("a clock jumped")

@@ -293,21 +293,21 @@ func (p *pushSimulation) injectNodeFaults() {
 	}
 	switch {
 	case p.beginOutage() && p.BeginFault():
-		p.Log(n.who + " is killed, and stays down")
+		p.LogFault(n.who + " is killed, and stays down")
 		n.staysDown = true // set first, because the node reads it when it ends
 		n.kill()
 		p.MarkReached("a hub was killed")
 	case happens(2 * p.Profile.Kills):
-		p.Log(n.who + " is killed")
+		p.LogFault(n.who + " is killed")
 		n.kill()
 		p.MarkReached("a hub was killed")
 	case happens(2 * p.Profile.Stops):
-		p.Log(n.who + " is told to stop")
+		p.LogFault(n.who + " is told to stop")
 		n.cancel()
 		p.MarkReached("a hub was stopped, and started again")
 	case happens(2 * p.Profile.Pauses):
 		d := time.Duration(1+p.FaultRNG.IntN(90)) * time.Second
-		p.Log(n.who + " is paused for " + d.String())
+		p.LogFault(n.who + " is paused for " + d.String())
 		p.Pause(n.who, d)
 		p.MarkReached("a hub was paused")
 		if n.underway.Load() > 0 {
@@ -316,11 +316,11 @@ func (p *pushSimulation) injectNodeFaults() {
 	case happens(p.Profile.Throttlings):
 		d := time.Duration(1+p.FaultRNG.IntN(60)) * time.Second
 		p.faults.throttledUntil, p.faults.throttledPartition = time.Now().Add(d), ""
-		p.Log("the account throttles everybody for " + d.String())
+		p.LogFault("the account throttles everybody for " + d.String())
 		p.MarkReached("the account throttled all requests for a while")
 	case happens(p.Profile.ClockJumps):
 		d := time.Duration(p.FaultRNG.IntN(7200)-3600) * time.Second
-		p.Log(n.who + " has its clock moved by " + d.String())
+		p.LogFault(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
 		p.MarkReached("a clock jumped")
 	}

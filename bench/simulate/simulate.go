@@ -48,8 +48,8 @@ type Result struct {
 	Steps     int
 	Faulted   int // number of steps with a fault
 	Happened  []int
-	Sum       uint64 // hash of the trace
-	Trace     []string
+	Sum       uint64   // hash of the trace
+	Trace     []string // for each simulation a heading with the seed and the kind, and then its lines
 	Coverage  map[string]int
 	Histories int           // number of checked histories
 	Passed    time.Duration // simulated time
@@ -80,23 +80,27 @@ func runSeed(t *testing.T, o Options) (r Result) {
 	r.Coverage = coverage.New()
 	isKnown := false
 	for _, part := range []struct {
-		has      bool
+		kind     Kind
+		seedHas  bool
 		simulate func(*Options) Result
 	}{
-		{o.includes(Mailboxes, true), runMailboxes},
-		{o.includes(Push, hasPush(o.Seed)), runPush},
-		{o.includes(Broker, hasBroker(o.Seed)), runBroker},
-		{o.includes(Subscriptions, hasSubscriptions(o.Seed)), runSubscriptions},
-		{o.includes(Watches, hasWatches(o.Seed)), runWatches},
-		{o.includes(Ledger, hasObjects(o.Seed)), runObjects},
+		{Mailboxes, true, runMailboxes},
+		{Push, hasPush(o.Seed), runPush},
+		{Broker, hasBroker(o.Seed), runBroker},
+		{Subscriptions, hasSubscriptions(o.Seed), runSubscriptions},
+		{Watches, hasWatches(o.Seed), runWatches},
+		{Ledger, hasObjects(o.Seed), runObjects},
 	} {
-		if part.has {
+		if o.includes(part.kind, part.seedHas) {
 			isKnown = true
+			if o.Trace {
+				r.Trace = append(r.Trace, fmt.Sprintf("=== %d/%s", o.Seed, part.kind))
+			}
 			synctest.Test(t, func(*testing.T) { r.addPart(part.simulate(&o)) })
 		}
 	}
 	if !isKnown {
-		r.Err = fmt.Errorf("unknown kind of simulation: %q", o.Only)
+		r.Err = fmt.Errorf("unknown kind of simulation: %q; want mailboxes, push, broker, subscriptions, watches or ledger", o.Only)
 	}
 	return r
 }

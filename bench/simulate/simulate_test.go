@@ -80,6 +80,14 @@ type seedRun struct {
 	kind Kind
 }
 
+// String returns the argument with which prove repeats the run.
+func (s seedRun) String() string {
+	if s.kind == "" {
+		return strconv.FormatUint(s.seed, 10)
+	}
+	return fmt.Sprintf("%d/%s", s.seed, s.kind)
+}
+
 func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 	seed := one.seed
 	stuck := time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d: no progress", seed)) })
@@ -91,7 +99,6 @@ func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 		sum.Coverage[what] += n
 	}
 	if *show {
-		fmt.Println("seed", seed)
 		fmt.Println(strings.Join(r.Trace, "\n"))
 	}
 	if *twice {
@@ -110,8 +117,8 @@ func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 	}
 	stuck.Reset(stuckAfter)
 	o, r = Shrink(t, o, r)
-	t.Logf("With %d faults left: %v\n%s\nTo repeat it: go run ./bench/simulate/prove -replay %d -drop %s",
-		len(r.Happened), r.Err, strings.Join(lastLines(r.Trace, 300), "\n"), seed, joinNumbers(o.Drop))
+	t.Logf("With %d faults left: %v\n%s\nTo repeat it: go run ./bench/simulate/prove -replay %s -drop %s",
+		len(r.Happened), r.Err, strings.Join(lastLines(r.Trace, 300), "\n"), one, joinNumbers(o.Drop))
 }
 
 // lastLines returns the last n lines.

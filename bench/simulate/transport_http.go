@@ -104,7 +104,7 @@ func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// !!
+// carryOut sends the request to the account, and describes the outcome.
 func (x *httpExchange) carryOut() string { return x.carryOutWith(faulty.None) }
 
 func (x *httpExchange) carryOutWith(f faulty.Fault) string {
@@ -149,7 +149,7 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 		x.transport.sim.work.coverObserver.observeRequest(x, status, f)
 	}
 	if stale > 0 {
-		outcome += fmt.Sprintf(", %d old", stale)
+		outcome += x.transport.sim.AddNumber(fmt.Sprintf(", %d old", stale))
 	}
 	a := httpResult{resp, err}
 	if x.req.Context().Err() != nil {
@@ -157,7 +157,7 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	}
 	if slow := x.transport.sim.drawDelay(); slow > 0 {
 		x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ": its answer", Detail: x.detail, NotBefore: time.Now().Add(slow), Proceed: func() string { return x.deliverAnswer(a) }})
-		return outcome + ", on its way for " + slow.String()
+		return outcome + x.transport.sim.AddNumber(", on its way for "+slow.String())
 	}
 	x.deliverAnswer(a)
 	return outcome

@@ -25,9 +25,9 @@ type NewerFormatsOptions struct {
 	Reported  prometheus.Gauge   // number of recorded subjects; must not be nil
 }
 
-// A NewerFormats records and logs the subjects that only newer versions may change. Format numbers never
-// decrease, so a subject remains recorded until the process ends. The exception is a subject that was
-// restored from a backup: when its document has a known format again, the subject is removed. A
+// A NewerFormats records and logs the subjects that only newer versions may change. A subject remains
+// recorded until the process reads its document in a known format again. This is rare: the document was
+// restored from a backup, or a newer version lowered its format, as it does for the head of a mailbox. A
 // NewerFormats is a [FormatObserver], and safe for concurrent use.
 type NewerFormats struct {
 	opts    NewerFormatsOptions

@@ -72,14 +72,17 @@ func parseFlags(args []string) (flags, error) {
 	set.StringVar(&f.state, "state", "bench/simulate/campaign.json", "file with the state")
 	set.StringVar(&f.out, "out", "bench/simulate/RESULTS.md", "file for the results; empty: none")
 	set.StringVar(&f.saved, "saved", "bench/simulate/testdata/seeds.txt", "file with the seeds that failed before; they are run first")
-	set.StringVar(&f.replay, "replay", "", "run only this seed, and print its trace")
-	set.StringVar(&f.drop, "drop", "", "comma-separated numbers of faults to leave out in a replay")
+	set.StringVar(&f.replay, "replay", "", "run only this seed (7022), or one simulation of it (7022/mailboxes), and print the trace")
+	set.StringVar(&f.drop, "drop", "", "comma-separated numbers of faults to leave out in a replay; the trace prints 3 as #3")
 	set.StringVar(&f.cover, "cover", "", "folder for coverage profiles, one for each piece")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
 	if f.piece == 0 || f.workers < 1 || set.NArg() > 0 {
 		return f, errors.New("want at least one worker, one seed a piece, and no arguments after the flags")
+	}
+	if f.drop != "" && f.replay == "" {
+		return f, errors.New("-drop needs -replay: add the seed, for example -replay 7022 -drop 3,4")
 	}
 	if f.fresh {
 		f.from = rand.Uint64N(1 << 48)
@@ -151,6 +154,10 @@ func runCommand(ctx context.Context, args []string) error {
 
 // replaySeed builds the simulation and runs one seed.
 func replaySeed(ctx context.Context, f flags) error {
+	seed, err := parseSeed(f.replay)
+	if err != nil {
+		return fmt.Errorf("-replay: %w", err)
+	}
 	folder, err := os.MkdirTemp("", "prove")
 	if err != nil {
 		return err
@@ -160,7 +167,7 @@ func replaySeed(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	return p.replaySeed(ctx, f.replay, f.drop)
+	return p.replaySeed(ctx, seed, f.drop)
 }
 
 // coveredPackages are the packages whose coverage is measured.

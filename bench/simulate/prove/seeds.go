@@ -24,6 +24,16 @@ type savedSeed struct {
 	part string // name of the only simulation to run; "" means all simulations
 }
 
+// parseSeed parses a seed such as 7022, or one simulation of a seed such as 7022/mailboxes.
+func parseSeed(text string) (savedSeed, error) {
+	number, part, hasPart := strings.Cut(text, "/")
+	seed, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || hasPart && part == "" {
+		return savedSeed{}, fmt.Errorf("%q is no seed: want a number such as 7022, or a number and a simulation such as 7022/mailboxes", text)
+	}
+	return savedSeed{seed, part}, nil
+}
+
 // readSeeds returns the seeds in a file. If the file does not exist, the result is empty.
 func readSeeds(path string) ([]savedSeed, error) {
 	text, err := os.ReadFile(path)
@@ -41,12 +51,11 @@ func readSeeds(path string) ([]savedSeed, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		number, part, _ := strings.Cut(fields[0], "/")
-		seed, err := strconv.ParseUint(number, 10, 64)
+		one, err := parseSeed(fields[0])
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: want a seed first: %w", path, at, err)
+			return nil, fmt.Errorf("%s:%d: %w", path, at, err)
 		}
-		if one := (savedSeed{seed, part}); !slices.Contains(seeds, one) {
+		if !slices.Contains(seeds, one) {
 			seeds = append(seeds, one)
 		}
 	}

@@ -134,13 +134,21 @@ func (t *outputEnds) Write(b []byte) (int, error) {
 func (t *outputEnds) String() string { return t.begin.String() + t.end.String() }
 
 // replaySeed runs one seed without the faults in drop, and prints its trace.
-func (p *simulationProcess) replaySeed(ctx context.Context, seed, drop string) error {
-	cmd := exec.CommandContext(ctx, p.command[0], "-test.run=^TestSeeds$", "-test.count=1", //nolint:gosec // it was built here
-		"-simulate.from="+seed, "-simulate.seeds=1", "-simulate.trace", "-simulate.drop="+drop)
+func (p *simulationProcess) replaySeed(ctx context.Context, of savedSeed, drop string) error {
+	cmd := exec.CommandContext(ctx, p.command[0], replayArgs(of, drop)...) //nolint:gosec // it was built here
 	cmd.Dir, cmd.Env = p.dir, seeded.Environment()
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("seed %s: %w", seed, err)
+		return fmt.Errorf("seed %d: %w", of.seed, err)
 	}
 	return nil
+}
+
+// replayArgs returns the arguments with which the simulation runs one seed and prints its trace.
+func replayArgs(of savedSeed, drop string) []string {
+	return []string{
+		"-test.run=^TestSeeds$", "-test.count=1",
+		"-simulate.from=" + strconv.FormatUint(of.seed, 10), "-simulate.seeds=1", "-simulate.only=" + of.part,
+		"-simulate.trace", "-simulate.drop=" + drop,
+	}
 }

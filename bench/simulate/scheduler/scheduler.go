@@ -232,7 +232,8 @@ func (s *Scheduler) runUrgent() bool {
 	for _, t := range urgent {
 		if f := s.drawFault(t); f != nil {
 			s.Steps++
-			s.Log(t.Who + " " + t.What + " [" + f.Name + "] → " + f.Inject())
+			name := s.nameFault(f)
+			s.Log(t.Who + " " + t.What + name + " → " + f.Inject())
 			continue
 		}
 		s.Log(t.Who + " " + t.What + " → " + t.Proceed())
@@ -278,7 +279,7 @@ func (s *Scheduler) runStep(t *Turn) {
 	s.FaultFree = s.FaultFree || s.Steps > s.Profile.LastStep
 	name, goes := "", t.Proceed
 	if f := s.drawFault(t); f != nil {
-		name, goes = " ["+f.Name+"]", f.Inject
+		name, goes = s.nameFault(f), f.Inject
 	}
 	outcome := goes()
 	s.Log(t.Who + " " + t.What + name + " → " + outcome)
@@ -290,6 +291,20 @@ func (s *Scheduler) runStep(t *Turn) {
 // Log adds a line to the trace.
 func (s *Scheduler) Log(line string) {
 	s.Trace.addLine(fmt.Sprintf("%d %s %s", s.Steps, time.Since(s.Began), line))
+}
+
+// LogFault adds a line about the fault that began last.
+func (s *Scheduler) LogFault(line string) { s.Log(s.AddNumber(line)) }
+
+// AddNumber appends the number of the fault that began last to a text for the trace.
+func (s *Scheduler) AddNumber(text string) string {
+	return fmt.Sprintf("%s [#%d]", text, s.FaultNumber)
+}
+
+// nameFault returns the name and the number of f, which began last. The caller must call it before it injects f, because
+// the injection may begin another fault.
+func (s *Scheduler) nameFault(f *Fault) string {
+	return fmt.Sprintf(" [%s #%d]", f.Name, s.FaultNumber)
 }
 
 // drawFault returns the fault that replaces t, or nil.
