@@ -197,8 +197,8 @@ func TestDecode_RejectsInvalidMessagesWithAReason(t *testing.T) {
 		{"faults of all kinds, in the order of the events", inJSON(t, "application/json", []any{event("origin", "Gas"), event("weight", 0)}), "invalid", []string{"2 faults", "\n/0/origin: ", "\n/1/weight: "}},
 		{"one id for two contents", inJSON(t, "application/json", []any{validFields(), event("weight", 4)}), "id-conflict", []string{"\n/0/id: id: " + someID + " stands for different contents", "\n/1/id: "}},
 
-		{"an event for another recipient", session("5790001330552", inContract(t, validNotification())), "other-recipient", []string{"An event for another recipient than its session", someID, someActor, `"5790001330552"`}},
-		{"one of many for another recipient", session(someActor, inJSON(t, "application/json", []any{validFields(), event("recipient", "5790001330552")})), "other-recipient", []string{"is for 5790001330552"}},
+		{"an event for another recipient", session("5790001330552", inContract(t, validNotification())), "other-recipient", []string{"No event of the message was stored", someID, someActor, `"5790001330552"`}},
+		{"one of many for another recipient", session(someActor, inJSON(t, "application/json", []any{validFields(), event("recipient", "5790001330552")})), "other-recipient", []string{"No event of the message was stored", "is for 5790001330552", "Send each event with its recipient"}},
 		{"a session without a name", session("", inContract(t, validNotification())), "other-recipient", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
