@@ -146,7 +146,7 @@ func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 		"blob --container A":                               `--container: want 3 to 63 characters of a-z 0-9, with single dashes between them, got "A"`,
 		"servicebus --entities nowhere":                    "--entities: open nowhere: no such file or directory",
 		"servicebus --entities " + entities:                "--entities: " + entities + ": read entities: line 2, Queues[0].Nam: no such key; known are Name, Properties, Rules",
-		"servicebus --entities " + spans:                   "--entities: " + spans + `: queue q: "1 minute": want a duration such as PT30S`,
+		"servicebus --entities " + spans:                   "--entities: " + spans + `: queue q: LockDuration "1 minute": want a duration such as PT30S`,
 		"servicebus --add-key a=b:send,a=c:listen":         "--add-key: two keys have the name a; rename one of them",
 		"servicebus --max-links many":                      `--max-links: want a whole number, got "many"`,
 		"servicebus --token-timeout 0s":                    "--token-timeout 0s: want more than 0s, such as 10s",
