@@ -157,12 +157,24 @@ func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 		if !strings.Contains(command, "--listen") {
 			args = append(args, "--listen", "127.0.0.1:0")
 		}
-		got := messagehub(t, "", append(args, "--data", folder)...)
+		if !strings.Contains(command, "--in-memory") {
+			args = append(args, "--data", folder)
+		}
+		got := messagehub(t, "", args...)
 		require.Equal(t, 2, got.status, "%s\n%s", command, got.err)
 		require.Contains(t, got.err, "messagehub: "+want, command)
 		require.Contains(t, got.err, "\nmessagehub: see messagehub emulator ", command)
 		require.Empty(t, got.out, command)
 		require.NoDirExists(t, folder, command)
+	}
+}
+
+func TestEmulators_RefuseAFolderWithInMemory(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "data")
+	for _, name := range emulators {
+		got := messagehub(t, "", "emulator", name, "--in-memory", "--data", folder, "--listen", "127.0.0.1:0")
+		require.Equal(t, result{2, "", "messagehub: --data: --in-memory stores nothing in a folder; remove one of the two\n" +
+			"messagehub: see messagehub emulator " + name + " --help\n"}, got)
 	}
 }
 
