@@ -160,7 +160,7 @@ func (p *process) deliveriesExplain() *cobra.Command {
 			if d.json {
 				return p.showJSON(text)
 			}
-			return p.showExplanation(found)
+			return d.showExplanation(found)
 		})
 }
 
