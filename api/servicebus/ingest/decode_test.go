@@ -173,7 +173,7 @@ func TestDecode_RejectsInvalidMessagesWithAReason(t *testing.T) {
 		{"JSON that was cut", inJSON(t, "application/json", `[{"id":"x"`), "not-json", []string{"ends inside an event"}},
 		{"one event that was cut", inJSON(t, "application/json", `{"id":"x"`), "not-json", []string{"at byte 9"}},
 		{"two events without an array", inJSON(t, "application/json", `{} {}`), "not-json", []string{"want nothing after the event, at byte 2"}},
-		{"JSON that is no event", inJSON(t, "application/json", `7`), "not-json", []string{"want an array of events"}},
+		{"JSON that is no event", inJSON(t, "application/json", `7`), "not-json", []string{"want an event or an array of events"}},
 		{"broken JSON further in", inJSON(t, "application/json", `[{},{"id":}]`), "not-json", []string{"/1: want a value"}},
 		{"a batch that is none", inJSON(t, "application/cloudevents-batch+json", cloudEventOf(validFields())), "not-json", []string{"want an array of CloudEvents"}},
 		{"a CloudEvent that is a batch", inJSON(t, "application/cloudevents+json", []any{cloudEventOf(validFields())}), "invalid", []string{"the body: want a CloudEvent, an object, got an array"}},
