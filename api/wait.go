@@ -87,8 +87,9 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	return peeked, slot, nil
 }
 
-// contentDeadline returns the time by which a domain must have produced the content of a bundle.
-// The content can then reach the actor before the deadline of the request.
+// contentDeadline returns the time by which the hub must have copied the content of a bundle from
+// its domain. The content can then reach the actor before the deadline of the request. The domain
+// must reply 2 s earlier; see package hub.
 func (s *Server) contentDeadline() time.Time {
 	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
 }

@@ -41,7 +41,7 @@ func NewGuard(allowed ...netip.Prefix) *Guard {
 type BlockedError struct{ Addr netip.Addr }
 
 func (e *BlockedError) Error() string {
-	return fmt.Sprintf("%s may not be called; use a public address, or allow its range in the hub's configuration", e.Addr)
+	return fmt.Sprintf("%s may not be called; use a public address, or have operators add its range to the setting push.allow", e.Addr)
 }
 
 // Check returns a *BlockedError if addr must not be called.

@@ -39,7 +39,7 @@ func failureReason(err error, timeout time.Duration) string {
 
 func failureText(err error, timeout time.Duration) string {
 	if _, ok := errors.AsType[*BlockedError](err); ok {
-		return "the receiver has an address that may not be called; use a public address, or allow its range in the hub's configuration"
+		return "the receiver has an address that may not be called; use a public address, or have operators add its range to the setting push.allow"
 	}
 	if prepare, ok := errors.AsType[*prepareError](err); ok {
 		return prepare.Error()

@@ -1,8 +1,12 @@
 package webhook_test
 
 import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -73,4 +77,25 @@ for call in json.load(sys.stdin):
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, "True\nFalse\nFalse\nFalse\nFalse\nFalse\nFalse\n", string(out))
+}
+
+func TestReceiversPage_ItsExampleHasTheDigestAndTheSignatureOfItsBody(t *testing.T) {
+	page, err := os.ReadFile("../guide/receivers.md")
+	require.NoError(t, err)
+	example := regexp.MustCompile("(?s)```text\n(POST / HTTP/1.1\n.*?)\n\n(.*?)\n```").FindSubmatch(page)
+	require.NotNil(t, example)
+	head, body := string(example[1]), example[2]
+	call, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head + "\n\n")))
+	require.NoError(t, err)
+	digest := sha256.Sum256(body)
+	require.Equal(t, "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]), call.Header.Get("Digest"))
+	date, err := http.ParseTime(call.Header.Get("Date"))
+	require.NoError(t, err)
+	key, err := webhook.ParseVerifyKey(oldSecret)
+	require.NoError(t, err)
+	verifier := webhook.Verifier{Keys: []webhook.VerifyKey{key}}
+	schemes, err := verifier.Verify(call.Header, body, date)
+	require.NoError(t, err)
+	require.Equal(t, []webhook.Scheme{webhook.SchemeShared}, schemes)
+	require.Contains(t, string(body), `"transaction_id":"`+call.Header.Get("Webhook-Id")+`"`)
 }

@@ -179,7 +179,7 @@ func TestARealDial_IsGuarded(t *testing.T) {
 	c := webhook.New(webhook.Options{AllowHTTP: true})
 	defer c.Close()
 	r := send(t, c, delivery(s.URL))
-	require.Equal(t, "the receiver has an address that may not be called; use a public address, or allow its range in the hub's configuration", r.Answer.Error)
+	require.Equal(t, "the receiver has an address that may not be called; use a public address, or have operators add its range to the setting push.allow", r.Answer.Error)
 	r = send(t, c, delivery(strings.Replace(s.URL, "127.0.0.1", "localhost", 1)))
 	require.Contains(t, r.Answer.Error, "may not be called")
 }

@@ -38,7 +38,7 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 				// The error does not contain the address, which may come from a DNS zone that only
 				// the hub can read.
 				return domain.Errorf(domain.Invalid, "%s: the host has an address that may not be called; use a host with public addresses, "+
-					"or allow the range of the address in the hub's configuration", callbackPointer)
+					"or have operators add the range of the address to the setting push.allow", callbackPointer)
 			}
 			return domain.Errorf(domain.Invalid, "%s: %w", callbackPointer, err)
 		}
@@ -58,7 +58,7 @@ func (c *Client) parseURL(text string) (*url.URL, error) {
 		return nil, domain.Errorf(domain.Invalid, "%s: want a URL", callbackPointer)
 	}
 	if u.Scheme != "https" && !c.opts.AllowHTTP {
-		return nil, domain.Errorf(domain.Invalid, "%s: want https; the hub's configuration may allow http", callbackPointer)
+		return nil, domain.Errorf(domain.Invalid, "%s: want https; operators allow http with the setting push.insecure-http", callbackPointer)
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

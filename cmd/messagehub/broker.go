@@ -29,7 +29,7 @@ func (p *process) brokerCommand() *cobra.Command {
 		Example: "  messagehub broker sync broker.yaml --dry-run\n" +
 			"  messagehub broker broadcast prices --producer shop --producer-token-file shop.token --channel-token-file prices.token --text hello\n" +
 			"  messagehub broker dlq prices billing",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(

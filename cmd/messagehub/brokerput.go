@@ -23,7 +23,7 @@ func (p *process) brokerPut() *cobra.Command {
 		Example: "  messagehub broker put channel prices --token-file prices.token\n" +
 			"  messagehub broker put producer shop --token-file shop.token\n" +
 			"  messagehub broker put consumer prices billing --callback-url https://example.org/hook --token-file billing.token",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(

@@ -120,8 +120,8 @@ func asFlagError(err error) error {
 	pointer, detail, _ := strings.Cut(err.Error(), ": ")
 	switch pointer {
 	case "/callback_url":
-		detail = strings.ReplaceAll(detail, "; the hub's configuration may allow http", ", or --insecure-http")
-		detail = strings.ReplaceAll(detail, "or allow its range in the hub's configuration", "or allow its range with --allow; a hub needs push.allow for it")
+		detail = strings.ReplaceAll(detail, "; operators allow http with the setting push.insecure-http", ", or --insecure-http")
+		detail = strings.ReplaceAll(detail, "or have operators add its range to the setting push.allow", "or allow its range with --allow; a hub needs push.allow for it")
 		return fmt.Errorf("URL: %s", detail)
 	case "/hmac_key_id", "/method", "/encoding":
 		return fmt.Errorf("--%s: %s", strings.ReplaceAll(pointer[1:], "_", "-"), detail)

@@ -48,7 +48,7 @@ func (p *process) deadLettersCommand() *cobra.Command {
 		Example: "  messagehub dead-letters list\n" +
 			"  messagehub dead-letters list dataavailable --reason damaged\n" +
 			"  messagehub dead-letters resend dataavailable --all --reason damaged --why 'the mailbox is repaired, ticket 4711'",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.deadLettersList(), p.deadLettersShow(), p.deadLettersOrder(true), p.deadLettersOrder(false), p.deadLettersRecords())

@@ -34,7 +34,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 			"An actor sees its own subscriptions. Without --actor, an operator sees all, with the hub's token.",
 		Example: "  messagehub deliveries list 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --actor 5790001330552 --state dead\n" +
 			"  messagehub deliveries explain 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17 --actor 5790001330552",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.deliveriesList(), p.deliveriesShow(), p.deliveriesExplain(), p.deliveriesReplay())
@@ -160,7 +160,7 @@ func (p *process) deliveriesExplain() *cobra.Command {
 			if d.json {
 				return p.showJSON(text)
 			}
-			return p.showExplanation(found)
+			return d.showExplanation(found)
 		})
 }
 

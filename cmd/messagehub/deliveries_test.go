@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
 // deliveries runs a command about deliveries with the hub at url.
@@ -53,7 +55,7 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 	got = deliveries(t, hub, "explain", id)
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, id+" of event-1 (made) is retrying.\nAttempt 1 failed at ")
-	require.Contains(t, got.out, "POST /v1/subscriptions/"+subscriptionA+"/test: ")
+	require.Contains(t, got.out, " subscriptions test "+subscriptionA+" --actor "+actorA+" --url "+hub+": call the receiver")
 	for _, args := range [][]string{{"list", subscriptionA}, {"show", id}, {"explain", id}} {
 		got = deliveries(t, hub, args[0], args[1], "--json")
 		require.Equal(t, 0, got.status, got.err)
@@ -92,4 +94,21 @@ func TestSubscriptionsTest_SaysWhatTheReceiverAnswered(t *testing.T) {
 	require.Contains(t, got.out, "the receiver refused the message (418); look at its log")
 	require.Empty(t, got.err)
 	require.Equal(t, 1, subscriptions(t, hub, "test", subscriptionB).status)
+}
+
+func TestDeliveriesExplain_NamesTheCommandForAnAction(t *testing.T) {
+	d := &deliveriesCommand{p: &process{args: []string{"messagehub"}}, url: hubclient.DefaultURL, actor: actorA}
+	d.p.access.ca = "our ca.pem"
+	delivery := subscriptionA + ".0.17"
+	for path, want := range map[string]string{
+		"/v1/subscriptions/" + subscriptionA + "/resume": "subscriptions resume " + subscriptionA + " --actor " + actorA + " --ca 'our ca.pem'",
+		"/v1/deliveries/" + delivery + "/replay":         "deliveries replay " + delivery + " --actor " + actorA + " --ca 'our ca.pem'",
+	} {
+		require.Equal(t, programName("messagehub")+" "+want, d.commandFor(http.MethodPost, path))
+	}
+	require.Empty(t, d.commandFor(http.MethodPut, "/v1/subscriptions/"+subscriptionA))
+	require.Empty(t, d.commandFor(http.MethodPost, "/v1/subscriptions/$(x)/resume"), "an id from the hub that is none")
+	require.Empty(t, d.commandFor(http.MethodPost, "/v1/deliveries/"+delivery+"/melt"))
+	d.actor = ""
+	require.Empty(t, d.commandFor(http.MethodPost, "/v1/deliveries/"+delivery+"/replay"), "an operator who omits --actor")
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -92,7 +95,8 @@ func (p *process) showDelivery(d *hubclient.MessageDelivery) error {
 	return table.Flush()
 }
 
-func (p *process) showExplanation(x *hubclient.Explanation) error {
+func (d *deliveriesCommand) showExplanation(x *hubclient.Explanation) error {
+	p := d.p
 	event := ""
 	if e := x.Delivery.Event; e != nil {
 		event = fmt.Sprintf(" of %s (%s)", shorten(e.ID, 60), shorten(e.Type, 60))
@@ -105,7 +109,40 @@ func (p *process) showExplanation(x *hubclient.Explanation) error {
 		if i == 0 {
 			fmt.Fprintln(p.out, "\nYou can:")
 		}
-		fmt.Fprintf(p.out, "  %s %s: %s\n", terminal.Printable(a.Method), terminal.Printable(a.Path), terminal.Printable(a.Text))
+		action := cmp.Or(d.commandFor(a.Method, a.Path), a.Method+" "+a.Path)
+		fmt.Fprintf(p.out, "  %s: %s\n", terminal.Printable(action), terminal.Printable(a.Text))
 	}
 	return nil
+}
+
+// commandFor returns the command that sends a request about a subscription or a delivery, or "" if
+// no command does. These commands need the actor, so it returns "" if an operator omitted --actor.
+func (d *deliveriesCommand) commandFor(method, path string) string {
+	parts := strings.Split(strings.TrimPrefix(path, "/v1/"), "/")
+	if d.actor == "" || method != http.MethodPost || len(parts) != 3 {
+		return ""
+	}
+	things, id, verb := parts[0], parts[1], parts[2]
+	isKnown := false
+	switch things + " " + verb {
+	case "subscriptions resume", "subscriptions test":
+		_, err := domain.ParseSubscriptionID(id)
+		isKnown = err == nil
+	case "deliveries replay":
+		_, err := domain.ParseDeliveryID(id)
+		isKnown = err == nil
+	}
+	if !isKnown {
+		return ""
+	}
+	command := fmt.Sprintf("%s %s %s %s --actor %s", programName(d.p.args[0]), things, verb, id, d.actor)
+	of := &d.p.access
+	for _, flag := range []struct{ name, value, otherwise string }{
+		{"url", d.url, hubclient.DefaultURL}, {"token-file", of.tokenFile, ""}, {"ca", of.ca, ""}, {"cert", of.cert, ""}, {"key", of.key, ""},
+	} {
+		if flag.value != flag.otherwise {
+			command += " --" + flag.name + " " + terminal.ShellWord(flag.value)
+		}
+	}
+	return command
 }

@@ -57,10 +57,13 @@ func (p *process) emulatorCosmosCommand() *cobra.Command {
 		Example: "  messagehub emulator cosmos --in-memory\n" +
 			"  messagehub emulator cosmos --data ./account --tls --cert emulator.crt\n" +
 			"  messagehub emulator cosmos --throttle --latency 2ms --latency-jitter 1ms --log-requests",
-		Args: cobra.NoArgs,
+		Args: checkName,
 	}
 	e.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		if err := p.checkFolder(cmd.Flags(), e.inMemory); err != nil {
+			return err
+		}
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		o, err := e.options(p)

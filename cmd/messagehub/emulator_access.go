@@ -52,6 +52,15 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 	return key, nil
 }
 
+// checkFolder fails if the flags name a data folder and also --in-memory, because nothing would be
+// stored in the folder.
+func (p *process) checkFolder(flags *pflag.FlagSet, inMemory bool) error {
+	if inMemory && flags.Changed("data") {
+		return p.usage("--data: --in-memory stores nothing in a folder; remove one of the two")
+	}
+	return nil
+}
+
 // options returns the options that are common to all emulators.
 func (a *emulatorAccess) options(p *process) emulator.Options {
 	return emulator.Options{

@@ -146,7 +146,7 @@ func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 		"blob --container A":                               `--container: want 3 to 63 characters of a-z 0-9, with single dashes between them, got "A"`,
 		"servicebus --entities nowhere":                    "--entities: open nowhere: no such file or directory",
 		"servicebus --entities " + entities:                "--entities: " + entities + ": read entities: line 2, Queues[0].Nam: no such key; known are Name, Properties, Rules",
-		"servicebus --entities " + spans:                   "--entities: " + spans + `: queue q: "1 minute": want a duration such as PT30S`,
+		"servicebus --entities " + spans:                   "--entities: " + spans + `: queue q: LockDuration "1 minute": want a duration such as PT30S`,
 		"servicebus --add-key a=b:send,a=c:listen":         "--add-key: two keys have the name a; rename one of them",
 		"servicebus --max-links many":                      `--max-links: want a whole number, got "many"`,
 		"servicebus --token-timeout 0s":                    "--token-timeout 0s: want more than 0s, such as 10s",
@@ -157,12 +157,24 @@ func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
 		if !strings.Contains(command, "--listen") {
 			args = append(args, "--listen", "127.0.0.1:0")
 		}
-		got := messagehub(t, "", append(args, "--data", folder)...)
+		if !strings.Contains(command, "--in-memory") {
+			args = append(args, "--data", folder)
+		}
+		got := messagehub(t, "", args...)
 		require.Equal(t, 2, got.status, "%s\n%s", command, got.err)
 		require.Contains(t, got.err, "messagehub: "+want, command)
 		require.Contains(t, got.err, "\nmessagehub: see messagehub emulator ", command)
 		require.Empty(t, got.out, command)
 		require.NoDirExists(t, folder, command)
+	}
+}
+
+func TestEmulators_RefuseAFolderWithInMemory(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "data")
+	for _, name := range emulators {
+		got := messagehub(t, "", "emulator", name, "--in-memory", "--data", folder, "--listen", "127.0.0.1:0")
+		require.Equal(t, result{2, "", "messagehub: --data: --in-memory stores nothing in a folder; remove one of the two\n" +
+			"messagehub: see messagehub emulator " + name + " --help\n"}, got)
 	}
 }
 

@@ -46,6 +46,9 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 	}
 	e.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		if err := p.checkFolder(cmd.Flags(), e.inMemory); err != nil {
+			return err
+		}
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		o, err := e.options(p)

@@ -12,13 +12,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/guide"
+	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/deploy/handbook"
+	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
 // handbookPages returns the text of each page of the guide and the handbook, by
@@ -150,6 +153,34 @@ func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 			require.NoError(t, err, "%s:\n%s", name, block[2])
 		}
 	}
+}
+
+func TestHandbook_HasTheConnectionStringsOfTheEngines(t *testing.T) {
+	blobs := "DefaultEndpointsProtocol=http;AccountName=" + blobaccount.WellKnownAccount + ";AccountKey=" + blobaccount.WellKnownKey +
+		";BlobEndpoint=" + defaultBlob + ";"
+	_, err := azblob.NewClientFromConnectionString(blobs, nil)
+	require.NoError(t, err)
+	pages := handbookPages(t)
+	require.Contains(t, pages["api/guide/domains.md"], "`"+defaultBus+"`")
+	require.Contains(t, pages["api/guide/domains.md"], "`"+blobs+"`")
+	require.Contains(t, pages["deploy/handbook/servicebus-emulator.md"], "\n"+defaultBus+"\n")
+	require.Contains(t, pages["deploy/handbook/blob-emulator.md"], "\n"+blobs+"\n")
+}
+
+func TestHandbook_HasEntitiesThatTheBusEmulatorCreates(t *testing.T) {
+	files := 0
+	for _, block := range fencedCode.FindAllStringSubmatch(handbookPages(t)["deploy/handbook/servicebus-emulator.md"], -1) {
+		if block[1] != "json" {
+			continue
+		}
+		files++
+		entities, err := bus.ReadEntities(strings.NewReader(block[2]))
+		require.NoError(t, err, block[2])
+		namespace, err := bus.Open(bus.Options{Entities: entities})
+		require.NoError(t, err, block[2])
+		require.NoError(t, namespace.Close())
+	}
+	require.Equal(t, 1, files)
 }
 
 // The page monitoring.md must list exactly the metrics of the hub. Another test

@@ -83,6 +83,8 @@ func (l *listenCommand) checkFlags(p *process) error {
 		{o.Status < 200 || o.Status > 599, fmt.Sprintf("--answer: want a status from 200 to 599, got %d", o.Status)},
 		{o.Failures < 0, "--failures: want a number of calls, or 0"},
 		{o.RetryAfter < 0, "--retry-after: want a time such as 30s"},
+		{o.Failures > 0 && o.Status < 300, "--failures: these calls would get a success; add --answer with a status such as 503"},
+		{o.RetryAfter > 0 && o.Status < 300, "--retry-after: a success has no Retry-After; add --answer with a status such as 503"},
 		{o.Delay < 0 || o.Delay > time.Hour, "--delay: want a time such as 20s, up to 1h"},
 		{o.ShowBody < 0, "--body: want a number of bytes, or 0"},
 	} {

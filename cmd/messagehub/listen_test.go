@@ -28,6 +28,8 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 		{[]string{"--delay", "2h"}, "--delay: want a time such as 20s, up to 1h"},
 		{[]string{"--retry-after", "-1s"}, "--retry-after: want a time such as 30s"},
 		{[]string{"--failures", "-1"}, "--failures: want a number of calls, or 0"},
+		{[]string{"--failures", "1"}, "--failures: these calls would get a success; add --answer with a status such as 503"},
+		{[]string{"--answer", "204", "--retry-after", "2s"}, "--retry-after: a success has no Retry-After; add --answer with a status such as 503"},
 		{[]string{"--body", "-1"}, "--body: want a number of bytes, or 0"},
 		{[]string{"--host", "0.0.0.0"}, "--host 0.0.0.0: every machine that reaches it could print here; use 127.0.0.1:9000, or give a --secret or a --consumer-token, or --insecure"},
 		{[]string{"--hmac-key="}, "--hmac-key: want a key, got nothing"},

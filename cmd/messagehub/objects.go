@@ -33,7 +33,7 @@ func (p *process) objectsCommand() *cobra.Command {
 			"history of each. If the hub also serves other machines, this needs the operator's token.",
 		Example: "  messagehub objects ls results 'run7/*.bam'\n" +
 			"  messagehub objects history AQFiAWsBAQRudWxsAjAx",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.objectsList(), p.objectsShow(), p.objectsHistory(), p.objectsLink(), p.objectsCrawl(), p.objectsPatch())

@@ -63,6 +63,7 @@ func (p *process) peekCommand() *cobra.Command {
 	cmd.Flags().StringVar(&group, "group", "", "only bundles of the group of domains with this `NAME`, such as timeseries")
 	cmd.Flags().StringVar(&bundle, "bundle-id", "", "`ID` for the bundle if a new one is opened, a UUID")
 	cmd.Flags().StringVar(&format, "format", "", "request content in this `FORMAT` from the domain, json or xml")
+	cmd.Flags().Lookup("timeout").Usage = "give up after this `TIME`; an error response of the hub ends the command immediately"
 	cmd.Flags().DurationVar(&wait, "wait", 0, "if there is no data, wait for it up to this `TIME`, such as 20s")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		opts, err := peekOptions(group, bundle, format, wait)

@@ -124,7 +124,7 @@ func refuseUnknown(cmd *cobra.Command) {
 		refuseUnknown(sub)
 	}
 	if cmd.HasSubCommands() && !cmd.Runnable() {
-		cmd.Args = cobra.NoArgs
+		cmd.Args = checkName
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 }

@@ -34,7 +34,7 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 		Example: "  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook\n" +
 			"  messagehub subscriptions list --actor 5790001330552\n" +
 			"  messagehub subscriptions sync subscriptions.yaml --dry-run",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(

@@ -194,7 +194,7 @@ func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {
 		{[]string{"create", "--actor", "a"}, "--callback-url is missing; say what the hub is to call"},
 		{[]string{"create", "--actor", "a", "--callback-url", "/hook"}, `--callback-url: want http or https, got "/hook"`},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--id", "x"}, `--id: subscription id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "x"`},
-		{[]string{"create", "--actor", "a", "--callback-url", url, "--filter", "a["}, "--filter: want a JMESPath expression: SyntaxError: Expected TOKStar, received: TOKEOF"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--filter", "a["}, "--filter: want a JMESPath expression: Expected *, received: the end of the expression, at byte 2"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--attachment", "_x=a"}, "--attachment _x: want a name that does not begin with _"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--attachment", "x"}, `--attachment: want NAME=VALUE, got "x"`},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--form-field", "a=b", "--form-field", "a=c"}, "--form-field: a occurs twice"},

@@ -41,9 +41,30 @@ var wantedValues = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number such as 0.5",
 }
 
-// explainFlag converts pflag's error about a flag's value to a text for a
-// person.
-func explainFlag(_ *cobra.Command, err error) error {
+// checkName fails if args has the name of a command that cmd does not have. cobra's own error does
+// not list the commands that exist.
+func checkName(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			known = append(known, sub.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q; known are %s", args[0], cmd.CommandPath(), strings.Join(known, ", "))
+}
+
+// explainFlag converts pflag's error about a flag to a text for a person. If the name of a
+// subcommand before the flag is unknown, the error is about that name: cobra takes the flags after it
+// for flags of cmd, so they are unknown, too.
+func explainFlag(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() {
+		if wrongName := cmd.ValidateArgs(cmd.Flags().Args()); wrongName != nil {
+			return wrongName
+		}
+	}
 	invalid, isInvalid := errors.AsType[*pflag.InvalidValueError](err)
 	if !isInvalid {
 		return err

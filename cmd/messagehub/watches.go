@@ -33,7 +33,7 @@ func (p *process) watchesCommand() *cobra.Command {
 		Long:  "Show and change the watches of an actor: the URLs that the hub calls when a resource is updated or deleted.",
 		Example: "  messagehub watches add --actor 5790001330552 --resource http://127.0.0.1:8080/v1/resources/prices --callback https://example.org/changed\n" +
 			"  messagehub watches list --actor 5790001330552",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.watchesList(), p.watchesAdd(), p.watchesShow(), p.watchesRemove())

@@ -68,7 +68,7 @@ func Compile(text string) (*Expression, error) {
 	}
 	node, err := parseExpression(text)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "want a JMESPath expression: %w", err)
+		return nil, domain.Errorf(domain.Invalid, "want a JMESPath expression: %s", explainSyntax(err))
 	}
 	b, err := boundOf(&node)
 	if err != nil {

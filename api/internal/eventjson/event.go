@@ -60,7 +60,10 @@ func (d *eventDecoder) decode(at eventPlace, text []byte, defaults eventDefaults
 	if err := checkUTF8(text, "event"); err != nil {
 		return err
 	}
-	if len(text) == 0 || text[0] != '{' {
+	if len(text) == 0 { // the array continues, so json's "unexpected end of JSON input" would mislead
+		return &SyntaxError{want: "want an event"}
+	}
+	if text[0] != '{' {
 		if err := checkJSON(text, 0); err != nil {
 			return err
 		}

@@ -64,8 +64,8 @@ func TestLaterFaultsPointToTheEvent(t *testing.T) {
 
 func TestSyntaxError_HasThePositionOfTheByte(t *testing.T) {
 	for text, want := range map[string]SyntaxError{
-		``:                   {"", 0, "the body is empty; want an array of events"},
-		`  7`:                {"", 2, "want an array of events"},
+		``:                   {"", 0, "the body is empty; want an event or an array of events"},
+		`  7`:                {"", 2, "want an event or an array of events"},
 		`  {"a"}`:            {"", 6, "want : after the name of a field"},
 		` {"a":1} x`:         {"", 8, "want nothing after the event"},
 		`{"a":1`:             {"", 6, "want , or } after a field"},

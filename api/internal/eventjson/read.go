@@ -70,9 +70,16 @@ func Read(r io.Reader, limits Limits) (*Events, error) {
 // Parse decodes a JSON object with one event, or a JSON array of events. It fails like Read. If the
 // text is a single event, the pointers to faults start with the name of a field.
 func Parse(text []byte, limits Limits) (*Events, error) {
+	const want = "want an event or an array of events"
 	t := newEventReader(limits)
-	if begin := skipSpace(text, 0); begin < len(text) && text[begin] == '{' {
+	begin := skipSpace(text, 0)
+	switch {
+	case begin == len(text):
+		return t.events, &SyntaxError{at: int64(begin), want: "the body is empty; " + want}
+	case text[begin] == '{':
 		return t.events, t.readSingle(bytes.TrimRight(text[begin:], space), int64(begin), "", eventDefaults{})
+	case text[begin] != '[':
+		return t.events, &SyntaxError{at: int64(begin), want: want}
 	}
 	return t.events, t.readArray(inMemory(text, 0), "", eventDefaults{})
 }

@@ -35,7 +35,7 @@
 //	hub ──── RequestDataBundle ──▶ <domain>         session id = reply-to session id = RequestId
 //	                                                reply-to = <domain>-reply
 //	                                                DataAvailableNotificationReferenceId = ids
-//	                                                time to live = the rest of the 30 s
+//	                                                time to live = the rest of 27 s
 //	domain   reads ids, writes a blob with the content
 //	domain ─ DataBundleResponse ─▶ <domain>-reply   session id = RequestId
 //	                                                Success.contentUri, or Failure

@@ -2,10 +2,12 @@
 // use Service Bus. It imports Microsoft's clients for Service Bus and Blob Storage,
 // package contract and the layer over the client for Service Bus, but not the hub.
 //
+//	account, err := azblob.NewClientFromConnectionString(blobConnection, nil)
+//	...
 //	domain, err := domainclient.New(domainclient.Options{
 //		Origin:   "Charges",
-//		Connect:  domainclient.ConnectionString(bus),
-//		Exchange: container, // shared with the hub
+//		Connect:  domainclient.ConnectionString(busConnection),
+//		Exchange: account.ServiceClient().NewContainerClient(contract.ExchangeContainer), // shared with the hub
 //	})
 //
 // A domain does three things, and [Client] has a method for each:

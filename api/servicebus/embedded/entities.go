@@ -114,7 +114,7 @@ func (n *Namespace) declareTopic(t TopicSetup) error {
 	if p.RequiresDuplicateDetection {
 		window = orDefault(p.DuplicateDetectionHistoryTimeWindow, defaultWindow)
 	}
-	err := errors.Join(parseSpan(&e.DefaultTTL, p.DefaultMessageTimeToLive), parseSpan(&e.DuplicateWindow, window))
+	err := errors.Join(parseSpan("DefaultMessageTimeToLive", &e.DefaultTTL, p.DefaultMessageTimeToLive), parseSpan("DuplicateDetectionHistoryTimeWindow", &e.DuplicateWindow, window))
 	if err == nil {
 		err = n.setEntity(e)
 	}
@@ -145,14 +145,14 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// parseSpan stores the duration in text in to. An empty text changes nothing.
-func parseSpan[D ~int64](to *D, text string) error {
+// parseSpan stores the duration in text in to. An empty text changes nothing. An error names the key.
+func parseSpan[D ~int64](key string, to *D, text string) error {
 	if text == "" || text == duration.Longest {
 		return nil
 	}
 	d, err := duration.Parse(text)
 	if err != nil {
-		return fmt.Errorf("%q: %w", text, err)
+		return fmt.Errorf("%s %q: %w", key, text, err)
 	}
 	*to = D(d)
 	return nil
@@ -170,7 +170,11 @@ func (q *QueueSetup) toEntity(path string, kind bus.Kind) (bus.Entity, error) {
 	if p.RequiresDuplicateDetection {
 		window = orDefault(p.DuplicateDetectionHistoryTimeWindow, defaultWindow)
 	}
-	return e, errors.Join(parseSpan(&e.LockDuration, p.LockDuration), parseSpan(&e.DefaultTTL, p.DefaultMessageTimeToLive), parseSpan(&e.DuplicateWindow, window))
+	return e, errors.Join(
+		parseSpan("LockDuration", &e.LockDuration, p.LockDuration),
+		parseSpan("DefaultMessageTimeToLive", &e.DefaultTTL, p.DefaultMessageTimeToLive),
+		parseSpan("DuplicateDetectionHistoryTimeWindow", &e.DuplicateWindow, window),
+	)
 }
 
 // awaitResult waits for an operation of the bus and returns its error.

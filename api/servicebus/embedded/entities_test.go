@@ -25,7 +25,7 @@ func TestReadEntities_ReadsTheConfigOfMicrosoftsEmulator(t *testing.T) {
 
 func TestReadEntities_RefusesInvalidEntities(t *testing.T) {
 	for text, says := range map[string]string{
-		`{"Queues": [{"Name": "q", "Properties": {"LockDuration": "1 minute"}}]}`: `queue q: "1 minute": want a duration`,
+		`{"Queues": [{"Name": "q", "Properties": {"LockDuration": "1 minute"}}]}`: `queue q: LockDuration "1 minute": want a duration`,
 		`{"Queues": [{"Name": ""}]}`: "queue",
 		`{"Topics": [{"Name": "t", "Subscriptions": [{"Name": "s", "Rules": [{"Name": "r", "Properties": {"FilterType": "Sql"}}]}]}]}`: "rule r: filter type",
 	} {

@@ -206,8 +206,8 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	}
 	for i := range events {
 		if recipient := events[i].Recipient.String(); recipient != *session && plainRecipient(recipient) != plainRecipient(*session) {
-			return reject(reasonOtherRecipient, "An event for another recipient than its session: event %s is for %s, and the session is %q. Send it with the session id %s.",
-				events[i].ID, recipient, domain.Shorten(*session), recipient)
+			return reject(reasonOtherRecipient, "No event of the message was stored: event %s is for %s, and the session is %q. Send each event with its recipient as the session id.",
+				events[i].ID, recipient, domain.Shorten(*session))
 		}
 	}
 	return nil

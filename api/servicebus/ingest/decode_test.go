@@ -173,7 +173,7 @@ func TestDecode_RejectsInvalidMessagesWithAReason(t *testing.T) {
 		{"JSON that was cut", inJSON(t, "application/json", `[{"id":"x"`), "not-json", []string{"ends inside an event"}},
 		{"one event that was cut", inJSON(t, "application/json", `{"id":"x"`), "not-json", []string{"at byte 9"}},
 		{"two events without an array", inJSON(t, "application/json", `{} {}`), "not-json", []string{"want nothing after the event, at byte 2"}},
-		{"JSON that is no event", inJSON(t, "application/json", `7`), "not-json", []string{"want an array of events"}},
+		{"JSON that is no event", inJSON(t, "application/json", `7`), "not-json", []string{"want an event or an array of events"}},
 		{"broken JSON further in", inJSON(t, "application/json", `[{},{"id":}]`), "not-json", []string{"/1: want a value"}},
 		{"a batch that is none", inJSON(t, "application/cloudevents-batch+json", cloudEventOf(validFields())), "not-json", []string{"want an array of CloudEvents"}},
 		{"a CloudEvent that is a batch", inJSON(t, "application/cloudevents+json", []any{cloudEventOf(validFields())}), "invalid", []string{"the body: want a CloudEvent, an object, got an array"}},
@@ -197,8 +197,8 @@ func TestDecode_RejectsInvalidMessagesWithAReason(t *testing.T) {
 		{"faults of all kinds, in the order of the events", inJSON(t, "application/json", []any{event("origin", "Gas"), event("weight", 0)}), "invalid", []string{"2 faults", "\n/0/origin: ", "\n/1/weight: "}},
 		{"one id for two contents", inJSON(t, "application/json", []any{validFields(), event("weight", 4)}), "id-conflict", []string{"\n/0/id: id: " + someID + " stands for different contents", "\n/1/id: "}},
 
-		{"an event for another recipient", session("5790001330552", inContract(t, validNotification())), "other-recipient", []string{"An event for another recipient than its session", someID, someActor, `"5790001330552"`}},
-		{"one of many for another recipient", session(someActor, inJSON(t, "application/json", []any{validFields(), event("recipient", "5790001330552")})), "other-recipient", []string{"is for 5790001330552"}},
+		{"an event for another recipient", session("5790001330552", inContract(t, validNotification())), "other-recipient", []string{"No event of the message was stored", someID, someActor, `"5790001330552"`}},
+		{"one of many for another recipient", session(someActor, inJSON(t, "application/json", []any{validFields(), event("recipient", "5790001330552")})), "other-recipient", []string{"No event of the message was stored", "is for 5790001330552", "Send each event with its recipient"}},
 		{"a session without a name", session("", inContract(t, validNotification())), "other-recipient", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

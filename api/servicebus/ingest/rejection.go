@@ -14,7 +14,7 @@ const (
 	reasonNotProtobuf    = "not-protobuf"    // the body does not match its content type
 	reasonNotJSON        = "not-json"        // the body does not match its content type
 	reasonInvalid        = "invalid"         // an event has an invalid field
-	reasonConflict       = "id-conflict"     // two events of the message have the same id and different contents
+	reasonConflict       = "id-conflict"     // an event has the id of another event, of the message or stored before, and different content
 	reasonOtherRecipient = "other-recipient" // an event is not for the recipient of the session
 	reasonWrongOrigin    = "wrong-origin"    // an event does not have the required origin of its queue
 	reasonDamaged        = "damaged"         // the mailbox of a recipient is damaged; the message is valid

@@ -62,7 +62,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		shown = account.TLSConnectionString(listener.Addr().String())
 	}
 	if !b.hasKnownKey() {
-		shown = strings.ReplaceAll(shown, b.Engine.Key, "...")
+		shown = strings.ReplaceAll(shown, b.Engine.Key, ownKey)
 	}
 	fmt.Fprintf(b.Out, "Blob Storage emulator %s listens on %s with connection string %s\n", b.Version, listener.Addr(), shown)
 	b.Logger.InfoContext(ctx, "ready", "address", listener.Addr().String())

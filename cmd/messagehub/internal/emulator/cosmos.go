@@ -67,7 +67,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if cert != nil {
 		scheme, options.TLS = "https", cert.Config()
 	}
-	shown := "its own"
+	shown := ownKey
 	if c.hasKnownKey() {
 		shown = engine.Key()
 	}

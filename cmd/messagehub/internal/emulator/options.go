@@ -44,6 +44,9 @@ const knownKey = "its key is the well-known one (set another with --key-file or 
 // trustsTokens is the reason passed to checkAddress if the emulator accepts every token.
 const trustsTokens = "--trust-tokens gives every client all rights" //nolint:gosec // a sentence
 
+// ownKey is printed instead of a key that is not the well-known one.
+const ownKey = "YOUR_KEY"
+
 // checkAddress rejects an address that other machines can reach. reason says
 // why anyone could use the emulator at that address; if reason is "", all
 // addresses are accepted.

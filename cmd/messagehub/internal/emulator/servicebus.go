@@ -79,7 +79,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	}
 	shown := namespace.ConnectionString(listeners[0].Addr().String())
 	if b.key() != embedded.WellKnownKey {
-		shown = strings.ReplaceAll(shown, b.key(), "...")
+		shown = strings.ReplaceAll(shown, b.key(), ownKey)
 	}
 	fmt.Fprintf(b.Out, "Service Bus emulator %s listens on %s with connection string %s\n", b.Version, addressList(listeners), shown)
 	b.Logger.InfoContext(ctx, "ready", "address", addressList(listeners))

@@ -110,7 +110,7 @@ func TestParse_NamesEachFaultByItsLine(t *testing.T) {
 		entry("    form_fields: []"):                                            "f.yaml line 4: form_fields: want a mapping, name: value",
 		entry("    form_fields: {a: []}"):                                       "f.yaml line 4: form_fields a: want a text",
 		entry("    form_fields: {a: b, a: c}"):                                  "f.yaml line 4: a: it occurs twice",
-		entry("    jmespath_query: 'a['"):                                       "f.yaml line 2: jmespath_query: want a JMESPath expression: SyntaxError: Expected TOKStar, received: TOKEOF",
+		entry("    jmespath_query: 'a['"):                                       "f.yaml line 2: jmespath_query: want a JMESPath expression: Expected *, received: the end of the expression, at byte 2",
 		entry("    attachments: {a: b}"):                                        "f.yaml line 4: attachment a: want a mapping, name: value\nf.yaml line 4: attachment a: want type: jmespath",
 		entry("    attachments: {a: {type: jmespath, expression: a, b: c}}"):    `f.yaml line 4: "b": unknown; known are expression, type`,
 		entry("    attachments: {_a: {type: jmespath, expression: a}}"):         "f.yaml line 2: attachments/_a: want a name that does not begin with _",
