@@ -136,7 +136,7 @@ func TestServe_ReportsInOneLineWhyItDoesNotStart(t *testing.T) {
 			"data folder " + used + ": another process uses it; stop that one, or choose another folder with --data",
 		}},
 		{"the folder is damaged", []string{"--data", damaged}, []string{
-			filepath.Join(damaged, "cosmos", "store.db") + ": the file is damaged; restore it from a copy, or remove it to start empty",
+			filepath.Join(damaged, "cosmos", "store.db") + ": the file is damaged; restore the whole folder from a backup",
 		}},
 		{"the folder can be written by nobody", []string{"--data", "/sys/messagehub"}, []string{
 			"data folder /sys/messagehub: ", "or choose another folder with --data",
