@@ -55,8 +55,8 @@ func bearerOf(r *http.Request) string {
 // missingOperator returns the error for a request without a valid operator token.
 func missingOperator(w http.ResponseWriter) error {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
-		"without that setting, the file admin.token in the hub's data folder holds it.")
+	return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN) or one of admin.tokens; "+
+		"without these settings, the file admin.token in the hub's data folder holds it.")
 }
 
 // isOperator reports whether token, which may be "", is an operator token. It fails if the hub has

@@ -285,9 +285,9 @@ func (c *mailboxChecker) checkUntilCertain(ctx context.Context, recipient domain
 }
 
 // isOfMailbox reports whether err affects only the documents of one recipient, so that the check can
-// continue with the other recipients.
+// continue with the other recipients. err may be unclassified.
 func isOfMailbox(err error) bool {
-	kind := domain.KindOf(err)
+	kind := domain.KindOf(client.Classify("", err))
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 

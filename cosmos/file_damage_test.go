@@ -12,6 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -90,6 +91,39 @@ func TestDamagedFile_IsReportedAsDamaged(t *testing.T) {
 	}
 	_, err := node.Sweep(t.Context())
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
+}
+
+func TestFind_ListsADamagedFileAsUnread(t *testing.T) {
+	all := newActors(t, 3)
+	var bundle domain.BundleID
+	file := fileOf(t, func(r *rig) {
+		fillMailboxes(t, all)(r)
+		node := r.node(Options{Exclusive: true, SweepEvery: -1}, false)
+		b, err := repositorytest.Peek(t.Context(), r.stores(node), all[1], allGroups, domain.BundleID{}, repositorytest.OnRequest)
+		require.NoError(t, err)
+		bundle = b.ID
+	})
+	for name, text := range map[string]string{
+		"head":   headOf(all[1]),
+		"gate":   `"recipient":"actor-0001"`,
+		"bundle": `"id":"` + bundle.String() + `"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := flipBit(t, file, text).node(Options{}, false)
+			unread := 0
+			for _, recipient := range []domain.ActorID{all[1], {}} {
+				events, err := node.FindEvent(t.Context(), repository.EventQuery{ID: repositorytest.NewEventID(), Recipient: recipient})
+				require.NoError(t, err)
+				bundles, err := node.FindBundle(t.Context(), bundle, recipient, 20)
+				require.NoError(t, err)
+				for _, u := range append(events.Unread, bundles.Unread...) {
+					require.Contains(t, u.Reason, "the file is damaged")
+					unread++
+				}
+			}
+			require.NotZero(t, unread)
+		})
+	}
 }
 
 func TestCheck_ContinuesBehindADamagedMailbox(t *testing.T) {

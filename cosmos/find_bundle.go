@@ -47,6 +47,11 @@ func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipie
 		if err == nil && found.State == repository.BundleOpen {
 			gates := make(map[domain.Group]*gate)
 			err = c.readGates(ctx, found.Cabinet.Recipient, r.opts.Groups.All(), gates)
+			if isOfMailbox(err) { // the bundle was found, although its mailbox cannot be read completely
+				reason := client.Classify("read the gates of the mailbox", err).Error()
+				search.Unread = append(search.Unread, repository.UnreadMailbox{Recipient: doc.Recipient, Reason: reason})
+				err = nil
+			}
 			found.Frozen = anyFrozen(gates)
 		}
 		search.Found = append(search.Found, found)

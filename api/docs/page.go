@@ -45,6 +45,23 @@ func Find(topic string) (page Page, exists bool) {
 	return Page{}, false
 }
 
+// FindAlert returns the section of the page incidents about an alert, as a page of its own.
+func FindAlert(name string) (section Page, exists bool) {
+	page, _ := Find("incidents")
+	heading := "\n## " + name + ": "
+	from := strings.Index(page.text, heading)
+	if from < 0 || strings.ContainsAny(name, "\n: ") {
+		return Page{}, false
+	}
+	text, _, hasNext := strings.Cut(page.text[from+len("\n## "):], "\n## ")
+	if hasNext {
+		text += "\n"
+	}
+	page.text = "## " + text
+	page.Title, page.Summary = readHead(page.text)
+	return page, true
+}
+
 // readPages returns the pages in an embedded folder.
 func readPages(folder string, files embed.FS, order []string) []Page {
 	entries, err := files.ReadDir(".")

@@ -166,13 +166,16 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 		return err
 	}
 	total.Resume = ""
-	if err := c.print(&total); err != nil {
-		return err
+	isUnknown := c.actor != "" && total.Clean() && total.Cabinets == 0
+	if !isUnknown || c.json {
+		if err := c.print(&total); err != nil {
+			return err
+		}
 	}
 	switch {
 	case !total.Clean():
 		return exitError(exitFailed)
-	case c.actor != "" && total.Cabinets == 0:
+	case isUnknown:
 		return fmt.Errorf("nothing is stored for actor %s; messagehub queue list shows the actors for whom something is", c.actor)
 	}
 	return nil

@@ -101,5 +101,9 @@ func TestDamagedFile_IsReportedByPeekAndByCheck(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, messagehub(t, "", "check", "--url", url).status)
+	for _, more := range [][]string{nil, {"--actor", "actor-1"}} {
+		got := messagehub(t, "", append([]string{"find", "00000000-0000-4000-8000-000000000002", "--url", url}, more...)...)
+		require.Contains(t, got.out, "not read: actor-1: ", got.err)
+	}
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.stderrText())
 }

@@ -240,8 +240,10 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 		name+" dataavailable 17 --why 'ticket 4711'", true,
 		func(args []string) error {
 			switch {
-			case !d.isAll && (d.reason != "" || d.isSure):
-				return errors.New("--reason, --yes: want --all, too")
+			case !d.isAll && d.reason != "":
+				return errors.New("--reason: it needs --all; give both, or a NUMBER alone")
+			case !d.isAll && d.isSure:
+				return errors.New("--yes: it confirms --all; a NUMBER needs no confirmation")
 			case !d.isAll:
 				return checkOneLetter(args)
 			case len(args) != 1:

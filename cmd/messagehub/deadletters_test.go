@@ -146,8 +146,8 @@ func TestDeadLetters_SayWhatIsWrongWithACommand(t *testing.T) {
 		{[]string{"show", "a", "b", "--why", "x"}, `want the sequence number that list prints, got "b"`},
 		{[]string{"show", "a", "1"}, "--why is missing; say why, for the record"},
 		{[]string{"resend", "a", "--why", "x"}, "want QUEUE and NUMBER, the sequence number that list prints"},
-		{[]string{"resend", "a", "1", "--reason", "damaged", "--why", "x"}, "--reason, --yes: want --all, too"},
-		{[]string{"delete", "a", "1", "--yes", "--why", "x"}, "--reason, --yes: want --all, too"},
+		{[]string{"resend", "a", "1", "--reason", "damaged", "--why", "x"}, "--reason: it needs --all; give both, or a NUMBER alone"},
+		{[]string{"delete", "a", "1", "--yes", "--why", "x"}, "--yes: it confirms --all; a NUMBER needs no confirmation"},
 		{[]string{"delete", "a", "1", "--all", "--why", "x"}, "want QUEUE alone with --all"},
 		{[]string{"delete", "a", "--all", "--why", "x"}, "--reason is missing; say which dead letters, by the reason that list prints"},
 		{[]string{"records"}, "want one QUEUE"},
@@ -166,5 +166,5 @@ func TestDeadLetters_NeedTheTokenOfOperators(t *testing.T) {
 	require.Contains(t, got.err, "The operator's token is missing or wrong (401)")
 	got = messagehub(t, "", "dead-letters", "list", "nowhere", "--url", h.url)
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.err, `this hub has no queue "nowhere"`)
+	require.Contains(t, got.err, `this hub has no queue "nowhere"; its queues are `)
 }

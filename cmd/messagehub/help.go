@@ -37,13 +37,15 @@ func topicsTable() string {
 
 func (p *process) helpCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "help [TOPIC|COMMAND]",
+		Use:   "help [TOPIC|ALERT|COMMAND]",
 		Short: "Print a page of the handbook, or the help of a command",
-		Long: "Print a page of the handbook, or the help of a command. Without an argument, list both. A running hub\n" +
-			"shows the same pages to a browser, at /docs/ of its address for operators.\n\n" +
+		Long: "Print a page of the handbook, the section of the page incidents about an alert, or the help of a command.\n" +
+			"Without an argument, list pages and commands. A running hub shows the same pages to a browser, at /docs/ of\n" +
+			"its address for operators.\n\n" +
 			topicsTable(),
 		Example: "  messagehub help install\n" +
 			"  messagehub help incidents | less\n" +
+			"  messagehub help MessageHubDown\n" +
 			"  messagehub help queue skip",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			named, rest, err := cmd.Root().Find(args)
@@ -68,7 +70,7 @@ func (p *process) helpCommand() *cobra.Command {
 }
 
 // printHelp prints the help of the command that args name. If there is no such
-// command, it prints the page with that name.
+// command, it prints the page with that name, or the section about that alert.
 func (p *process) printHelp(root *cobra.Command, args []string) error {
 	if named, rest, err := root.Find(args); err == nil && len(rest) == 0 {
 		named.InitDefaultHelpFlag()
@@ -77,6 +79,10 @@ func (p *process) printHelp(root *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		if page, exists := docs.Find(args[0]); exists {
 			_, err := fmt.Fprint(p.out, page.Plain())
+			return err
+		}
+		if section, exists := docs.FindAlert(args[0]); exists {
+			_, err := fmt.Fprint(p.out, strings.TrimRight(section.Plain(), "\n")+"\n")
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,17 @@ func TestHelp_PrintsEachPage(t *testing.T) {
 		require.Equal(t, result{0, page.Plain(), ""}, got)
 		require.Contains(t, got.out, "# "+page.Title+"\n")
 	}
+}
+
+func TestHelp_PrintsTheSectionOfAnAlert(t *testing.T) {
+	for _, name := range []string{"MessageHubDown", "MessageHubGuessedTokens"} {
+		got := messagehub(t, "", "help", name)
+		require.Equal(t, 0, got.status, got.err)
+		require.Regexp(t, `^## `+name+`: `, got.out)
+		require.Contains(t, got.out, "**Do:**")
+		require.Equal(t, 1, strings.Count("\n"+got.out, "\n## "))
+	}
+	require.Equal(t, exitUsage, messagehub(t, "", "help", "MessageHub").status)
 }
 
 func TestHelp_PrintsTheHelpOfACommand(t *testing.T) {

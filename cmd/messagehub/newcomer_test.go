@@ -39,6 +39,7 @@ func TestCheck_RejectsAnActorWithoutStoredData(t *testing.T) {
 	got := runWith(t, []string{tokenVariable + "=" + operatorToken}, "check", "--url", h.url(t), "--actor", "579000133055X")
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "nothing is stored for actor 579000133055X")
+	require.NotContains(t, got.out, "clean")
 	require.NoError(t, h.stop(t, syscall.SIGTERM))
 }
 

@@ -48,10 +48,10 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			h.awaitGreeting(t, regexp.MustCompile("The token of its operators is in "+regexp.QuoteMeta(file)+"\\.\n"))
 
 			for _, environ := range [][]string{{"MESSAGEHUB_DATA=" + data}, {tokenVariable + "=" + token}} {
-				require.Equal(t, 0, runWith(t, environ, "queue", "show", "--url", url, actorA).status)
+				require.Equal(t, exitNoData, runWith(t, environ, "queue", "show", "--url", url, actorA).status)
 				require.Equal(t, 0, runWith(t, environ, "check", "--url", url).status)
 			}
-			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
+			require.Equal(t, exitNoData, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
 			t.Chdir(t.TempDir()) // a new folder, in which the default data folder does not exist
@@ -61,7 +61,11 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Contains(t, got.err, "messagehub: this command sent no token to "+url+"; set MESSAGEHUB_ADMIN_TOKEN to the token of the hub's operators, "+
 				"or name the data folder of the hub with --data, or give a token of the issuer with --token-file\n")
 			require.Contains(t, runWith(t, []string{tokenVariable + "=another-token-than-that"}, "queue", "show", "--url", url, "--data", data, actorA).err,
+<<<<<<< HEAD
 				"messagehub: this command sent the token of MESSAGEHUB_ADMIN_TOKEN to "+url+"; set ", "the environment wins")
+=======
+				"messagehub: this command sent the token of MESSAGEHUB_ADMIN_TOKEN, which takes precedence over --data; unset it, ")
+>>>>>>> operator
 
 			require.NoError(t, os.Chmod(file, 0o644))
 			got = runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA)

@@ -23,7 +23,7 @@ func (p *process) queueCommand() *cobra.Command {
 		Example: "  messagehub queue list --state open\n" +
 			"  messagehub queue show 5790001330552\n" +
 			"  messagehub queue skip 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --why 'ticket 4711'",
-		Args: checkName,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	add := func(use, short, long string, order bool, body func(*queueCommand) func(context.Context, []string) error) {
@@ -34,7 +34,8 @@ func (p *process) queueCommand() *cobra.Command {
 	}
 	cmd.AddCommand(p.queueList(), p.queueWaiting())
 	add("show ACTOR", "Show the stored state of a queue",
-		"Its groups with their open bundles, its cabinets, and of each cabinet the drawers with waiting events.",
+		"Its groups with their open bundles, its cabinets, and of each cabinet the drawers with waiting events.\n\n"+
+			"Without --json, the exit status is 3 if nothing was ever stored for the actor.",
 		false, func(q *queueCommand) func(context.Context, []string) error { return q.show })
 	add("records ACTOR", "Show what operators have done to a queue",
 		"Newest records first.",
@@ -123,13 +124,22 @@ func (q *queueCommand) abandon(ctx context.Context, args []string) error {
 }
 
 func (q *queueCommand) show(ctx context.Context, _ []string) error {
-	return q.get(ctx, "", func(text []byte) error {
+	isUnknown := false
+	err := q.get(ctx, "", func(text []byte) error {
 		var s storedQueue
 		if err := json.Unmarshal(text, &s); err != nil {
 			return err
 		}
+		if isUnknown = s.isUnknown(); isUnknown {
+			_, err := fmt.Fprintf(q.p.out, "nothing was ever stored for actor %s; compare the id with those of messagehub queue list\n", s.Recipient)
+			return err
+		}
 		return q.p.showQueue(&s)
 	})
+	if err == nil && isUnknown {
+		return exitError(exitNoData)
+	}
+	return err
 }
 
 func (q *queueCommand) records(ctx context.Context, _ []string) error {

@@ -42,6 +42,7 @@ func TestQueue_ExecutesTheOrdersOfAnOperator(t *testing.T) {
 			order := func(what string, more ...string) result {
 				return queue(what, append(more, "--who", "kim", "--why", "ticket 4711")...)
 			}
+			require.Equal(t, result{exitNoData, "nothing was ever stored for actor " + actorA + "; compare the id with those of messagehub queue list\n", ""}, queue("show"))
 			require.Equal(t, result{0, "no order of an operator is recorded for this queue\n", ""}, queue("records"))
 			messagehub(t, events(1, 3), "send", "--url", url, "-")
 			messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
@@ -141,7 +142,7 @@ func TestOperatorCommands_ReadTheTokenFromTheEnvironment(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	require.Equal(t, 0, withToken(t, token, "queue", "show", "--url", url, actorA).status)
+	require.Equal(t, exitNoData, withToken(t, token, "queue", "show", "--url", url, actorA).status)
 	withToken(t, token, "peek", "--url", url, "--actor", actorA)
 	require.Equal(t, []string{"Bearer " + token, ""}, shown, "and is for operators only")
 	require.NotContains(t, messagehub(t, "", "queue", "show", "--help").out, "--token ")
@@ -152,7 +153,7 @@ func TestServe_InsecureRequiresTheConfiguredToken(t *testing.T) {
 	h := spawnHubWith(t, []string{"MESSAGEHUB_ADMIN_TOKEN=" + token}, "--in-memory", "--insecure")
 	require.NoError(t, h.waitReady())
 	url := h.url(t)
-	require.Equal(t, 0, withToken(t, token, "queue", "show", "--url", url, actorA).status)
+	require.Equal(t, exitNoData, withToken(t, token, "queue", "show", "--url", url, actorA).status)
 	require.Equal(t, 0, withToken(t, token, "check", "--url", url).status)
 	require.Contains(t, withToken(t, "another-token-than-that", "check", "--url", url).err, "The operator's token is missing or wrong (401)")
 	require.NotContains(t, h.stderrText(), token)

@@ -105,6 +105,17 @@ func (l *storedLoss) String() string {
 // prints all drawers.
 const drawersShown = 8
 
+// isUnknown reports whether nothing was ever stored for the recipient of the
+// queue.
+func (q *storedQueue) isUnknown() bool {
+	for i := range q.Groups {
+		if g := &q.Groups[i]; g.Generation > 0 || g.Open != nil {
+			return false
+		}
+	}
+	return q.Watermark == 0 && q.Reserved == 0 && !q.Saving && !q.Frozen && len(q.Cabinets) == 0
+}
+
 // showQueue prints a queue in at most 100 columns, unless it contains extremely
 // large numbers.
 func (p *process) showQueue(q *storedQueue) error {

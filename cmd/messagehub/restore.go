@@ -42,8 +42,8 @@ func (p *process) restoreCommand() *cobra.Command {
 			"receivers are called again; events that were sent since then are lost unless their senders repeat them.\n" +
 			"With --freeze, no actor receives a bundle twice without your decision: all queues are frozen when the hub starts, even\n" +
 			"queues of actors whose first events arrive later. Peek and dequeue answer 503, and events that are sent are stored.\n" +
-			"Decide for each actor, for example skip bundles, and thaw its queue: messagehub queue thaw ACTOR. After the\n" +
-			"last decision, delete the file frozen in the data folder and restart the hub. Calls to receivers are not\n" +
+			"Decide for each actor, for example skip bundles, and thaw its queue: messagehub queue thaw ACTOR --why REASON.\n" +
+			"After the last decision, delete the file frozen in the data folder and restart the hub. Calls to receivers are not\n" +
 			"frozen.\n\n" +
 			"The identity of the folder is restored, too, so never run a hub with the restored folder and one with the\n" +
 			"original at the same time. The operators' token is not in the archive; the hub generates another\n" +
@@ -135,7 +135,7 @@ func (r *restoreCommand) restoreArchive(ctx context.Context, cfg *config.Config,
 	_, err = fmt.Fprintf(r.p.out, "restored %s: %s, %s, as of %s; run messagehub check --repair, and start the hub\n",
 		cfg.Data, terminal.CountOf(s.Files, "file"), sizeText(s.Bytes), s.Began.Format(time.RFC3339))
 	if r.freeze && err == nil {
-		_, err = fmt.Fprintln(r.p.out, "the queues are frozen when the hub starts; when you have decided about an actor, thaw its queue with messagehub queue thaw ACTOR")
+		_, err = fmt.Fprintln(r.p.out, "the queues are frozen when the hub starts; when you have decided about an actor, thaw its queue with messagehub queue thaw ACTOR --why REASON")
 	}
 	return err
 }

@@ -136,7 +136,7 @@ func TestServe_ReportsInOneLineWhyItDoesNotStart(t *testing.T) {
 			"data folder " + used + ": another process uses it; stop that one, or choose another folder with --data",
 		}},
 		{"the folder is damaged", []string{"--data", damaged}, []string{
-			filepath.Join(damaged, "cosmos", "store.db") + ": the file is damaged; restore it from a copy, or remove it to start empty",
+			filepath.Join(damaged, "cosmos", "store.db") + ": the file is damaged; restore the whole folder from a backup",
 		}},
 		{"the folder can be written by nobody", []string{"--data", "/sys/messagehub"}, []string{
 			"data folder /sys/messagehub: ", "or choose another folder with --data",
@@ -166,7 +166,7 @@ func TestOperatorsUseTheirOwnListener(t *testing.T) {
 	show := func(url string) result {
 		return runWith(t, []string{tokenVariable + "=" + operatorToken}, "queue", "show", "--url", url, actorA)
 	}
-	require.Equal(t, 0, show(admin).status)
+	require.Equal(t, exitNoData, show(admin).status)
 	require.Equal(t, 0, runWith(t, []string{tokenVariable + "=" + operatorToken}, "check", "--url", admin).status)
 	require.Contains(t, show(h.url(t)).err, "Operators' routes are at another address of this hub: its setting admin-listen.")
 	require.Contains(t, messagehub(t, "", "peek", "--actor", actorA, "--url", admin).err, "Actors and domains use another one of this hub: its setting listen.")

@@ -35,7 +35,7 @@ func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 	r := messagehub(t, "", "queue", "show", "5790001330552", "--url", h.url(t), "--token-file", file)
-	require.Equal(t, 0, r.status, r.err)
+	require.Equal(t, exitNoData, r.status, r.err)
 	r = messagehub(t, "", "queue", "freeze", "5790001330552", "--why", "test", "--url", h.url(t), "--token-file", file)
 	require.Equal(t, 1, r.status)
 	require.Contains(t, r.err, "The token lacks the role operator.")

@@ -91,6 +91,9 @@ func (d *diagnosis) run(ctx context.Context) *Diagnosis {
 	return &Diagnosis{Report: *report, Units: d.meter.units(), Took: time.Since(began)}
 }
 
+// keepsData reports whether the hub has data in its data folder.
+func (d *diagnosis) keepsData() bool { return d.cfg.UsesFolder() && !d.cfg.InMemory }
+
 // checkTable returns all checks in order: first those of this machine, then
 // those of remote services.
 func (d *diagnosis) checkTable() []doctor.Check {
@@ -100,7 +103,7 @@ func (d *diagnosis) checkTable() []doctor.Check {
 		{Name: "proxy", Run: d.checkProxy},
 		{Name: "certificate", Run: d.checkCertificate},
 	}
-	keepsData := d.cfg.UsesFolder() && !d.cfg.InMemory
+	keepsData := d.keepsData()
 	if d.do.Start {
 		if _, err := os.Stat(d.cfg.Data); err == nil && keepsData {
 			checks = append(checks, doctor.Check{Name: "sync", Run: d.checkSync})

@@ -95,6 +95,23 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 			d.useDataFolder()
 			require.NoError(d, os.MkdirAll(filepath.Join(d.cfg.Data, ".restore"), 0o700))
 		}, "folder", doctor.Fault, "a restore into", "run messagehub restore again"},
+		{"a store that is missing", func(d *inspectedHub) {
+			d.useDataFolder()
+			_, err := startOnce(d.T, d.cfg.Data)
+			require.NoError(d, err)
+			require.NoError(d, os.RemoveAll(filepath.Join(d.cfg.Data, "cosmos")))
+		}, "folder", doctor.Fault, "is missing or empty", "never edit the file identity"},
+		{"a store of another folder", func(d *inspectedHub) {
+			d.useDataFolder()
+			d.cfg.Blob.Endpoint, d.cfg.Blob.Key = "", ""
+			_, err := startOnce(d.T, d.cfg.Data)
+			require.NoError(d, err)
+			require.NoError(d, os.WriteFile(filepath.Join(d.cfg.Data, "content", datafolder.MarkFile), []byte("another\n"), 0o600))
+		}, "folder", doctor.Fault, "belongs to another data folder", "never edit the file identity"},
+		{"a damaged identity", func(d *inspectedHub) {
+			d.useDataFolder()
+			require.NoError(d, os.WriteFile(filepath.Join(d.cfg.Data, datafolder.IdentityFile), []byte("{"), 0o600))
+		}, "folder", doctor.Fault, "its file identity is damaged", "never edit the file identity"},
 		{"a link in the data folder", func(d *inspectedHub) {
 			d.useDataFolder()
 			require.NoError(d, os.Symlink(d.TempDir(), filepath.Join(d.cfg.Data, "cosmos")))
@@ -117,6 +134,11 @@ func TestDoctor_FindsFaultsOfThisMachine(t *testing.T) {
 			d.cfg.Limits.FreeDisk = 1 << 60
 		}, "space", doctor.Fault, "less than limits.free-disk", "free space on it"},
 		{"a port of another program", func(d *inspectedHub) { d.cfg.Listen = serveNoHub(d.T) }, "ports", doctor.Fault, "another process has this port", "choose another port with --listen"},
+		{"a port of a hub with another data folder", func(d *inspectedHub) {
+			d.useDataFolder()
+			other, _ := start(d.T, settings(d.TempDir()), node.Options{})
+			d.cfg.Listen = other.Addr().String()
+		}, "ports", doctor.Fault, "another process has this port", "choose another port with --listen"},
 		{"an address of another machine", func(d *inspectedHub) { d.cfg.Listen = "192.0.2.1:80" }, "ports", doctor.Fault, "does not have that address", "choose one of its own with --listen"},
 		{"a certificate that has expired", func(d *inspectedHub) {
 			d.cfg.TLS.Certificate, d.cfg.TLS.Key = writeCertificate(d.T, time.Now().Add(-time.Hour))

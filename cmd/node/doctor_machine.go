@@ -258,6 +258,14 @@ func (d *diagnosis) checkFolder(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	if backup.IsInterrupted(dir) {
 		found = append(found, doctor.Fail("", "a restore into "+dir+" was interrupted, and the hub does not start on a part of the data", "run messagehub restore again"))
+	} else {
+		unfit, err := datafolder.FindUnfit(dir, storesOf(d.cfg))
+		if err != nil {
+			unfit = []error{err}
+		}
+		for _, err := range unfit {
+			found = append(found, doctor.Fail("", err.Error(), "do what the message says, and never edit the file "+datafolder.IdentityFile))
+		}
 	}
 	for _, name := range []string{cosmosFolder, busFolder, contentFolder, exchangeFolder} {
 		part, err := os.Lstat(filepath.Join(dir, name))
@@ -305,31 +313,51 @@ func existingParent(path string) (string, error) {
 // checkLock checks whether another process uses the data folder. It passes if
 // that process is a hub with these settings.
 func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
-	root, err := os.OpenRoot(d.cfg.Data)
-	if errors.Is(err, fs.ErrNotExist) {
-		return singleFinding(doctor.Passed("", "no process has the data folder"))
-	}
-	if err != nil {
-		return singleFinding(failedFolder(d.cfg.Data, err))
-	}
-	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
-	if _, err := root.Lstat(lockName); errors.Is(err, fs.ErrNotExist) {
-		return singleFinding(doctor.Passed("", "no process has the data folder"))
-	}
-	lock, err := datafolder.Lock(root, lockName)
+	isLocked, err := d.isFolderLocked()
 	switch {
-	case err == nil:
-		if err := lock.Close(); err != nil {
-			return singleFinding(failedFolder(d.cfg.Data, err))
-		}
-		return singleFinding(doctor.Passed("", "no process has the data folder"))
-	case !errors.Is(err, datafolder.ErrLocked):
+	case err != nil:
 		return singleFinding(failedFolder(d.cfg.Data, err))
+	case !isLocked:
+		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	case d.isHubAt(ctx, d.cfg.Listen):
 		return singleFinding(doctor.Passed("", "the hub that runs at %s has the data folder", d.cfg.Listen))
 	}
 	return singleFinding(doctor.Fail("", "another process has the data folder "+d.cfg.Data+", and no hub answers at "+d.cfg.Listen,
 		"stop that process, or choose another folder with --data"))
+}
+
+// isFolderLocked reports whether a process has locked the data folder.
+func (d *diagnosis) isFolderLocked() (bool, error) {
+	root, err := os.OpenRoot(d.cfg.Data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = root.Close() }() // nothing is lost if Close fails, because nothing was written through root
+	if _, err := root.Lstat(lockName); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	lock, err := datafolder.Lock(root, lockName)
+	if errors.Is(err, datafolder.ErrLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, lock.Close()
+}
+
+// isThisHubRunning reports whether a hub responds at listen and may be the hub with these settings. A hub responds
+// there that has another data folder, if no process has locked the data folder of these settings.
+func (d *diagnosis) isThisHubRunning(ctx context.Context) bool {
+	if d.keepsData() && datafolder.CanLock {
+		if isLocked, err := d.isFolderLocked(); err == nil && !isLocked {
+			return false
+		}
+	}
+	return d.isHubAt(ctx, d.cfg.Listen)
 }
 
 // isHubAt reports whether a hub responds at an address on this machine.
@@ -486,7 +514,7 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 		}
 		if errors.Is(err, syscall.EADDRINUSE) {
 			if isHub == nil {
-				is := d.isHubAt(ctx, d.cfg.Listen)
+				is := d.isThisHubRunning(ctx)
 				isHub = &is
 			}
 			if *isHub {

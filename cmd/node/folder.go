@@ -23,12 +23,17 @@ func openIdentity(cfg *config.Config, opts *Options) (*datafolder.Identity, erro
 	if opts.Clock != nil {
 		now = opts.Clock
 	}
-	return datafolder.OpenIdentity(cfg.Data, []datafolder.Store{
+	return datafolder.OpenIdentity(cfg.Data, storesOf(cfg), opts.newID(), now())
+}
+
+// storesOf returns the stores that a data folder may contain.
+func storesOf(cfg *config.Config) []datafolder.Store {
+	return []datafolder.Store{
 		{Name: cosmosFolder, File: disk.FileName, Used: cfg.Embedded()},
 		{Name: busFolder, File: disk.FileName, Used: cfg.EmbeddedBus()},
 		{Name: contentFolder, Used: cfg.EmbeddedBlob()},
 		{Name: exchangeFolder, Used: cfg.EmbeddedBlob()},
-	}, opts.newID(), now())
+	}
 }
 
 // newID returns a random UUID.

@@ -110,7 +110,7 @@ func TestDataFolder_ResumesAnAdoptionThatACrashEnded(t *testing.T) {
 	require.NoError(t, os.Truncate(filepath.Join(folder, "bus", "store.db"), 0))
 	_, err = startOnce(t, folder)
 	require.ErrorContains(t, err, `store.db is missing or empty`)
-	require.ErrorContains(t, err, `remove "bus" from the file`)
+	require.ErrorContains(t, err, "mount the volume of the store")
 }
 
 func TestDataFolder_RefusesStoresThatDoNotFit(t *testing.T) {
@@ -122,7 +122,7 @@ func TestDataFolder_RefusesStoresThatDoNotFit(t *testing.T) {
 			func(t *testing.T, folder, _ string) {
 				require.NoError(t, os.Truncate(filepath.Join(folder, "cosmos", "store.db"), 0))
 			},
-			[]string{"store.db is missing or empty", "holds a store cosmos", "restore the store from the backup", `remove "cosmos" from the file`},
+			[]string{"store.db is missing or empty", "holds a store cosmos", "mount the volume of the store", "restore the whole folder from one backup"},
 		},
 		"missing store file": {
 			func(t *testing.T, folder, _ string) {

@@ -105,6 +105,6 @@ func (s *nodeStore) frozenWarnings() []api.FailedCheck {
 	return []api.FailedCheck{{
 		Name:   "frozen",
 		Reason: "the data folder was restored with --freeze, and queues hand out nothing until an operator thaws them",
-		Remedy: "thaw each queue with messagehub queue thaw; when all is decided, remove the file frozen from the data folder and restart the hub",
+		Remedy: "thaw each queue with messagehub queue thaw ACTOR --why REASON; when all is decided, remove the file frozen from the data folder and restart the hub",
 	}}
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
@@ -82,8 +81,11 @@ func (q *Query) UseCall(c *Call) { q.call = c }
 // SkipDamage reports whether err is about a damaged document that the query can skip. If so, the query
 // continues after the damaged document.
 func (q *Query) SkipDamage(err error) bool {
-	f, ok := errors.AsType[*Failure](err)
-	if !ok || !f.damage || f.resume == "" {
+	if err == nil {
+		return false
+	}
+	f := FailureOf(err)
+	if !f.damage || f.resume == "" {
 		return false
 	}
 	q.continuation = &f.resume

@@ -178,7 +178,7 @@ func TestOpen_ReportsWhyItFails(t *testing.T) {
 		}, disk.ErrNotFolder, "not a folder"},
 		"the file is something else": {func(t *testing.T, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, disk.FileName), []byte(strings.Repeat("not a store ", 5000)), 0o600))
-		}, disk.ErrDamaged, "restore it from a copy"},
+		}, disk.ErrDamaged, "restore the whole folder from a backup"},
 		"the file is cut off": {func(t *testing.T, dir string) {
 			fillFolder(t, dir)
 			require.NoError(t, os.Truncate(filepath.Join(dir, disk.FileName), 64<<10))

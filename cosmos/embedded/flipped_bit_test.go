@@ -164,7 +164,7 @@ func TestDamagedDocument_IsNamedAndCanBeDeleted(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.ReadItem(t.Context(), pk, "a", nil)
 	require.Equal(t, 500, clientStatus(t, nil, err))
-	for _, says := range []string{`database \"db\"`, `container \"c\"`, `partition [\"p\"]`, "restoring the folder from a copy"} {
+	for _, says := range []string{`database \"db\"`, `container \"c\"`, `partition [\"p\"]`, "restore the whole folder from a backup"} {
 		require.ErrorContains(t, err, says)
 	}
 	_, err = c.NewQueryItemsPager("SELECT * FROM c", pk, nil).NextPage(t.Context())

@@ -541,7 +541,7 @@ resource queueWholesaleReply 'Microsoft.ServiceBus/namespaces/queues@2024-01-01'
   }
 }
 
-// notices that bundles have arrived, to Aggregations
+// notices that bundles were dequeued, to Aggregations
 resource queueWholesaleDequeue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: serviceBus
   name: 'wholesale-dequeue'
@@ -583,7 +583,7 @@ resource queueChargesReply 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' =
   }
 }
 
-// notices that bundles have arrived, to Charges
+// notices that bundles were dequeued, to Charges
 resource queueChargesDequeue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: serviceBus
   name: 'charges-dequeue'
@@ -625,7 +625,7 @@ resource queueMarketrolesReply 'Microsoft.ServiceBus/namespaces/queues@2024-01-0
   }
 }
 
-// notices that bundles have arrived, to MarketRoles
+// notices that bundles were dequeued, to MarketRoles
 resource queueMarketrolesDequeue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: serviceBus
   name: 'marketroles-dequeue'
@@ -667,7 +667,7 @@ resource queueMeteringpointsReply 'Microsoft.ServiceBus/namespaces/queues@2024-0
   }
 }
 
-// notices that bundles have arrived, to MeteringPoints
+// notices that bundles were dequeued, to MeteringPoints
 resource queueMeteringpointsDequeue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: serviceBus
   name: 'meteringpoints-dequeue'
@@ -709,7 +709,7 @@ resource queueTimeseriesReply 'Microsoft.ServiceBus/namespaces/queues@2024-01-01
   }
 }
 
-// notices that bundles have arrived, to TimeSeries
+// notices that bundles were dequeued, to TimeSeries
 resource queueTimeseriesDequeue 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: serviceBus
   name: 'timeseries-dequeue'

@@ -3,6 +3,7 @@ package deadletters
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -67,7 +68,11 @@ func (s *Service) Queue(name string) (Queue, error) {
 			return q, nil
 		}
 	}
-	return Queue{}, domain.Errorf(domain.NotFound, "this hub has no queue %q; GET /v1/admin/dead-letters lists those it has", domain.Shorten(name))
+	names := make([]string, len(s.opts.Queues))
+	for i := range s.opts.Queues {
+		names[i] = s.opts.Queues[i].Name
+	}
+	return Queue{}, domain.Errorf(domain.NotFound, "this hub has no queue %q; its queues are %s", domain.Shorten(name), strings.Join(names, ", "))
 }
 
 // Records returns up to limit records of a queue, the newest first.

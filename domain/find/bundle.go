@@ -201,7 +201,7 @@ func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
 		return Wait{
 			Cause: CauseDomainFailing, Since: b.Opened,
 			Text: fmt.Sprintf("Domain %s failed to produce the content of bundle %s, %s in a row. The last reason: %s %s", origin, b.ID, countOf(t.Failures, "time"), t.Reason, t.Text),
-			Next: fmt.Sprintf("Repair the domain: each Peek sends the content request again. An operator can release or skip the bundle: messagehub queue skip %s %s --why ...", m.actor, b.ID),
+			Next: fmt.Sprintf("Repair the domain: each Peek sends the content request again. If the domain cannot produce this content now, an operator can release the bundle, and its events wait again: messagehub queue release %s %s --why ...", m.actor, b.ID),
 		}, true
 	case b.Gone:
 		return Wait{

@@ -56,7 +56,7 @@ func Queues(cfg *config.Config) []Queue {
 		q, name := queues[origin], origin.String()
 		add(Queue{Name: q.Request, Use: "requests for content, to " + name, Sessions: true, MaxMegabytes: domainMegabytes})
 		add(Queue{Name: q.Reply, Use: "answers to requests, from " + name, Sessions: true, MaxMegabytes: domainMegabytes, TimeToLive: answerLife})
-		add(Queue{Name: q.Dequeue, Use: "notices that bundles have arrived, to " + name, MaxMegabytes: domainMegabytes, DeadLettersExpired: true})
+		add(Queue{Name: q.Dequeue, Use: "notices that bundles were dequeued, to " + name, MaxMegabytes: domainMegabytes, DeadLettersExpired: true})
 	}
 	return all
 }

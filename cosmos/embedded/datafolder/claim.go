@@ -53,8 +53,8 @@ func (c Claim) Check(path string, exists bool, carried string) error {
 	case !exists && c.state == unlisted, exists && carried == c.ID:
 		return nil
 	case !exists:
-		return fmt.Errorf("data folder %s: %s is missing or empty, and the folder, made %s, holds a store %s: restore the store from the backup that the rest of the folder is from; to lose what it held and start it empty, remove %q from the file %s (%w)",
-			c.folder, path, c.created.Format(time.DateOnly), c.store, c.store, filepath.Join(c.folder, IdentityFile), ErrStoreLost)
+		return fmt.Errorf("data folder %s: %s is missing or empty, and the folder, made %s, holds a store %s: mount the volume of the store, or restore the whole folder from one backup (%w)",
+			c.folder, path, c.created.Format(time.DateOnly), c.store, ErrStoreLost)
 	case carried != "":
 		return fmt.Errorf("data folder %s: %s belongs to another data folder, that with the identity %s, and this one is %s: put back the store of this folder, or restore the whole folder from one backup (%w)",
 			c.folder, path, carried, c.ID, ErrStoreForeign)

@@ -69,6 +69,44 @@ func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identi
 	return i, i.writeFile()
 }
 
+// FindUnfit returns an error for each used store that does not fit the IdentityFile of the folder dir: a store that is
+// missing or empty, or that belongs to another folder. It reads no file of a store except the MarkFile, and changes
+// nothing.
+func FindUnfit(dir string, stores []Store) (unfit []error, err error) {
+	i := &Identity{dir: dir}
+	text, err := readSmallFile(dir, IdentityFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = i.decodeFile(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range stores {
+		if !s.Used {
+			continue
+		}
+		folder := filepath.Join(dir, s.Name)
+		var exists bool
+		carried := ""
+		if s.File != "" {
+			exists, err = s.isPresent(folder)
+			carried = i.ID // the id in the file is not read, because the file may be in use
+		} else if exists, err = hasEntries(folder); err == nil {
+			carried, err = readMark(folder)
+		}
+		if err == nil {
+			err = i.Claim(s.Name).Check(filepath.Join(folder, s.File), exists, carried)
+		}
+		if err != nil {
+			unfit = append(unfit, err)
+		}
+	}
+	return unfit, nil
+}
+
 // IsNew reports whether OpenIdentity wrote the identity of an empty folder.
 func (i *Identity) IsNew() bool { return i.isNew && !i.adopts }
 

@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// CanLock tells whether Lock excludes other processes on this system.
+const CanLock = true
+
 // tryLock locks the file until it is closed. It fails with ErrLocked if another process has locked the file.
 func tryLock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -44,7 +44,7 @@ var (
 	// ErrFormat reports a file in a format of another version of the program.
 	ErrFormat = errors.New("the file was written by another version; open it with that one, or use another folder")
 	// ErrDamaged reports a file that is not a store, or is cut off or corrupt.
-	ErrDamaged = errors.New("the file is damaged; restore it from a copy, or remove it to start empty")
+	ErrDamaged = errors.New("the file is damaged; restore the whole folder from a backup")
 )
 
 // A State is an ordered set of keys with values. The keys and values that its methods return must not be changed, and

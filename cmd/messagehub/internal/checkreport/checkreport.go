@@ -148,9 +148,9 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	if damage {
 		b.WriteString("Damage affects the events or the acknowledgements themselves, so no repair is possible. Keep a copy of the\n" +
 			"data, check the disk or the account, and restore a backup from before the damage. Until then the other\n" +
-			"queues work; messagehub queue freeze ACTOR prevents changes to a damaged queue, and skip lets an actor pass\n" +
-			"a bundle that cannot be read. A cabinet whose next page is lost is blocked, and the other cabinets of its\n" +
-			"actor continue; messagehub queue abandon ACTOR ORIGIN CONTENTTYPE skips the lost events.\n")
+			"queues work; messagehub queue skip lets an actor pass a bundle that cannot be read. A cabinet whose next page\n" +
+			"is lost is blocked, and the other cabinets of its actor continue; messagehub queue abandon ACTOR ORIGIN\n" +
+			"CONTENTTYPE skips the lost events. If the head of a queue cannot be read, the commands of queues fail for it.\n")
 	}
 	if objects {
 		b.WriteString("Damage of objects affects the events that their stores reported, so no repair is possible. Keep a copy of the\n" +

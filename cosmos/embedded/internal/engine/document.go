@@ -251,7 +251,7 @@ func (s storedDocument) readUnchecked(r disk.State, c *Container) []byte {
 	return s.small
 }
 
-// newDamageError returns an error that names the damaged document and describes how to repair it.
+// newDamageError returns an error that names the damaged document.
 func (c *Container) newDamageError(s storedDocument) error {
 	place, pk := string(s.key), Partition("")
 	if n := len(s.key); n > 7+8 {
@@ -259,8 +259,7 @@ func (c *Container) newDamageError(s storedDocument) error {
 		place = fmt.Sprintf("partition %s, number %d", pk, decodeNumber(s.key[n-8:]))
 	}
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document does not match its checksum; "+
-		"the check command lists all such places, and deleting the document or restoring the folder from a copy repairs this one",
-		disk.ErrDamaged, c.Database, c.ID, place)}
+		"the check command lists all such documents", disk.ErrDamaged, c.Database, c.ID, place)}
 }
 
 // appendSystemProperties appends the system properties to doc, a compact JSON object that contains at least an id.

@@ -33,8 +33,8 @@ func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint6
 }
 
 func (c *Container) damagedIndex(pk Partition, id string) error {
-	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index entry of document %q is wrong; "+
-		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index entry of document %q is wrong",
+		disk.ErrDamaged, c.Database, c.ID, pk, id)}
 }
 
 // DocumentByRID returns the id of the document in partition pk whose resource id is rid.
@@ -61,7 +61,7 @@ func (e *Engine) DocumentByRID(c *Container, pk Partition, rid string) (id strin
 // newIndexDamageError returns the error for an index entry whose document has a different id.
 func (c *Container) newIndexDamageError(pk Partition, seq uint64) error {
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index refers to document number %d "+
-		"that has another id; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
+		"that has another id", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
 }
 
 // hasID reports whether doc has the given id.
