@@ -61,11 +61,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			require.Contains(t, got.err, "messagehub: this command sent no token to "+url+"; set MESSAGEHUB_ADMIN_TOKEN to the token of the hub's operators, "+
 				"or name the data folder of the hub with --data, or give a token of the issuer with --token-file\n")
 			require.Contains(t, runWith(t, []string{tokenVariable + "=another-token-than-that"}, "queue", "show", "--url", url, "--data", data, actorA).err,
-<<<<<<< HEAD
-				"messagehub: this command sent the token of MESSAGEHUB_ADMIN_TOKEN to "+url+"; set ", "the environment wins")
-=======
-				"messagehub: this command sent the token of MESSAGEHUB_ADMIN_TOKEN, which takes precedence over --data; unset it, ")
->>>>>>> operator
+				"messagehub: this command sent the token of MESSAGEHUB_ADMIN_TOKEN to "+url+"; the variable takes precedence over --data: unset it, ")
 
 			require.NoError(t, os.Chmod(file, 0o644))
 			got = runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA)

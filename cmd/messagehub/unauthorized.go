@@ -32,7 +32,7 @@ func (p *process) explainUnauthorized(cmd *cobra.Command, err error) string {
 	hasTokenFlag := cmd.Flags().Lookup(tokenFlag) != nil
 	switch {
 	case p.access.isOperator && p.access.shown == tokenVariable && cmd.Flags().Changed("data"):
-		text += ", which takes precedence over --data; unset it, and the command reads the token from the data folder"
+		text += "; the variable takes precedence over --data: unset it, and the command reads the token from the data folder"
 	case p.access.isOperator:
 		text += "; set " + tokenVariable + " to the token of the hub's operators"
 		if cmd.Flags().Lookup("data") != nil {
