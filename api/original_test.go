@@ -18,8 +18,8 @@ import (
 // These tests call /api as the original's clients do. ORIGINAL.md lists which of them correspond to
 // the original's tests.
 
-// peekRoutes maps each Peek route of the original, spelled as there, to the origins whose data it
-// returns.
+// peekRoutes maps each Peek route of the original to the origins whose data the route returns. The
+// routes have the same upper and lower case letters as in the original.
 var peekRoutes = map[string][]string{
 	"/api/Peek":              {"TimeSeries", "Aggregations", "MarketRoles", "MeteringPoints", "Charges"},
 	"/api/peek/timeseries":   {"TimeSeries"},

@@ -119,7 +119,7 @@ func (h *head) reservePlan(p *savePlan) *head {
 func (h *head) commitIntent(isFront []bool) *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
-	if c.Wanted == "" { // a waiting writer may have been rolled back, and needs the longer lease
+	if c.Wanted == "" { // while another process waits, the lease is not reset; see lease
 		c.Undone = 0
 	}
 	c.Wanted = ""

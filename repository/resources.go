@@ -45,10 +45,10 @@ type ResourceVersion string
 type Changes interface {
 	StoredChanges
 
-	// TakeTurn reports whether this node must search for unpublished changes. If no node has been
-	// assigned a search within the duration every before now, TakeTurn stores the time now and returns
-	// true. It also returns true if the stored time is later than now, so a fast clock does not delay
-	// searches. After a failure, the time may or may not be stored.
+	// TakeTurn reports whether this node must search for unpublished changes. If the last turn of any
+	// node began at least every ago, TakeTurn stores now as the time of a new turn and returns true. It
+	// does the same if the stored time is later than now, so a node with a fast clock does not delay the
+	// searches of other nodes. After a failure, the time may or may not be stored.
 	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
 }
 

@@ -28,11 +28,12 @@ type Shards interface {
 	// read, Cursors returns the readable entries together with an error of kind Damaged or NewerFormat.
 	Cursors(ctx context.Context, shard int) ([]ShardEntry, []WatchedStream, error)
 
-	// AddReplay adds a request to replay to the entry of a cursor as [domain.ReplayRequests.Add] does,
-	// and fails in the same cases. A request whose ID was added before is not added again, so the call
-	// may be repeated. number is the number of the request: a Standing whose Followed is at least number
-	// was stored after the call began. AddReplay fails with NotFound if the shard has no entry of the
-	// cursor.
+	// AddReplay adds a replay request to the requests in a cursor's entry, with
+	// [domain.ReplayRequests.Add], and returns the number of the request. followed is the Followed of the
+	// cursor's Standing. If the entry already has a request with the same ID, AddReplay adds nothing and
+	// returns the number of that request, so the call may be repeated. The request has been executed when
+	// Followed is at least number. AddReplay fails with NotFound if the shard has no entry of the cursor,
+	// and in the cases in which Add fails.
 	AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) (number int, err error)
 
 	// Replays returns the last requests to replay of a cursor. The result may be stale. Replays fails

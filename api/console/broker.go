@@ -18,8 +18,9 @@ import (
 
 // Broker is the webhook broker. [broker.Service] implements it.
 type Broker interface {
-	// ListParties returns up to limit parties of a list, sorted by name, starting with the name
-	// first. next is the first name of the following page, or "" at the end of the list.
+	// ListParties returns up to limit parties of a list, sorted by name. It omits parties whose
+	// names sort before the parameter first. next is the first name of the following page, or "" at
+	// the end of the list.
 	ListParties(ctx context.Context, creds *broker.Credentials, list domain.PartyList, first string, limit int) (parties []*broker.Party, next string, err error)
 	// GetParty returns a party.
 	GetParty(ctx context.Context, creds *broker.Credentials, id domain.PartyID) (*broker.Party, error)
@@ -257,8 +258,8 @@ func consumerSubject(id domain.PartyID) journal.Subject {
 	return journal.SubjectOf("consumer", id.Channel().String(), id.String())
 }
 
-// retriggerJob handles the form that delivers a message to a consumer again: it shows the form, or
-// executes its order.
+// retriggerJob shows the form that delivers a message to a consumer again. If the form was submitted,
+// it delivers the message.
 func (v *visit) retriggerJob() error {
 	id, err := v.consumer()
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Options configure a Console. If a use case is nil, its pages say that this hub does not support
-// it.
+// Options configure a Console. If the field of an optional feature is nil, the console omits the
+// feature, or its pages say that this hub does not support the feature. If Receivers is set,
+// Subscriptions, Deliveries, Replays and Journal must be set too.
 type Options struct {
 	Version string // version of the program
 

@@ -151,7 +151,7 @@ func jobSubject(id domain.JobID) journal.Subject {
 	return journal.SubjectOf("job", string(id.Kind), id.UUID())
 }
 
-// stopJob handles the form that stops a job: it shows the form, or executes its order.
+// stopJob shows the form that stops a job. If the form was submitted, it stops the job.
 func (v *visit) stopJob() error {
 	j, err := v.findJob()
 	if err != nil {

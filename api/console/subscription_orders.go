@@ -13,8 +13,8 @@ func subscriptionSubject(id domain.SubscriptionID) journal.Subject {
 	return journal.SubjectOf("subscription", id.String())
 }
 
-// pauseSubscription handles the form that pauses a subscription: it shows the form, or executes its
-// order.
+// pauseSubscription shows the form that pauses a subscription. If the form was submitted, it pauses
+// the subscription.
 func (v *visit) pauseSubscription() error {
 	return v.orderSubscription("pause", true, &confirmation{
 		title: "Pause subscription", button: "Pause the subscription",
@@ -22,8 +22,8 @@ func (v *visit) pauseSubscription() error {
 	})
 }
 
-// resumeSubscription handles the form that resumes a subscription: it shows the form, or executes
-// its order.
+// resumeSubscription shows the form that resumes a subscription. If the form was submitted, it
+// resumes the subscription.
 func (v *visit) resumeSubscription() error {
 	return v.orderSubscription("resume", false, &confirmation{
 		title: "Resume subscription", button: "Resume the subscription",
@@ -56,8 +56,8 @@ func (v *visit) orderSubscription(what string, isPaused bool, c *confirmation) e
 	return v.confirm(c)
 }
 
-// replayDelivery handles the form that repeats a delivery: it shows the form, or executes its
-// order.
+// replayDelivery shows the form that repeats a delivery. If the form was submitted, it requests the
+// replay.
 func (v *visit) replayDelivery() error {
 	owner, id, err := v.deliveryOf()
 	if err != nil {

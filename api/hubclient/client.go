@@ -38,8 +38,8 @@ type Options struct {
 	// Budget is how long a failed request is repeated, measured from its first attempt. Default: 1
 	// minute. If negative, no request is repeated.
 	Budget time.Duration
-	// Resume is how long an interrupted download is resumed, measured from the last received data.
-	// Default: 1 minute. If negative, no download is resumed.
+	// Resume is how long the client tries to resume an interrupted download, measured from the last
+	// received data. Default: 1 minute. If negative, no download is resumed.
 	Resume time.Duration
 	// OnRetry, if not nil, is called before a failed request or a failed handling of a bundle is
 	// repeated after a pause. If it returns false, the operation fails with err. It must be safe

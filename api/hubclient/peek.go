@@ -42,8 +42,10 @@ func (o *PeekOptions) path() string {
 var ErrNoData = errors.New("hubclient: no data waits for the actor")
 
 // Peek returns the open bundle of an actor. If no bundle is open, it opens the next one. It fails
-// with [ErrNoData] if no data waits. Until the bundle is dequeued, Peek returns it again. The
-// caller must close the bundle, whose body also ends when ctx ends.
+// with [ErrNoData] if the actor has no data. Until the bundle is dequeued, Peek returns it again.
+//
+// The caller must close the bundle. ctx also applies to reading the body: if ctx ends before the
+// whole body is read, Read fails.
 //
 // Peek fails with a [*Problem] of status 409 if the open bundle has a different id than
 // PeekOptions.BundleID, or a different format.

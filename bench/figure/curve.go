@@ -28,6 +28,6 @@ const (
 	Bars        Plot = "by operation"     // the Label of a point is the operation
 )
 
-// PerEvent is the unit of a cost per event. Bars with this unit, one for each phase
-// from Save to cleanup, are a row of the price list, which shows their sum.
+// PerEvent is the unit of a cost per event. A bar chart with this unit has a bar for each phase
+// from Save to cleanup. The price list has a row for each such chart, with the bars and their sum.
 const PerEvent = "RU/event"

@@ -16,9 +16,9 @@ import (
 )
 
 // A corruptor damages stored documents and blobs after the workload has ended without a violation. Domains, actors and
-// operators then use the damaged mailbox. Each of their requests must return an error that reports the damage, or the
-// correct result. No hub panics, no request hangs, no bundle that was returned before changes, and other mailboxes are
-// not affected.
+// operators then use the damaged mailbox. Each of their requests must return the correct result or an error that
+// reports the damage. No hub may panic, no request may hang, a bundle that was already returned must not change, and
+// other mailboxes must not be affected.
 type corruptor struct {
 	baseClient
 	access        *directAccess

@@ -11,9 +11,9 @@ import (
 )
 
 // A memberChecker wraps the store of nodes for one node, and checks rule P21: the node takes no shard from an owner
-// whose beat has advanced in the last 10 seconds. A node whose fail-safe is disabled also takes no shard from an owner
-// whose beat advanced later than 10 seconds after the node started. It may take the shard if it was asked about a
-// cursor of the shard.
+// whose beat has advanced in the last 10 seconds. If the fail-safe of the node is disabled, the node takes a shard from
+// a dead owner only in two cases: the owner's beat last advanced less than 10 seconds after the node started, or the
+// node was asked about a cursor of the shard.
 type memberChecker struct {
 	store       repository.Nodes
 	self        string

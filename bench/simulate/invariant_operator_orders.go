@@ -51,7 +51,7 @@ func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) 
 
 // An operatedQueue holds the effects of operators' orders on a queue.
 type operatedQueue struct {
-	frozen    int  // number of the current freeze; 0 if the queue may not be frozen
+	frozen    int  // number of the current freeze; 0 if the queue is not known to be frozen
 	freezes   int  // number of freezes so far
 	replaying int  // pending replays
 	unsure    bool // true if an unknown bundle may have been replayed
@@ -84,7 +84,7 @@ func (l *referenceLedger) endFreeze(actor string) {
 	o.frozen = o.freezes
 }
 
-// freezeNumber returns the number of the queue's current freeze, or 0 if the queue may not be frozen.
+// freezeNumber returns the number of the queue's current freeze, or 0 if the queue is not known to be frozen.
 func (l *referenceLedger) freezeNumber(actor string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

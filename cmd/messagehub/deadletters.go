@@ -302,7 +302,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 		count += int64(len(page))
 		if len(page) > 0 {
 			var last hubclient.DeadLetter
-			_ = json.Unmarshal(page[len(page)-1], &last) // an empty number is rejected below
+			_ = json.Unmarshal(page[len(page)-1], &last) // without a sequence number, through is "", which the hub rejects
 			through = last.SequenceNumber
 		}
 		return true

@@ -120,8 +120,8 @@ func (s *screen) await(t *testing.T, pattern string) {
 	}
 }
 
-// A runningDomain is a run of messagehub domain, which continues until stop is
-// called.
+// A runningDomain is a running "messagehub domain" command. stop stops the
+// command and returns its exit status.
 type runningDomain struct {
 	out, err *screen
 	stop     func() (status int)

@@ -265,8 +265,8 @@ func TestFetchingConsumer_SurvivesACrashAtEachRequest(t *testing.T) {
 // crashFetcherPolicy retries a failed message only after an hour.
 var crashFetcherPolicy = domain.BrokerPolicy(time.Hour, 5)
 
-// A crashFetcher is a consumer whose first call for each message fails, and
-// which then fetches the messages.
+// A crashFetcher is a consumer that fetches its messages after the hub's calls
+// to deliver them have failed.
 type crashFetcher struct {
 	*brokerWorld
 	bundle   *broker.Bundle // bundle that the consumer received

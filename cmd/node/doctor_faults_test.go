@@ -312,8 +312,9 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 	}
 }
 
-// useOnlyProxy makes the hub call only the Cosmos account, through a proxy that
-// answer simulates. If answer is nil, the proxy is unreachable.
+// useOnlyProxy configures a Cosmos account and no other Azure service, and a
+// proxy for all requests. The handler answer serves as the proxy. If answer is
+// nil, the proxy is unreachable.
 func (d *inspectedHub) useOnlyProxy(answer http.Handler) {
 	proxy := "http://" + closedPort(d.T)
 	if answer != nil {

@@ -70,7 +70,8 @@ func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurr
 	return delivery.Receiver{Policy: w.policy, Target: &watcher{found.CallbackURL, w.base}}, nil
 }
 
-// A watcher contains what a call to a watch's callback needs.
+// A watcher contains the callback URL of a watch, and the base URL of the
+// resource URIs that callWatch sends.
 type watcher struct {
 	callbackURL string
 	base        domain.ResourceBase

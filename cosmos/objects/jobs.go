@@ -71,7 +71,9 @@ func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind
 		return err
 	}
 	if _, err = c.Read(ctx, s.objects, jobsKey, id, into); err == nil || client.IsNotFound(err) {
-		err = client.ErrStale // NewPatch adds only a condition on the format, which a readable document meets: the read was stale
+		// The patch is refused only if the document has a newer format. The read did not return that
+		// document, so the read was stale.
+		err = client.ErrStale
 	}
 	return err
 }

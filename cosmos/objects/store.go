@@ -46,7 +46,7 @@ type Store struct {
 	topic   *Topic              // nil: no changes are stored for a topic
 	names   int                 // limit for the objects in one shardRequest
 
-	gathering atomic.Int64 // number of remaining rounds that wait for further requests; see shard.awaitRequests
+	gathering atomic.Int64 // how many more rounds may wait for further requests; see shard.awaitRequests
 
 	mu     sync.Mutex
 	counts map[string]int    // numbers of shards by bucket

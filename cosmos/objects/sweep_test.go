@@ -136,8 +136,8 @@ func TestEveryRequestOfASweepBrokenOnce_RemovesTheSameRows(t *testing.T) {
 	}
 }
 
-// Some reads of a sweep return an old state, as an account with session consistency may do. The sweep
-// removes the same rows as the in-memory store.
+// Some reads of a sweep return an old state, as is possible with session consistency. After the next sweep,
+// the same rows are removed as in the in-memory store.
 func TestASweepWithStaleReads_RemovesTheSameRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(10) {

@@ -118,7 +118,7 @@ type ownerDoc struct {
 	PartitionKey string   `json:"partitionKey"`
 	Kind         string   `json:"kind"`
 	Next         int64    `json:"next"`               // number of the next reservation
-	Reserved     []string `json:"reserved,omitempty"` // each text is the id of a subscription and the number of its reservation
+	Reserved     []string `json:"reserved,omitempty"` // ids of subscriptions, each with the number of its reservation
 	client.Document
 
 	etag         azcore.ETag

@@ -18,7 +18,7 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 		if err != nil || h == nil {
 			return err
 		}
-		for { // find the last segment whose first entry isBefore accepts
+		for { // find the last segment in which isBefore is true for the first entry
 			isLater := false
 			if at, isLater, err = s.seekSegment(ctx, c, stream, h, priority, isBefore); err != nil || !isLater || h.segment == 0 {
 				return err
@@ -35,8 +35,9 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 	return at, c.Outcome(fmt.Sprintf("seek in %s", stream), err)
 }
 
-// seekSegment returns the first position of the last page whose first entry isBefore accepts. If isBefore
-// accepts no entry of the segment, it returns the first position of the segment, and isLater is true.
+// seekSegment returns the first position of the last page in which isBefore is true for the first entry. If
+// isBefore is false for all entries of the segment, seekSegment returns the first position of the segment,
+// and isLater is true.
 func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, isLater bool, err error) {
 	t := h.tailOf(priority)
 	start := func(number int64, page int) domain.Position {

@@ -47,7 +47,8 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	require.Len(t, listed, 2*each)
 }
 
-// Another node lists a cursor between the read and the write of the list. Both cursors must be listed.
+// While AddSync adds a cursor to the list, another node adds a second cursor between the read and the write
+// of the list. The list must contain both cursors.
 func TestAddSync_KeepsACursorListedSinceTheRead(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	stream, first, second := repositorytest.NewStream(), repositorytest.NewCursorID(), repositorytest.NewCursorID()

@@ -37,8 +37,8 @@ func (d *watchPageDoc) toWatchPage() (repository.WatchPage, error) {
 	return page, nil
 }
 
-// watchedID returns the id of the document with which a shard lists a stream with watches. No cursor id
-// has this prefix.
+// watchedID returns the id of a watched stream's entry in a shard. The prefix distinguishes it from the ids
+// of cursors.
 func watchedID(stream domain.StreamName) string { return "watched|" + stream.String() }
 
 // watchPagesKey returns the partition key of the watch pages of a stream in a shard. shard is the

@@ -194,7 +194,7 @@ func TestWatchPages_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// A hookTransport calls before with each request, and then sends the request.
+// A hookTransport passes each request to a function before it sends the request.
 type hookTransport struct {
 	next   policy.Transporter
 	before func(*http.Request)

@@ -215,7 +215,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		next.After = p.order[first+n]
 		recipient, err := domain.ParseActorID(next.After)
 		if err != nil {
-			continue // the recipient is invalid in this version
+			continue // this version of the program does not accept the recipient's id
 		}
 		for _, ref := range s.reader.References(recipient, s.table.mailboxRecord(recipient)) {
 			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
@@ -329,7 +329,6 @@ func (m *mailboxCopy) mailboxRecord(domain.ActorID) []byte { return m.renewed }
 
 func (m *mailboxCopy) setRecord(_ domain.ActorID, record []byte) { m.renewed = record }
 
-// canApply implements recordSet. It rejects documents of other mailboxes: a query by id may return a bundle
 // canApply implements recordSet. It rejects a document of another mailbox: a query for a bundle's id
 // also returns bundles with this id in other mailboxes.
 func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc []byte) bool {

@@ -62,7 +62,7 @@ func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id stri
 	var err error
 	if isOurs {
 		at, err = s.ports.Streams.Seek(ctx, channel.Stream(), wanted.Priority, func(number int64, _ time.Time) bool { return number < wanted.Number })
-		at.EntryID = wanted // Read starts at the page in at and searches later pages for the entry
+		at.EntryID = wanted // at keeps its segment and page: Read begins there, and searches later pages too
 	} else {
 		at, err = s.ports.Streams.Find(ctx, channel.Stream(), id)
 	}

@@ -19,7 +19,7 @@ type OverdueQuery struct {
 // An OverduePosition is a position in the list of overdue jobs.
 type OverduePosition struct {
 	Shard  int
-	Cursor string // first cursor of the shard to read; "" is the first one
+	Cursor string // reading the shard begins at this cursor; "": at the shard's first cursor
 }
 
 const (

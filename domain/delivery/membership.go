@@ -35,7 +35,7 @@ type membership struct {
 	older     time.Time             // since when reads return an assignment older than last; zero: the last read did not
 	isShared  bool                  // another node is alive
 	failures  int                   // consecutive failed rounds
-	blind     time.Time             // since when no look has succeeded; zero: the last look succeeded
+	blind     time.Time             // when the first failed look after the last successful one began; zero: none failed
 	releasing map[int]time.Time     // when the node began to release the cursors of a shard
 
 	mu        sync.Mutex

@@ -50,7 +50,7 @@ type service struct {
 	filtered    int                 // number of entries that were passed without a delivery since the last settlement
 	settleTook  time.Duration       // duration of the last settlement
 	settledAt   time.Time           // the end of the last settlement
-	hasOffered  bool                // the cursor has a delivery to call
+	hasOffered  bool                // the cursor was offered to the dispatcher after beginWork last began
 	isGathering bool                // results wait for the results of other calls
 	refusals    int                 // consecutive permits that were not used
 	offerAfter  time.Time           // the cursor is not offered before this time

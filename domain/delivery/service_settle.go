@@ -8,8 +8,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Changes without the result of a call are settled together with the next result, or after
-// lazySettle, or when maxFiltered entries did not match the filter.
+// A change that is neither urgent nor the result of a call normally waits: it is settled with the
+// next result, after lazySettle, or when maxFiltered entries did not match the filter, whichever
+// comes first.
 const (
 	lazySettle  = 30 * time.Second
 	maxFiltered = 1000

@@ -104,8 +104,8 @@ func (w *watchedStream) setListed(pages int, isNew bool) {
 	}
 }
 
-// forgetUnlisted ends the watched streams of a shard that two consecutive looks have not found,
-// because their last watch was deleted.
+// forgetUnlisted ends a watched stream when its shard was read twice in a row without listing the
+// stream: the last watch of the stream was deleted. found has the streams that this read listed.
 func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
 	for _, w := range e.watchedOf(func(w *watchedStream) bool { return w.shard == shard }) {
 		if slices.ContainsFunc(found, func(s repository.WatchedStream) bool { return s.Stream == w.topic.stream }) {

@@ -16,7 +16,7 @@ type Checker func(context.Context, CheckOptions) (CheckReport, error)
 type CheckOptions struct {
 	Actor  domain.ActorID // check only this actor; zero checks all
 	Repair bool           // repair hints, roll back unfinished intents, and flush tails if the node does not write tails; events never change
-	Resume string         // Resume from the report of the check to continue; "" starts a new check
+	Resume string         // CheckReport.Resume of the check to continue; "" starts a new check
 
 	// Progress, if not nil, is called from time to time with the report so far.
 	Progress func(CheckReport)

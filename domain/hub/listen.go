@@ -27,7 +27,7 @@ type Listener struct {
 
 	mu        sync.Mutex
 	notify    func()          // function passed to Notify, until it is called; otherwise nil
-	timer     *time.Timer     // fires at the next look for Notify
+	timer     *time.Timer     // fires when Notify must read the watermark next
 	pending   bool            // true if events arrived after the last Wait or Notify
 	woken     chan struct{}   // wakes Wait, which creates it when needed, because most Listeners do not; capacity 1
 	looks     int             // number of reads of the watermark since the last notification

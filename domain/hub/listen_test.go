@@ -270,7 +270,7 @@ func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
 	require.Equal(t, domain.Busy, domain.KindOf(err))
 }
 
-// awaitNotify waits for a notification at most for limit. It returns how long it took, and whether there was one.
+// awaitNotify waits up to limit for a notification. It returns whether one arrived, and how long it took.
 func (w *world) awaitNotify(l *hub.Listener, limit time.Duration) (time.Duration, bool) {
 	start, news := time.Now(), make(chan struct{})
 	l.Notify(w.ctx, func() { close(news) })

@@ -207,7 +207,7 @@ var kinds = []domain.Kind{
 	domain.Busy, domain.Uncertain, domain.Unavailable, domain.Damaged,
 }
 
-// kindsExcept returns all kinds except those in but.
+// kindsExcept returns all kinds except the given ones.
 func kindsExcept(but ...domain.Kind) []domain.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return slices.Contains(but, k) })
 }

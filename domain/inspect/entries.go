@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// nearEntries is how far from the cursor an entry may be so that a query reads it. The store reads a stream from
-	// the page of the cursor onward, so this limits how much it must read.
+	// nearEntries is the maximum distance from the cursor at which a query searches for an entry. The search begins
+	// at or before the page of the cursor, so this limits how much of the stream the store must read.
 	nearEntries = 1000
 	// maxWaitingReads limits the waiting entries that are read for one page of a list. The last read may exceed the
 	// limit.

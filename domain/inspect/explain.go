@@ -65,7 +65,7 @@ func (x *Explanation) addAction(method, path, text string) {
 	x.Actions = append(x.Actions, Action{method, path, text})
 }
 
-// Explain explains the state of a delivery. Like Get, it fails with NotFound.
+// Explain explains the state of a delivery. It fails with NotFound in the same cases as Get.
 func (s *Service) Explain(ctx context.Context, reader Reader, id domain.DeliveryID) (*Explanation, error) {
 	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {

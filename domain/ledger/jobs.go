@@ -232,8 +232,9 @@ func (t *task) releaseLease(ctx context.Context, pause time.Duration, logger *sl
 	t.storeProgress(ctx, logger)
 }
 
-// storeProgress stores the job, even if the node is stopping. If the write fails, the lease expires
-// later. A job that has ended, or that is running on another node, is not changed.
+// storeProgress stores the job, even if the node is stopping. It changes nothing if the job has ended
+// or another node has taken it over. If the write fails, a node resumes the job after the stored lease
+// has expired.
 func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()

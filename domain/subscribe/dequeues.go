@@ -14,10 +14,10 @@ type Dequeues struct {
 	Definitions repository.Definitions
 }
 
-// Request makes the hub publish each later Dequeue of d's owner. It does nothing for a subscription
-// to a different topic. The call may be repeated, and adds missing requests: a failover of the
-// database account may have lost requests, and a new group of domains has no request yet. Request
-// fails with NotFound if the subscription was deleted during the call.
+// Request makes the hub publish each later Dequeue of d's owner. It does nothing if d is not a
+// subscription to [domain.DequeuedTopic]. The call may be repeated. It adds missing requests: a
+// failover of the database account may have lost requests, and a new group of domains has no request
+// yet. Request fails with NotFound if the subscription was deleted during the call.
 func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error {
 	if d.Topic != domain.DequeuedTopic {
 		return nil

@@ -9,8 +9,9 @@ import (
 )
 
 // ListSync adds a sync subscription's cursor to the sync list of its stream. It does nothing for
-// other subscriptions. The call may be repeated, for example after a crash. If the subscription is
-// no longer sync, the next sender removes the cursor from the list instead of waiting for it.
+// other subscriptions. The call may be repeated, for example after a crash. If d is outdated and the
+// subscription is no longer sync, the next publisher that would wait for the cursor removes it from
+// the list.
 func ListSync(ctx context.Context, streams repository.Streams, d *repository.Definition) error {
 	if !d.IsSync {
 		return nil

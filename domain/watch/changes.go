@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// WithObjects combines two stores of changes: objects for the changes of objects, and changes for
-// those of all other resources.
+// WithObjects combines two stores. The store objects contains the changes of objects, and the store
+// changes contains the changes of all other resources.
 func WithObjects(changes repository.Changes, objects repository.StoredChanges) repository.Changes {
 	return &joinedChanges{changes, objects}
 }

@@ -37,10 +37,10 @@ const probeFolder = "doctor/"
 // run.
 const maxProbeAge = time.Minute
 
-// ProbeBlobs tests the rights of the credential of o in an existing container, on a blob that it
-// creates and deletes. id is a part of the name of the blob. The blob remains if the program dies before
-// the deletion, or if the credential has no right to delete. A later ProbeBlobs with the right to delete
-// deletes blobs of earlier runs that are older than a minute; removed is their number.
+// ProbeBlobs tests which rights o's credential has in an existing container. For this, it creates, reads
+// and deletes a blob, whose name contains id. The blob remains if the program dies before the deletion,
+// or if the credential must not delete blobs. If it may list and delete blobs, ProbeBlobs also deletes
+// blobs of earlier runs that are at least a minute old; removed is the number of these blobs.
 func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedRight, removed int, err error) {
 	b, err := newBlobs(o)
 	if err != nil {

@@ -288,8 +288,8 @@ func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// removeFolder removes a folder durably. It removes the folder from durable, so a call that creates the
-// folder again syncs the folder again.
+// removeFolder removes a folder durably. It also deletes the folder and its subfolders from d.durable, so that
+// makeFolder syncs their entries in the parent folders if it creates them again.
 func (d *Dir) removeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Objects stores objects with all of their rows.
+// Objects stores objects. It keeps all stored rows of an object in Object.Rows: no rows are spilled.
 type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object

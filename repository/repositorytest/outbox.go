@@ -73,7 +73,8 @@ func (f *fixture) confirmNotice(n domain.Notice) {
 	require.NoError(f, f.Outbox.Delivered(f.ctx, n))
 }
 
-// isWaiting reports whether the recipient has a notice from before a time.
+// isWaiting reports whether Outbox.Waiting, with the given time, returns the recipient of the
+// fixture.
 func (f *fixture) isWaiting(before time.Time) bool {
 	f.Helper()
 	waiting, err := f.Outbox.Waiting(f.ctx, before, 10_000)

@@ -44,7 +44,7 @@ func (o *loadedCursor) reloadCursor() {
 	}
 }
 
-// takeEntries adds to the cursor the next entries of the stream, as far as the cursor accepts them.
+// takeEntries reads the next entries of the stream. The cursor takes as many of them as it can.
 func (o *loadedCursor) takeEntries() {
 	o.f.Helper()
 	for _, e := range o.f.readAll(o.cursor.Position(0)) {

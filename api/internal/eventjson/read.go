@@ -28,8 +28,9 @@ type Events struct {
 	// [domain.AddCause].
 	Causes []domain.TraceContext
 
-	// FaultyOrigins are the valid origins of the events with faults. The caller checks whether the
-	// hub knows them, so that a sender receives this fault together with the others.
+	// FaultyOrigins are the origins of the events that have faults in other fields. The caller
+	// checks whether the hub knows these origins, so that one response reports unknown origins
+	// together with the other faults.
 	FaultyOrigins []FaultyOrigin
 
 	numbers []int        // index of each of Events among all events of the input

@@ -16,8 +16,8 @@ const (
 	validateSubscription = "Microsoft.EventGrid.SubscriptionValidationEvent"
 )
 
-// reasonsOfAzure maps the operations that create blobs to reasons. Operations that begin to write a
-// file are missing: see the comment of the package.
+// reasonsOfAzure contains the reason for each operation that creates a blob. It omits operations that
+// only begin to write a file, because their events are ignored; see the package comment.
 var reasonsOfAzure = map[string]domain.ObjectReason{
 	"PutBlob":        domain.CreatedPut,
 	"PutBlobFromURL": domain.CreatedCopy,

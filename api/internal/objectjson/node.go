@@ -15,8 +15,8 @@ import (
 // maxText is the maximum length in bytes of a string for which there is no specific limit.
 const maxText = 1024
 
-// A jsonNode is a value of the text. A missing value or null is a node without text and members, so
-// that callers need not check for it unless they require the value.
+// A jsonNode is a JSON value in a message. A member that is missing or null is a node without text
+// and without members, so only callers that require a member need to check that it exists.
 type jsonNode struct {
 	parent *jsonNode
 	name   string // name of the member, or index of the element

@@ -29,9 +29,9 @@ type Connect func() (*azservicebus.Client, error)
 // without TLS ends in UseDevelopmentEmulator=true.
 func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
 
-// ConnectionStringWithTLS is like ConnectionString, with the TLS configuration secured. A namespace
-// needs it if the system does not know its certificate authority, or if it requires a client
-// certificate. The Endpoint may contain a port.
+// ConnectionStringWithTLS is like ConnectionString, but uses secured as the TLS configuration. Use it
+// if the system does not trust the certificate authority of the namespace, or if the namespace
+// requires a client certificate. The Endpoint may contain a port.
 func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
 		text, endpoint := splitPort(text)

@@ -45,7 +45,8 @@ func (p *patience) endsWith(err error) bool {
 	return p.refused >= enough
 }
 
-// wait waits for the next pause, which includes jitter. It returns false if ctx ends first.
+// wait doubles the pause, up to longestPause, and sleeps for it with jitter. It returns false if ctx
+// ends first.
 func (p *patience) wait(ctx context.Context) bool {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
 	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))

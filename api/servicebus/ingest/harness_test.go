@@ -43,7 +43,8 @@ type ingestSite struct {
 	logs     logCapture
 }
 
-// newSite returns a site with both queues. change may modify the options of the namespace.
+// newSite returns a site whose bus has the queues fifo and plainRecipient. change may modify the
+// options of the namespace.
 func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 	t.Helper()
 	s := &ingestSite{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}

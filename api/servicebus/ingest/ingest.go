@@ -133,8 +133,8 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce is a cause with which Run's context may end. Run then returns without finishing the held
-// messages, which return to the bus.
+// ErrAtOnce stops Run immediately if it is the cause with which the caller cancels Run's context. Run
+// then skips the grace period, and messages that are not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // queueNames returns the names of all queues of an Ingestion.

@@ -45,8 +45,8 @@ type Options struct {
 	Random     func() float64        // source of jitter, in [0, 1); default rand.Float64
 }
 
-// ErrAtOnce is a cause with which Run's context may end. Run then returns without finishing the held
-// messages, which return to the bus.
+// ErrAtOnce stops Run immediately if it is the cause with which the caller cancels Run's context. Run
+// then skips the grace period, and messages that are not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // Limits of the held messages, and of one attempt to store them.

@@ -119,8 +119,8 @@ type cabinetRun struct {
 	cabinet    *cabinetCount
 	generation int64 // generation of the group's gate
 	requested  []string
-	after      domain.Sequence // sequence number before the run's first possible event
-	last       domain.Sequence // sequence number of the run's last event
+	after      domain.Sequence // exclusive lower bound of the run's sequence numbers
+	last       domain.Sequence // inclusive upper bound of the run's sequence numbers
 	most       int
 	yielded    []domain.Sequence // numbers of the events that were read, in any iteration
 }

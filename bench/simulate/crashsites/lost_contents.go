@@ -38,7 +38,8 @@ func (l *clientLoad) deleteContent(id string) (names []string, err error) {
 	return names, errors.Join(err, root.Close())
 }
 
-// reportDeleted sends the deletion events of a storage account for the names, until the hub has stored them.
+// reportDeleted notifies the hub that the files with these names were deleted. It sends the events that a storage
+// account would send, and retries until the hub has stored the events.
 func (l *clientLoad) reportDeleted(ctx context.Context, names []string) error {
 	var events []map[string]any
 	for _, name := range names {

@@ -95,8 +95,9 @@ func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDeadLetters replays the dead letters of subscriptions, as their owners would. An event becomes a dead letter if
-// the hub was killed several times during its calls, because the hub treats the event as the cause.
+// replayDeadLetters replays the dead letters of subscriptions, as the owners of the subscriptions would. If the hub was
+// killed during several calls with the same event, the hub makes the event a dead letter, because it assumes that the
+// event caused the crashes.
 func (run *crashRun) replayDeadLetters(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)

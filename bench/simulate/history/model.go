@@ -95,9 +95,9 @@ func requestsGroup(s *modelStep, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
-// isOldest reports whether Peek s may return open bundle i as the bundle that has been open longest. A bundle that
-// precedes i in the order of steps forbids this, with two exceptions: the two bundles were opened concurrently, so that
-// i may be older by the clock, or the other bundle was opened during s, so that s may have missed it.
+// isOldest reports whether Peek s may return m.open[i] as the bundle that has been open longest. It may not if s also
+// requests the group of an earlier bundle of m.open, and that bundle was certainly opened before m.open[i] was opened
+// and before s began.
 func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 	if t.AnyOpen || t.StaleReads {
 		return true

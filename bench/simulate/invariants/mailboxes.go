@@ -82,7 +82,8 @@ type changedState[T any] struct {
 	before, after *T
 }
 
-// sortChange records a change in the container of bundles by the kind of its document.
+// sortChange adds the change of a document in the bundles container to the changes of the document's recipient. The
+// kind of the document determines the field of mailboxChanges.
 func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxChanges) {
 	whole := c.after
 	if whole == nil {

@@ -111,8 +111,9 @@ func (r *runner) runCheck(ctx context.Context, c *Check) {
 	}
 }
 
-// runWithin calls check with a context that ends after limit. isEnded is false
-// if check still has not returned returnWithin later.
+// runWithin calls check with a context that ends after limit. After the context
+// has ended, it waits at most returnWithin for check to return. If check does
+// not return in that time, isEnded is false.
 func runWithin(ctx context.Context, limit time.Duration, check func(context.Context) []Finding) (findings []Finding, isEnded bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

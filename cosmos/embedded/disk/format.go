@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// A Format describes how an engine stores its data. The store contains the number of the format and the version of the
-// program that wrote it, which an older program names in its error.
+// A Format describes how an engine stores its data. The store contains the format number and the version of the program
+// that stored this number. If an older program opens the store, it fails with an error that names this version.
 type Format struct {
 	Number  uint64 // number of the format that this program reads and writes
 	Version string // version of this program; "" stores no version

@@ -33,7 +33,7 @@ type World struct {
 	receivers map[domain.CursorID]*Receiver
 	nodes     int
 	owners    map[domain.CursorID]string // the incarnation that loaded the cursor last
-	takeovers map[domain.CursorID]int    // number of loads by another node than the load before
+	takeovers map[domain.CursorID]int    // number of loads by a different node than the previous load
 	loadCount int                        // number of loads of cursors, including failed ones
 	requests  int                        // number of requests to replay
 	watches   int                        // number of ids of watches that were tried

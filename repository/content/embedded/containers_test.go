@@ -104,7 +104,7 @@ func TestDeleteContainer_RemovesItsBlobs(t *testing.T) {
 	})
 }
 
-// During a hold, as a backup uses, the files of a deleted container must remain.
+// The files of a deleted container must remain until a hold is released, because a backup may still read them.
 func TestDeleteContainer_KeepsItsFilesDuringAHold(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})

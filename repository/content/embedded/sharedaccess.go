@@ -208,7 +208,8 @@ func checkLinkAddress(sip, address string) error {
 	return nil
 }
 
-// checkLinkTimes returns an error before the time st or after the time se. st may be empty.
+// checkLinkTimes returns an error if the link is not valid now: its validity begins at st, if st is not
+// empty, and ends at se.
 func checkLinkTimes(st, se string) error {
 	now := time.Now()
 	if st != "" {

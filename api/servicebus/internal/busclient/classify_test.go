@@ -60,8 +60,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A failure does not wrap the end of an internal context, which a caller could mistake for the end
-// of its own context.
+// A Failure does not wrap the error that it classifies. If it wrapped the DeadlineExceeded of an
+// internal context, a caller could conclude that its own context has ended.
 func TestAFailureDoesNotWrapItsError(t *testing.T) {
 	require.NotErrorIs(t, busclient.Classify(context.DeadlineExceeded), context.DeadlineExceeded)
 }

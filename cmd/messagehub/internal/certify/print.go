@@ -55,8 +55,8 @@ func Print(w io.Writer, url string, results []Result) error {
 	return nil
 }
 
-// printAdvice prints each advice once, with the names of the failed checks to
-// which it applies.
+// printAdvice prints each piece of advice once, with the names of the failed
+// checks to which it applies.
 func printAdvice(w io.Writer, results []Result) {
 	checks := make(map[string][]string)
 	var order []string

@@ -38,7 +38,7 @@ const (
 // A contentDomain creates the contents of bundles on request.
 type contentDomain struct {
 	client *domainclient.Client
-	made   atomic.Int64 // number of contents that the domain created
+	made   atomic.Int64 // how many times the domain has created content
 }
 
 func newContentDomain(n *node.Node) (*contentDomain, error) {

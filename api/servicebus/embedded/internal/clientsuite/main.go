@@ -86,7 +86,8 @@ const (
 	failed
 )
 
-// runTests runs the tests of a suite and prints how many passed. It returns the number of failures that are not known.
+// runTests runs the tests of a suite and prints how many passed. It returns the number of failed tests, except those
+// in s.known. If only is not empty, it runs only these tests, and s.known has no effect.
 func (s *suite) runTests(ctx context.Context, dir, emulator string, only []string) (unexplained int, err error) {
 	binary, names, err := s.compileTests(ctx, dir)
 	if err != nil {
