@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -123,9 +122,6 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 		fresh, err := w.findNewEvents(ctx, c)
-		if err == nil && w.isRefused() && !w.headIsRead { // a newer head may contain fewer cabinets, so the Save may be accepted
-			err = client.ErrStale
-		}
 		if err != nil {
 			if errors.Is(err, client.ErrStale) { // a drawer may be missing because a sweep has removed it, so read a newer head
 				w.head = nil
@@ -134,8 +130,8 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 		}
 		if len(fresh) == 0 && !w.headIsRead {
 			// The index may contain events that were abandoned through another node or lost in a
-			// failover. A Save without new events writes nothing, so the head is read again to detect
-			// this.
+			// failover. A newer head may contain fewer cabinets, so that a rejected Save is accepted. A
+			// batch without new events writes nothing, so the head is read again to detect this.
 			w.head = nil
 			return w.tryCommit(ctx, c)
 		}
@@ -184,11 +180,6 @@ func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numbere
 		digest, ok := received[id]
 		return digest, ok, nil
 	})
-}
-
-// isRefused reports whether dedupBatch has refused a Save of the batch.
-func (w *recipientWriter) isRefused() bool {
-	return slices.ContainsFunc(w.batch, func(p *pendingSave) bool { return p.refused != nil })
 }
 
 // storeIntent stores the payloads of p and then the intent. If the content store is unavailable, the Save
