@@ -94,7 +94,8 @@ type recordedEvent struct {
 	isGone   bool    // true after a bundle with the event was confirmed
 	times    int     // number of confirmed bundles with the event; set by Check
 
-	isExpired bool // the next bundle may contain the event although an earlier bundle did
+	isExpired  bool // the next bundle may contain the event although an earlier bundle did
+	wasExpired bool // Expire was called, so bundles may contain the event at any position
 }
 
 func (e *recordedEvent) streamOf() senderStream {
@@ -247,7 +248,8 @@ func (l *Ledger) Withdraw(actor, id string, isWithdrawn bool) {
 func (l *Ledger) Expire(recipient, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.events[eventKey{recipient, id}].isExpired = true
+	e := l.events[eventKey{recipient, id}]
+	e.isExpired, e.wasExpired = true, true
 }
 
 // Reopen records that a bundle may be received again, although its Dequeue was

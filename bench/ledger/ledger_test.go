@@ -271,6 +271,18 @@ func TestExpiredEvent_MayBeInOneMoreBundle(t *testing.T) {
 	require.ErrorContains(t, s.receive("a", "b4", s.Now(), []ledger.Element{{ID: "e0", Sequence: 52}}), "event e0 is in bundle b2 and in bundle b4")
 }
 
+// The bundle that contains the repetition of an event is withdrawn, so a later bundle contains the event too.
+func TestExpiredEvent_MayComeAgainAfterAWithdrawal(t *testing.T) {
+	s := newStory(ledger.Options{InOrder: true})
+	s.take(t, "b1", 0, 1)
+	s.Expire("a", "e0")
+	require.NoError(t, s.receive("a", "b2", s.Now(), []ledger.Element{{ID: "e0", Sequence: 50}}))
+	s.Confirm("a", "b2", true)
+	s.Withdraw("a", "b2", true)
+	require.NoError(t, s.receive("a", "b3", s.Now(), []ledger.Element{{ID: "e0", Sequence: 50}, {ID: "e2", Sequence: 51}}))
+	require.ErrorContains(t, s.receive("a", "b4", s.Now(), elements(4)), "event 4 comes where event 3 should", "the order of the other events is unchanged")
+}
+
 func TestReopenedBundle_MayBeReceivedAgain(t *testing.T) {
 	s := newStory(ledger.Options{InOrder: true})
 	s.take(t, "b1", 0, 1)

@@ -34,7 +34,9 @@ func (o *bundleOrder) rewindBefore(b *Bundle) {
 			continue
 		}
 		s, c := e.streamOf(), cabinetName{e.Recipient, e.Cabinet}
-		o.next[s] = min(o.next[s], e.position)
+		if !e.wasExpired {
+			o.next[s] = min(o.next[s], e.position)
+		}
 		if n := b.Elements[i].Sequence; n > 0 {
 			o.last[c] = min(o.last[c], n-1)
 		}
@@ -47,7 +49,7 @@ func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 		if n := b.Elements[i].Sequence; n > 0 {
 			found = append(found, o.addSequence(e, n)...)
 		}
-		if e.AnyOrder || e.isExpired {
+		if e.AnyOrder || e.wasExpired {
 			continue
 		}
 		s := e.streamOf()
@@ -74,10 +76,10 @@ func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
 }
 
 // nextCertain returns the position of the next event of a stream that must be delivered. It skips
-// events before position that may be missing.
+// events before position that may be missing or may come at any position.
 func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	next := o.next[s]
-	for next < position && o.sent[s][next].Unsure {
+	for next < position && (o.sent[s][next].Unsure || o.sent[s][next].wasExpired) {
 		next++
 	}
 	return next
