@@ -101,7 +101,7 @@ type eventTally struct {
 	stored  int // number of responses that report the event as stored
 	known   int // number of responses that report the event as a duplicate
 	unsure  int // number of deliveries with an unknown outcome
-	repeats int // number of deliveries that may have been applied twice; see noteForgotten
+	repeats int // number of deliveries that may have been counted once more; see noteForgotten and noteResults
 	isLost  bool
 }
 
