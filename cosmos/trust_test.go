@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -160,6 +161,37 @@ func TestAnUnsealedDrawer_IsNotTrustedAsItWasRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 10, e.limit, "H1: the last three events must not be skipped")
 	assert.True(t, e.sealed)
+}
+
+// A commit succeeds, but its reply is an error. Before the writer finds its own write in the head, a sweep changes the
+// retention in the head, which keeps the id of the write.
+func TestAWriter_ContinuesWithTheHeadThatIsStored(t *testing.T) {
+	s := newTrust(t)
+	node, line := s.tappedNode(Options{DrawerCapacity: 10})
+	sweeper := s.node(Options{}, false)
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+
+	var replacements atomic.Int32
+	s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+		if isHeadReplacement(req) && replacements.Add(1) == 2 {
+			return faulty.FailedAfter
+		}
+		return faulty.None
+	})
+	readsBack := func(req *http.Request) bool {
+		return req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/docs/"+headID) && replacements.Load() > 2
+	}
+	line.setBefore(atNth(1, readsBack, func() error {
+		var ops azcosmos.PatchOperations
+		ops.AppendSet("/fence", "of the sweep")
+		return sweeper.beginCall("test").Patch(t.Context(), sweeper.db.catalog, s.actor.String(), headID, ops, &struct{}{})
+	}))
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	h, err := sweeper.beginCall("test").readHead(t.Context(), s.actor)
+	require.NoError(t, err)
+	assert.Equal(t, "of the sweep", h.Fence)
+	s.drainAll()
 }
 
 func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
