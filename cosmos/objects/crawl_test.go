@@ -157,3 +157,27 @@ func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T)
 		}
 	}
 }
+
+// All rows in the document of an object may be those of deleted versions. If the listing lacks the
+// object, a crawl also deletes the live versions whose rows are stored outside the document.
+func TestCrawlDeletesTheLiveVersionsOutsideTheDocument(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour)))
+		node, source := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{Limits: domain.ObjectLimits{Rows: 2}}), memory.NewSource("bucket")
+		name := must(domain.ParseObjectName("bucket", "key"))
+		for _, e := range objecttest.Calls("[C@10/1, C@20/2, C@30/3, D@40/3]")[0] {
+			_, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: e}})
+			require.NoError(t, err)
+		}
+		o, err := node.Object(t.Context(), name)
+		require.NoError(t, err)
+		require.NotNil(t, o.Current)
+		require.Equal(t, "C@30/3· D@40/3·", objecttest.Describe(o.Rows, o.Current), "the current row is outside the document")
+
+		require.Equal(t, domain.JobCounts{Deleted: 2}, crawlBucket(t, node, source))
+		o, err = node.Object(t.Context(), name)
+		require.NoError(t, err)
+		require.Nil(t, o.Current)
+		require.Equal(t, domain.JobCounts{}, crawlBucket(t, node, source))
+	})
+}

@@ -217,7 +217,11 @@ func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed
 // [domain.Object.EventsOfListing]. If there are differences, it also reads the rows that are stored
 // outside the object's document.
 func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, requested time.Time) ([]domain.ObjectEvent, error) {
-	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, requested)
+	rows := o.Rows
+	if listed == nil && o.Current != nil { // all live rows may be stored outside; the current row is one of them
+		rows = append(slices.Clip(rows), *o.Current)
+	}
+	events := o.EventsOfListing(domain.NewestRows(rows), listed, requested)
 	if len(events) == 0 || !o.HasVersionsOutside() {
 		return events, nil
 	}
