@@ -12,7 +12,9 @@
 //	L4  each row in the object is above its floor, and no spilled row is; the floor never decreases;
 //	    each version with spilled rows has a copy of the newest of them
 //	L5  events and duplicates of an object are the sums over its rows; each change of an object is one
-//	    write with a new id, and the rows that the write has stored have that id
+//	    write with a new id, and the rows that the write has stored have that id. A write whose reply was
+//	    lost may be repeated with its id if the object no longer contains the id, and then only counts
+//	    duplicates
 //	L6  numbers of generated positions are dense and never assigned twice; a generated position is
 //	    after the highest row that anchors it and happened before it, and not after a row that happened later
 //	L7  a row is removed only if it may be forgotten: its time is known and old enough, and it is not the

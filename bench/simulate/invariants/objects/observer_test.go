@@ -212,6 +212,78 @@ func TestObserver_FindsEachViolationOfTheLedger(t *testing.T) {
 	}
 }
 
+// A write may come again only if the object no longer contains its id, and the write only counts duplicates. script has
+// so many writes that the object does not contain the id of the first one.
+func TestObserver_AcceptsARepeatedWriteOnlyOfDuplicatesAndAfterItsIDIsForgotten(t *testing.T) {
+	object := func(docs map[string]members) members { return docs[idOf("key")] }
+	row := func(docs map[string]members) members { return object(docs)["rows"].([]any)[0].(members) }
+	count := func(docs map[string]members) {
+		n, _ := row(docs)["duplicates"].(float64)
+		sum, _ := object(docs)["duplicates"].(float64)
+		row(docs)["duplicates"], object(docs)["duplicates"] = n+1, sum+1
+	}
+	for _, tc := range []struct {
+		name  string
+		write func(o *observed) string // id of the write that comes again
+		edit  func(docs map[string]members)
+		want  bool
+	}{
+		{"a duplicate", firstWrite, count, true},
+		{"nothing", firstWrite, func(map[string]members) {}, false},
+		{"a duplicate, and the object contains the id", oldestWrite, count, false},
+		{"a duplicate and other metadata", firstWrite, func(docs map[string]members) {
+			count(docs)
+			row(docs)["ingestId"] = "another"
+		}, false},
+		{"a duplicate and a row that is gone", firstWrite, func(docs map[string]members) {
+			count(docs)
+			for id, d := range docs {
+				if fields, has := d["row"].(members); has && d["kind"] == "row" && fields["sequencer"] == "20" {
+					delete(docs, id)
+				}
+			}
+		}, false},
+		{"a duplicate and a new row", firstWrite, func(docs map[string]members) {
+			count(docs)
+			added := members{"version": "6", "type": deleted, "form": hexForm, "sequencer": "80", "time": "2026-03-04T08:06:27Z", "writeId": object(docs)["writes"].([]any)[maxWrites-1]}
+			object(docs)["rows"] = append(object(docs)["rows"].([]any), added)
+			object(docs)["events"] = object(docs)["events"].(float64) + 1
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newObserved(t, script)
+			id := tc.write(o)
+			err := o.Commit(o.editDocument(t, func(docs map[string]members) {
+				writes := object(docs)["writes"].([]any)
+				writes[len(writes)-1] = id
+				tc.edit(docs)
+			}))
+			if tc.want {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "L5: its write ids changed")
+			}
+		})
+	}
+}
+
+// firstWrite returns the id of the first write of the object, which the object no longer contains.
+func firstWrite(o *observed) string {
+	known := o.objects[key{shardOf("bucket", "key", 1), idOf("key")}]
+	for _, r := range known.rows {
+		if r.Sequencer == "10" && !slices.Contains(known.doc.Writes, r.WriteID) {
+			return r.WriteID
+		}
+	}
+	require.FailNow(o.t, "the object contains its first write")
+	return ""
+}
+
+// oldestWrite returns the oldest id that the object contains. The write that comes again displaces this id.
+func oldestWrite(o *observed) string {
+	return o.objects[key{shardOf("bucket", "key", 1), idOf("key")}].doc.Writes[0]
+}
+
 func TestSpilledRow_ChangesOnlyWithItsObject(t *testing.T) {
 	o := newObserved(t, script)
 	changes := slices.DeleteFunc(o.editDocument(t, func(map[string]members) {}), func(c embedded.Change) bool { return c.ID == idOf("key") })
