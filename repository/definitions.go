@@ -16,9 +16,9 @@ import (
 // has an entry. After a crash or a failure, the entry may be unchanged.
 type Definitions interface {
 	// CreateSubscription stores d and returns it with its version. It ignores d.Version. If the owner
-	// already has a subscription with this id, stored is that subscription, and created is false. The
-	// call fails with Conflict if another owner uses the id, or if a subscription with the id was
-	// deleted. It fails with [ErrSubscriptionLimit] if the owner has [domain.MaxSubscriptions] other
+	// already has a subscription with this id, stored is that subscription, and created is false; this
+	// result is never stale. The call fails with Conflict if another owner uses the id, or if a
+	// subscription with the id was deleted. It fails with [ErrSubscriptionLimit] if the owner has [domain.MaxSubscriptions] other
 	// subscriptions. The limit is exact, even if several nodes create subscriptions at the same time.
 	CreateSubscription(ctx context.Context, d *Definition) (stored *Definition, created bool, err error)
 

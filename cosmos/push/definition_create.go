@@ -46,6 +46,11 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	case doc.isLive() && doc.Owner != owner.String():
 		return domain.Errorf(domain.Conflict, "a subscription of another owner has this id")
 	case doc.isLive():
+		// If the stored subscription equals the owner's draft, no write follows that would detect a stale
+		// read. The owner's PUT would then succeed although the subscription was deleted or has changed.
+		if err := s.confirmCurrent(ctx, c, definitionDocument, doc.PartitionKey, doc.ID, doc.WriteID); err != nil {
+			return err
+		}
 		a.stored, err = doc.toDefinition()
 		a.created = doc.CreatedBy == a.writeID
 		return err

@@ -255,6 +255,7 @@
 //	an earlier owner does not unlist a cursor       TestConformance
 //	an entry with an unapplied change stays         TestConformance
 //	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNeverStale
+//	a creation returns no stale definition          TestARepeatedCreation_IsNeverStale
 //	a page that is not found may be invisible       TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation

@@ -179,3 +179,33 @@ func TestACurrentWatchOrSubscription_IsNeverStale(t *testing.T) {
 		require.Equal(t, domain.NotFound, domain.KindOf(err))
 	})
 }
+
+// A creation that finds the subscription returns its current definition, or fails if the subscription was
+// deleted. The caller may not write anything afterwards, so no later write would detect a stale read.
+func TestARepeatedCreation_IsNeverStale(t *testing.T) {
+	reads := &staleReads{}
+	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})
+	reads.after.Store(-1)
+	writer, node := r.otherStore(), r.node(Options{})
+	d := repositorytest.NewDefinition(repositorytest.NewActor())
+	current := r.createDefinition(writer, d)
+	for n := range 3 {
+		reads.forEach(func() {
+			found, created, err := node.CreateSubscription(t.Context(), d)
+			require.NoError(t, err)
+			require.False(t, created)
+			require.Equal(t, current.CallbackURL, found.CallbackURL)
+		})
+		var err error
+		current, err = writer.Subscription(t.Context(), d.ID)
+		require.NoError(t, err)
+		current.CallbackURL = fmt.Sprintf("https://example.org/%d", n)
+		_, err = writer.ReplaceSubscription(t.Context(), current)
+		require.NoError(t, err)
+	}
+	require.NoError(t, writer.DeleteSubscription(t.Context(), d.Owner, d.ID, ""))
+	reads.forEach(func() {
+		_, _, err := node.CreateSubscription(t.Context(), d)
+		require.Equal(t, domain.Conflict, domain.KindOf(err))
+	})
+}

@@ -37,7 +37,7 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err := s.checkSecret(wanted); err != nil {
 		return nil, "", err
 	}
-	d, err := s.findOwned(ctx, owner, id)
+	d, err := s.findCurrent(ctx, owner, id)
 	if err != nil {
 		return nil, "", err
 	}

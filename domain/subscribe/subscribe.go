@@ -222,7 +222,7 @@ func (s *Service) createDefinition(ctx context.Context, wanted *repository.Defin
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)
 	}
-	found, err := s.findOwned(ctx, wanted.Owner, wanted.ID)
+	found, err := s.findCurrent(ctx, wanted.Owner, wanted.ID)
 	if domain.KindOf(err) == domain.NotFound {
 		err = newChangedError()
 	}
@@ -290,9 +290,22 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 }
 
 // findOwned returns a subscription of owner. It fails with NotFound if the subscription does not
-// exist or belongs to another owner.
+// exist or belongs to another owner. The result may be stale.
 func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
+	return checkOwner(d, err, owner, id)
+}
+
+// findCurrent is like findOwned, but its result is never stale. A change reads the subscription with
+// findCurrent if it may succeed without a write: no write would then detect that the read was stale.
+func (s *Service) findCurrent(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
+	d, err := s.ports.Definitions.CurrentSubscription(ctx, id)
+	return checkOwner(d, err, owner, id)
+}
+
+// checkOwner returns d and err, the result of a read, or a NotFound error if d belongs to another owner
+// than owner.
+func checkOwner(d *repository.Definition, err error, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
 		return nil, domain.Errorf(domain.NotFound, "there is no subscription %s", id)
 	}
@@ -326,7 +339,7 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 // NotFound if owner has no such subscription, and with Conflict if the subscription changes during
 // the call.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
-	d, err := s.findOwned(ctx, owner, id)
+	d, err := s.findCurrent(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
