@@ -181,3 +181,43 @@ func TestCrawlDeletesTheLiveVersionsOutsideTheDocument(t *testing.T) {
 		require.Equal(t, domain.JobCounts{}, crawlBucket(t, node, source))
 	})
 }
+
+// A stale read of the history of an object may not find the object, although the listing of the objects
+// contained it. The crawl does not skip the object, but compares the page again.
+func TestCrawlFindsADifference_IfAnyReadIsStale(t *testing.T) {
+	for stale := int64(1); ; stale++ {
+		var reads atomic.Int64
+		synctest.Test(t, func(t *testing.T) {
+			<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour)))
+			var isCrawling atomic.Bool
+			opts := embedded.Options{Stale: func() int {
+				if isCrawling.Load() && reads.Add(1) == stale {
+					return 100 // so long ago that the object did not exist
+				}
+				return 0
+			}}
+			node, source := New(accounttest.New(t, opts, Containers()).Connect(), Options{Limits: domain.ObjectLimits{Rows: 1}}), memory.NewSource("bucket")
+			name := must(domain.ParseObjectName("bucket", "key"))
+			for _, e := range objecttest.Calls("[C@10/1, C@20/2]")[0] {
+				e.ETag = domain.QuoteETag("former")
+				_, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: e}})
+				require.NoError(t, err)
+			}
+			o, err := node.Object(t.Context(), name)
+			require.NoError(t, err)
+			require.True(t, o.HasVersionsOutside())
+			source.Put("bucket", repository.SourceObject{Key: name.Key(), Version: o.Current.Version, ObjectFacts: domain.ObjectFacts{ETag: "new"}})
+
+			isCrawling.Store(true)
+			require.EqualValues(t, 1, crawlBucket(t, node, source).Created, "read %d is stale", stale)
+			isCrawling.Store(false)
+			o, err = node.Object(t.Context(), name)
+			require.NoError(t, err)
+			require.Equal(t, domain.QuoteETag("new"), o.Current.ETag)
+		})
+		if reads.Load() < stale {
+			require.Greater(t, stale, int64(4))
+			return
+		}
+	}
+}

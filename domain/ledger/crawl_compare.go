@@ -226,6 +226,11 @@ func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *do
 		return events, nil
 	}
 	newest, err := t.readNewest(ctx, o.Name)
+	if domain.KindOf(err) == domain.NotFound {
+		// The read was stale, or the object has been forgotten since o was read. If the object were
+		// skipped, the job would end without its differences. So the step is repeated.
+		err = domain.Errorf(domain.Unavailable, "object %q is no longer found: %w", domain.Shorten(o.Name.Key()), err)
+	}
 	if err != nil {
 		return nil, err
 	}
