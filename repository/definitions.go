@@ -18,8 +18,9 @@ type Definitions interface {
 	// CreateSubscription stores d and returns it with its version. It ignores d.Version. If the owner
 	// already has a subscription with this id, stored is that subscription, and created is false; this
 	// result is never stale. The call fails with Conflict if another owner uses the id, or if a
-	// subscription with the id was deleted. It fails with [ErrSubscriptionLimit] if the owner has [domain.MaxSubscriptions] other
-	// subscriptions. The limit is exact, even if several nodes create subscriptions at the same time.
+	// subscription with the id was deleted. It fails with [ErrSubscriptionLimit] if the owner has
+	// [domain.MaxSubscriptions] other subscriptions. The limit is exact, even if several nodes create
+	// subscriptions at the same time.
 	CreateSubscription(ctx context.Context, d *Definition) (stored *Definition, created bool, err error)
 
 	// ReplaceSubscription replaces the subscription that has d.ID, d.Owner and d.Version with d, and
