@@ -49,6 +49,8 @@ func fillValue(v reflect.Value) {
 				fillValue(v.Field(i))
 			}
 		}
+	default:
+		panic("no stored member has the kind " + v.Kind().String())
 	}
 }
 
