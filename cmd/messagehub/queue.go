@@ -23,7 +23,7 @@ func (p *process) queueCommand() *cobra.Command {
 		Example: "  messagehub queue list --state open\n" +
 			"  messagehub queue show 5790001330552\n" +
 			"  messagehub queue skip 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --why 'ticket 4711'",
-		Args: cobra.NoArgs,
+		Args: checkName,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	add := func(use, short, long string, order bool, body func(*queueCommand) func(context.Context, []string) error) {
