@@ -121,8 +121,8 @@ func (s *Server) operatorName(token string) (name string) {
 	return s.operatorOfSum(sha256.Sum256([]byte(token)))
 }
 
-// operatorOfSum returns the name of the operator token with the SHA-256 sum shown, or "" if there
-// is none.
+// operatorOfSum returns the name of the operator token with the SHA-256 sum shown. If no token
+// has that sum, it returns "".
 func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 	if s.opts.AdminToken != "" {
 		right := sha256.Sum256([]byte(s.opts.AdminToken))

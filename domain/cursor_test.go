@@ -182,7 +182,7 @@ func TestADueTimeOfAClockThatWasAhead_IsBounded(t *testing.T) {
 }
 
 // When a delivery fails, the clock is an hour ahead. It is set back while the owner runs, or before
-// another owner loads the cursor. The retry waits no longer than its delay.
+// another owner loads the cursor. The retry waits at most for its delay.
 func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	for _, isLoaded := range []bool{true, false} {
 		for _, isReplayed := range []bool{true, false} {

@@ -164,8 +164,8 @@
 //     the words that describe them: a stale read ("200, 3 old"), a delayed response ("on its way for 2s"), or the end of
 //     a process ("is killed").
 //   - The outcome. A number is the status of the response. "goes": the client acts. "carried": the bus or the hub gets
-//     the frames. "no answer": the sender gets a connection error. "nobody hears of it": the request is lost, and its
-//     sender gets a connection error after two minutes. "arrived": the sender gets a delayed response.
+//     the frames. "no answer": the sender gets a connection error. "request lost": the account does not get the
+//     request, and its sender gets a connection error after two minutes. "arrived": the sender gets a delayed response.
 //
 // The names of turns, faults and clients take part in the draws. So they keep their first form even where the code now
 // uses a different word: maker is a [contentDomain], crowd a [loadBurst], keeper a [busMisconfigurer], vandal a

@@ -69,7 +69,7 @@ func (sim *simulation) injectProcessFaults() {
 		h.kill()
 		sim.MarkReached("a hub was killed")
 	case happens(sim.Profile.Stops):
-		sim.LogFault(h.who + " is told to stop")
+		sim.LogFault(h.who + " is asked to stop")
 		h.stopGracefully()
 		sim.MarkReached("a hub was stopped, and started again")
 	case sim.Profile.RareRequests > 0 && happens(100):
@@ -95,11 +95,11 @@ func (sim *simulation) injectProcessFaults() {
 			return
 		}
 		sim.faults.throttledPartition = ""
-		sim.LogFault("the account throttles everybody for " + d.String())
+		sim.LogFault("the account throttles all clients for " + d.String())
 		sim.MarkReached("the account throttled all requests for a while")
 	case sim.plan.revokesKeys && happens(150):
 		d := time.Duration(1+sim.FaultRNG.IntN(40)) * time.Second
-		sim.LogFault("the accounts refuse everybody for " + d.String())
+		sim.LogFault("the accounts refuse all clients for " + d.String())
 		sim.faults.refusedUntil = time.Now().Add(d)
 		sim.MarkReached("the accounts refused all requests for a while")
 	case h.isMisconfigured && happens(sim.repairRate()):

@@ -138,7 +138,7 @@ func (sim *objectSimulation) injectNodeFaults() {
 	case happens(2 * sim.Profile.Throttlings):
 		d := time.Duration(1+sim.FaultRNG.IntN(60)) * time.Second
 		sim.faults.throttledUntil, sim.faults.throttledPartition = time.Now().Add(d), ""
-		sim.LogFault("the account throttles everybody for " + d.String())
+		sim.LogFault("the account throttles all clients for " + d.String())
 		sim.MarkReached("the account throttled all requests for a while")
 	case happens(sim.Profile.ClockJumps):
 		limit := maxObjectSkew

@@ -302,7 +302,7 @@ func (p *pushSimulation) injectNodeFaults() {
 		n.kill()
 		p.MarkReached("a hub was killed")
 	case happens(2 * p.Profile.Stops):
-		p.LogFault(n.who + " is told to stop")
+		p.LogFault(n.who + " is asked to stop")
 		n.cancel()
 		p.MarkReached("a hub was stopped, and started again")
 	case happens(2 * p.Profile.Pauses):
@@ -316,7 +316,7 @@ func (p *pushSimulation) injectNodeFaults() {
 	case happens(p.Profile.Throttlings):
 		d := time.Duration(1+p.FaultRNG.IntN(60)) * time.Second
 		p.faults.throttledUntil, p.faults.throttledPartition = time.Now().Add(d), ""
-		p.LogFault("the account throttles everybody for " + d.String())
+		p.LogFault("the account throttles all clients for " + d.String())
 		p.MarkReached("the account throttled all requests for a while")
 	case happens(p.Profile.ClockJumps):
 		d := time.Duration(p.FaultRNG.IntN(7200)-3600) * time.Second

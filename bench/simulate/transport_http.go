@@ -320,7 +320,7 @@ func (x *httpExchange) loseRequest() string {
 	x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ": its connection", Detail: x.detail, NotBefore: time.Now().Add(keepAlive), Proceed: func() string {
 		return x.deliverAnswer(httpResult{nil, x.transport.sim.connectionError(faulty.ReplyLostAfter)})
 	}})
-	return "nobody hears of it"
+	return "request lost"
 }
 
 // delayRequest sends the request to the account much later, when the sender may have given up.

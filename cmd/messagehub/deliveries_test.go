@@ -107,7 +107,7 @@ func TestDeliveriesExplain_NamesTheCommandForAnAction(t *testing.T) {
 		require.Equal(t, programName("messagehub")+" "+want, d.commandFor(http.MethodPost, path))
 	}
 	require.Empty(t, d.commandFor(http.MethodPut, "/v1/subscriptions/"+subscriptionA))
-	require.Empty(t, d.commandFor(http.MethodPost, "/v1/subscriptions/$(x)/resume"), "an id from the hub that is none")
+	require.Empty(t, d.commandFor(http.MethodPost, "/v1/subscriptions/$(x)/resume"), "the hub returned an invalid id")
 	require.Empty(t, d.commandFor(http.MethodPost, "/v1/deliveries/"+delivery+"/melt"))
 	d.actor = ""
 	require.Empty(t, d.commandFor(http.MethodPost, "/v1/deliveries/"+delivery+"/replay"), "an operator who omits --actor")

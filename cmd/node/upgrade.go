@@ -77,8 +77,8 @@ func (u *LevelUpgrade) Run(ctx context.Context, by string, report func(string)) 
 	return u.upgrade(by, report).Run(ctx)
 }
 
-// Back cancels an upgrade that has not become active. isDone is false if there
-// is none.
+// Back cancels an upgrade that has not become active. isDone is false if no
+// upgrade waits.
 func (u *LevelUpgrade) Back(ctx context.Context, by string) (isDone bool, err error) {
 	return u.upgrade(by, nil).TakeBack(ctx)
 }

@@ -62,7 +62,7 @@ func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool)
 		image = slices.Clone(c.after)
 		from := c.meta * pageSize
 		switch random.IntN(3) {
-		case 0: // the meta page is not written at all
+		case 0: // the meta page is not written
 			copy(image[from:from+pageSize], c.before[from:])
 			return image, false
 		case 1: // the meta page is torn: only a part of it is written

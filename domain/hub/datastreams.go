@@ -71,8 +71,8 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: int64(watermark)}}}}, nil
 }
 
-// CurrentEnd implements [repository.Streams], but for a data stream the watermark may be stale. A receiver that begins
-// at a stale end is notified once of data that already existed.
+// CurrentEnd implements [repository.Streams]. Unlike there, the watermark of a data stream may be stale. A receiver that
+// begins at a stale end is notified once of data that already existed.
 func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	if _, isData := stream.DataActor(); isData {
 		return s.End(ctx, stream)

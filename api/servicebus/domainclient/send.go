@@ -11,7 +11,7 @@ import (
 )
 
 // Send announces events to the hub, and returns how many events the bus has certainly accepted. It
-// sends events in batches, which the bus stores completely or not at all. The order is kept for the
+// sends events in batches, each of which the bus stores as a whole or rejects. The order is kept for the
 // events of each recipient, but not between recipients. If the outcome of a batch is unknown, Send
 // sends the batch again with the same message ids, until ctx ends.
 //

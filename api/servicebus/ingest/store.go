@@ -53,7 +53,7 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 
 // Decode implements receiver.Handler.
 func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents, weight int, _ *rejection) {
-	// perEvent is the approximate size of an event in memory. The total size of the messages in hand
+	// perEvent is the approximate size of an event in memory. The total size of the held messages
 	// is limited, so perEvent also limits the number of events in a save, and thus its duration.
 	const perEvent = 400
 	events, causes, rejected := s.in.decoder.decode(raw)

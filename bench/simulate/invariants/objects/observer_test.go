@@ -213,7 +213,7 @@ func TestObserver_FindsEachViolationOfTheLedger(t *testing.T) {
 }
 
 // A write may come again only if the object no longer contains its id, and the write only counts duplicates. script has
-// so many writes that the object does not contain the id of the first one.
+// enough writes that the object no longer contains the id of the first one.
 func TestObserver_AcceptsARepeatedWriteOnlyOfDuplicatesAndAfterItsIDIsForgotten(t *testing.T) {
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	row := func(docs map[string]members) members { return object(docs)["rows"].([]any)[0].(members) }

@@ -220,7 +220,7 @@ func (j *objectCheck) checkWrites(rows []objectRow) {
 // and only counts duplicates again. A writer that lost the reply of a write reads the object again, and recognizes its
 // write by the id. If maxWrites other writes were stored before this read, the id is missing, and the writer stores the
 // write again with the same id. Rows that the first write has stored have its id, and are not stored again, so the
-// repeated write changes nothing but the numbers of duplicates. As long as the object contains the id, no write may
+// repeated write changes only the numbers of duplicates. As long as the object contains the id, no write may
 // repeat it.
 func (j *objectCheck) isRepeatOfForgottenWrite(id string, rows []objectRow) bool {
 	if slices.Contains(j.before.doc.Writes, id) || len(rows) != len(j.before.rows) {

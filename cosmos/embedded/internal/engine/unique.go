@@ -14,8 +14,8 @@ const (
 	maxUniquePaths = 16
 )
 
-// A uniqueKey is a list of paths. Within a logical partition, no two documents may have equal values at all these
-// paths.
+// A uniqueKey is a list of paths. Within a logical partition, no two documents may have equal values at
+// each of these paths.
 type uniqueKey struct {
 	text  []string
 	paths *rawjson.Extractor
